@@ -1,0 +1,1 @@
+"""Tidemark: executable protocol specifications and the engines that check them."""

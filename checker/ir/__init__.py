@@ -1,0 +1,1 @@
+"""The typed intermediate representation that every compiled engine starts from."""

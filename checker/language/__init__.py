@@ -1,0 +1,53 @@
+"""The language that specs are written in; docs/language.md describes all of it."""
+
+from enum import Enum
+
+from checker.ir.types import BoundsError
+from checker.language.declare import Bag, Constant, Domain, Map, Option, Range, Seq, SetOf, Struct, replace
+from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
+from checker.language.errors import Disabled, SpecError
+from checker.language.interpreter import State, Step
+from checker.language.spec import (
+    Scenario,
+    Spec,
+    action,
+    constraint,
+    implies,
+    invariant,
+    reachable,
+    require,
+    step_invariant,
+)
+
+__all__ = [
+    "Arrow",
+    "Bag",
+    "BoundsError",
+    "Channel",
+    "Constant",
+    "Disabled",
+    "Domain",
+    "Drawing",
+    "Enum",
+    "Lane",
+    "Log",
+    "Map",
+    "Option",
+    "Range",
+    "Scenario",
+    "Seq",
+    "SetOf",
+    "Spec",
+    "SpecError",
+    "State",
+    "Step",
+    "Struct",
+    "action",
+    "constraint",
+    "implies",
+    "invariant",
+    "reachable",
+    "replace",
+    "require",
+    "step_invariant",
+]

@@ -1,0 +1,360 @@
+"""The reference engine: a spec's methods, called as they are on plain Python objects.
+
+`Interpreter` is the part of `Spec` that runs it: initial states, successors, properties. Put a breakpoint in an action
+and call `spec.successors(state)`.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from checker.ir.types import BagType, BoundsError, SetType, Type, show
+from checker.language.errors import Disabled, SpecError
+from checker.language.source import Source, source_of
+
+if TYPE_CHECKING:
+    from checker.language.declare import Binding
+
+ENUMERATED = 256
+"""A parameter with more values than this must be bound by `require(parameter in self.collection)`."""
+
+_RUNTIME_ERRORS = (BoundsError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError)
+
+
+class State:
+    """A state: an immutable, hashable assignment of values to the spec's variables, read as attributes."""
+
+    __slots__ = ("_hash", "values")
+
+    def __init__(self, values: dict[str, Any]):
+        self.values = values
+        self._hash = hash(tuple(values.values()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return State, (self.values,)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.values[name]
+        except KeyError:
+            raise AttributeError(f"the state has no variable {name}") from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return "State(" + ", ".join(f"{name}={show(value)}" for name, value in self.values.items()) + ")"
+
+
+@dataclass(frozen=True)
+class Step:
+    """An action instance that is enabled: its name, its arguments, its number, and the state that it leads to."""
+
+    action: str
+    arguments: tuple[Any, ...]
+    instance: int
+    state: State
+
+    def __str__(self) -> str:
+        return call_text(self.action, self.arguments)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An action instance that left a type's bounds."""
+
+    action: str
+    arguments: tuple[Any, ...]
+    instance: int
+    message: str
+
+
+def call_text(action: str, arguments: tuple[Any, ...]) -> str:
+    """Return `follower_fetch(b2, b1)`."""
+    return f"{action}({', '.join(show(argument) for argument in arguments)})"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an action.
+
+    `collection` is the expression of the `require(parameter in collection)` that binds it, where its type has too many
+    values to enumerate; `choices` is how many action instances it stands for.
+    """
+
+    name: str
+    type: Type
+    choices: int
+    collection: ast.expr | None
+
+
+@dataclass(frozen=True)
+class ActionShape:
+    """An action's parameters, and the number of its first instance among all the spec's instances."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    first_instance: int
+
+    @property
+    def instances(self) -> int:
+        """How many instances the action has."""
+        count = 1
+        for parameter in self.parameters:
+            count *= parameter.choices
+        return count
+
+
+def _binding_collection(source: Source, parameter: str) -> ast.expr | None:
+    """Return the collection in the leading `require(parameter in collection)` of an action, if there is one."""
+    for statement in source.tree.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "require"):
+            return None
+        test = call.args[0] if call.args else None
+        if (
+            isinstance(test, ast.Compare)
+            and isinstance(test.left, ast.Name)
+            and test.left.id == parameter
+            and len(test.ops) == 1
+            and isinstance(test.ops[0], ast.In)
+        ):
+            return test.comparators[0]
+    return None
+
+
+class Interpreter:
+    """Runs a spec's methods; mixed into `Spec`, which provides the declarations."""
+
+    name: ClassVar[str]
+    constants: dict[str, int | bool | str]
+    variables: dict[str, Type]
+    _binding: Binding
+    _values: dict[str, Any] | None
+    _shapes: list[ActionShape] | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def actions(self) -> list[str]:
+            """The names of the actions."""
+
+    def bound(self) -> AbstractContextManager[None]:
+        """While this holds, domains and ranges have the members that this spec's constants give them."""
+        return self._binding.active()
+
+    # The working copy: a spec instance with a state, on which methods run.
+
+    def _working(self, values: dict[str, Any]) -> Any:
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy._values = dict(values)
+        return copy
+
+    def _put(self, name: str, value: Any) -> None:
+        assert self._values is not None
+        try:
+            self._values[name] = self.variables[name].coerce(value)
+        except BoundsError as error:
+            raise BoundsError(f"{name}: {error}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_own = name.startswith("_") or name in ("constants", "variables") or name in type(self).__dict__
+        if not is_own and not hasattr(type(self), name):
+            raise SpecError(f"self.{name} is not a state variable: declare it in the class, or use a local")
+        object.__setattr__(self, name, value)
+
+    def state_of(self, values: dict[str, Any]) -> State:
+        """Return the state with these values; raise BoundsError if one is not of its variable's type."""
+        with self.bound():
+            return State({name: kind.coerce(values[name]) for name, kind in self.variables.items()})
+
+    # Parameters.
+
+    def shapes(self) -> list[ActionShape]:
+        """Return the actions' parameters and instance numbers; raise SpecError where a parameter has no usable type."""
+        if self._shapes is None:
+            shapes, first = [], 0
+            for name in self.actions:
+                shape = ActionShape(name, self.parameters_of(name), first)
+                first += shape.instances
+                shapes.append(shape)
+            self._shapes = shapes
+        return self._shapes
+
+    def parameters_of(self, method: str) -> tuple[Parameter, ...]:
+        """Return the parameters of an action or of `init`."""
+        function = getattr(type(self), method)
+        source = source_of(function)
+        arguments = source.tree.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+            raise source.error(source.tree, f"{method} takes plain parameters only: no *, ** or defaults")
+        return tuple(self._parameter(function, source, argument) for argument in arguments.args[1:])
+
+    def _parameter(self, function: Callable[..., Any], source: Source, argument: ast.arg) -> Parameter:
+        if argument.annotation is None:
+            raise source.error(argument, f"parameter {argument.arg} needs a type: {argument.arg}: Replica")
+        declaration = function.__annotations__[argument.arg]
+        try:
+            if isinstance(declaration, str):
+                declaration = eval(declaration, function.__globals__)
+            kind = self._binding.resolve(declaration)
+        except SpecError as error:
+            raise source.error(argument, error.message) from None
+        except Exception:
+            raise source.error(argument, f"{ast.unparse(argument.annotation)} is not a type") from None
+        count = kind.cardinality()
+        if count <= ENUMERATED:
+            return Parameter(argument.arg, kind, count, None)
+        return self._collected(source, argument, kind, count)
+
+    def _collected(self, source: Source, argument: ast.arg, kind: Type, count: int) -> Parameter:
+        collection = _binding_collection(source, argument.arg)
+        if collection is None:
+            raise source.error(
+                argument,
+                f"{argument.arg} has {count} values: begin the action with require({argument.arg} in self.collection), "
+                "a SetOf or a Bag",
+            )
+        if not (isinstance(collection, ast.Attribute) and ast.unparse(collection).startswith("self.")):
+            raise source.error(collection, f"write require({argument.arg} in self.variable) with a SetOf or a Bag")
+        variable = self.variables.get(collection.attr)
+        if not isinstance(variable, (SetType, BagType)) or variable.item != kind:
+            raise source.error(collection, f"self.{collection.attr} is not a SetOf or a Bag of {kind}")
+        capacity = variable.capacity if variable.capacity is not None else variable.item.cardinality()
+        return Parameter(argument.arg, kind, capacity, collection)
+
+    def _choices(self, parameter: Parameter, values: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+        """Iterate over (number, value) of what a parameter may be in a state."""
+        if parameter.collection is None:
+            yield from enumerate(parameter.type.values())
+            return
+        assert isinstance(parameter.collection, ast.Attribute)
+        items = list(values[parameter.collection.attr])
+        for number, item in enumerate(items):
+            if number == 0 or items[number - 1] != item:
+                yield number, item
+
+    def arguments_of(self, instance: int, state: State) -> tuple[str, tuple[Any, ...]]:
+        """Return the action and the arguments that an instance number stands for in a state."""
+        for shape in self.shapes():
+            if instance < shape.first_instance + shape.instances:
+                for number, arguments in self._instances(shape, state.values):
+                    if number == instance:
+                        return shape.name, arguments
+        raise SpecError(f"there is no action instance {instance} in this state")
+
+    def _instances(self, shape: ActionShape, values: dict[str, Any]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        options = [list(self._choices(parameter, values)) for parameter in shape.parameters]
+        for chosen in itertools.product(*options):
+            number = 0
+            for parameter, (position, _) in zip(shape.parameters, chosen, strict=True):
+                number = number * parameter.choices + position
+            yield shape.first_instance + number, tuple(value for _, value in chosen)
+
+    # Running.
+
+    def initial_states(self) -> list[State]:
+        """Return the initial states, without repetitions; raise BoundsError if `init` leaves a type's bounds."""
+        with self.bound():
+            first = {name: kind.first() for name, kind in self.variables.items()}
+            if not hasattr(self, "init"):
+                return [State(first)]
+            states: dict[State, None] = {}
+            for arguments in itertools.product(*(list(p.type.values()) for p in self.parameters_of("init"))):
+                try:
+                    states[State(self._run("init", first, arguments))] = None
+                except Disabled:
+                    continue
+            return list(states)
+
+    def _run(self, method: str, values: dict[str, Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+        working = self._working(values)
+        try:
+            getattr(working, method)(*arguments)
+        except _RUNTIME_ERRORS as error:
+            raise _bounds_error(error) from error
+        return dict(working._values)
+
+    def expand(self, state: State) -> tuple[list[Step], list[Failure]]:
+        """Return every enabled action instance with its successor, and every one that left a type's bounds."""
+        steps, failures = [], []
+        with self.bound():
+            for shape in self.shapes():
+                for number, arguments in self._instances(shape, state.values):
+                    try:
+                        values = self._run(shape.name, state.values, arguments)
+                    except Disabled:
+                        continue
+                    except BoundsError as error:
+                        failures.append(Failure(shape.name, arguments, number, str(error)))
+                        continue
+                    steps.append(Step(shape.name, arguments, number, State(values)))
+        return steps, failures
+
+    def successors(self, state: State) -> list[Step]:
+        """Return every enabled action instance with its successor; raise BoundsError if one leaves a type's bounds."""
+        steps, failures = self.expand(state)
+        if failures:
+            first = failures[0]
+            raise BoundsError(f"{call_text(first.action, first.arguments)}: {first.message}")
+        return steps
+
+    def step(self, state: State, action: str, *arguments: Any) -> State:
+        """Take one step. Arguments may be values or their texts ("b1"); raise Disabled or BoundsError."""
+        shape = next((shape for shape in self.shapes() if shape.name == action), None)
+        if shape is None:
+            raise SpecError(f"{self.name} has no action {action}; there are: {', '.join(self.actions)}")
+        if len(arguments) != len(shape.parameters):
+            raise SpecError(f"{action} takes {len(shape.parameters)} arguments, {len(arguments)} were given")
+        with self.bound():
+            given = tuple(
+                _argument(parameter.type, argument)
+                for parameter, argument in zip(shape.parameters, arguments, strict=True)
+            )
+            return State(self._run(action, state.values, given))
+
+    def holds(self, name: str, state: State, old: State | None = None) -> bool:
+        """Return whether a property is true in a state, a step invariant of the step from `old`; raise BoundsError."""
+        with self.bound():
+            working = self._working(state.values)
+            arguments = () if old is None else (self._working(old.values),)
+            try:
+                return bool(getattr(working, name)(*arguments))
+            except _RUNTIME_ERRORS as error:
+                raise _bounds_error(error) from error
+
+    def in_state(self, state: State) -> Any:
+        """Return the spec in a state: call its helpers and read its variables inside `with spec.bound():`."""
+        return self._working(state.values)
+
+    def within_constraints(self, state: State) -> bool:
+        """Return whether every `@constraint` is true in a state."""
+        from checker.language.spec import Role
+
+        return all(self.holds(name, state) for name in self.names_of(Role.CONSTRAINT))  # type: ignore[attr-defined]
+
+
+def _bounds_error(error: Exception) -> BoundsError:
+    return error if isinstance(error, BoundsError) else BoundsError(f"{type(error).__name__}: {error}")
+
+
+def _argument(kind: Type, argument: Any) -> Any:
+    if isinstance(argument, str):
+        for value in kind.values():
+            if show(value) == argument:
+                return value
+    try:
+        return kind.coerce(argument)
+    except BoundsError:
+        raise SpecError(f"{show(argument)} is not a value of {kind}") from None

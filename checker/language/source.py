@@ -1,0 +1,46 @@
+"""From a function to its syntax tree, with the file's own line numbers."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from checker.language.errors import SpecError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function's syntax tree and where it stands."""
+
+    file: str
+    tree: ast.FunctionDef
+
+    def error(self, node: ast.AST | None, message: str) -> SpecError:
+        """Return a SpecError that points at `node` in this function's file."""
+        line = getattr(node, "lineno", self.tree.lineno)
+        return SpecError(message, file=self.file, line=line, text=linecache.getline(self.file, line))
+
+
+@functools.lru_cache(maxsize=256)
+def _definitions(file: str, text: str) -> dict[int, ast.FunctionDef]:
+    """Map the first line of each function of a file, decorators included, to its tree."""
+    found = {}
+    for node in ast.walk(ast.parse(text, file)):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found[first] = node
+    return found
+
+
+def source_of(function: Callable[..., Any]) -> Source:
+    """Return the source of a function; raise SpecError if its file cannot be read."""
+    code = function.__code__
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    tree = _definitions(code.co_filename, text).get(code.co_firstlineno) if text else None
+    if tree is None:
+        raise SpecError(f"the source of {function.__qualname__} cannot be read: put the spec in a file")
+    return Source(code.co_filename, tree)

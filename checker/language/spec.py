@@ -1,0 +1,206 @@
+"""What a spec is: a class with constants, state variables, actions and properties, and its scenarios."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from checker.language.declare import Binding, Constant, _attached, is_type
+from checker.language.drawing import Drawing
+from checker.language.errors import Disabled, SpecError
+from checker.language.interpreter import Interpreter
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Role(enum.Enum):
+    """What a decorated method is to the checker."""
+
+    ACTION = "action"
+    INVARIANT = "invariant"
+    STEP_INVARIANT = "step invariant"
+    REACHABLE = "reachable"
+    CONSTRAINT = "constraint"
+
+
+PROPERTY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
+
+
+def require(condition: bool) -> None:
+    """Disable the action instance where `condition` is false."""
+    if not condition:
+        raise Disabled
+
+
+def implies(premise: bool, conclusion: bool) -> bool:
+    """Return whether `premise` implies `conclusion`; both are evaluated."""
+    return not premise or conclusion
+
+
+def _marked(method: Method, role: Role, says: str = "") -> Method:
+    method._role, method._says = role, says  # type: ignore[attr-defined]
+    return method
+
+
+def action(method: Method) -> Method:
+    """Mark a method as an action: one atomic step, an instance for each choice of its parameters."""
+    return _marked(method, Role.ACTION)
+
+
+def _property(method: Method | None, role: Role, says: str) -> Any:
+    return _marked(method, role, says) if method is not None else lambda found: _marked(found, role, says)
+
+
+def invariant(method: Method | None = None, *, says: str = "") -> Any:
+    """Mark a method as true in every reachable state. `says`: words for a failure, an f-string over its bindings."""
+    return _property(method, Role.INVARIANT, says)
+
+
+def step_invariant(method: Method | None = None, *, says: str = "") -> Any:
+    """Mark a method `(self, old)` as true of every step from `old` to `self`."""
+    return _property(method, Role.STEP_INVARIANT, says)
+
+
+def reachable(method: Method) -> Method:
+    """Mark a method as true in some reachable state."""
+    return _marked(method, Role.REACHABLE)
+
+
+def constraint(method: Method) -> Method:
+    """Mark a method as a bound: states in which it is false are checked, but not explored further."""
+    return _marked(method, Role.CONSTRAINT)
+
+
+class Variable:
+    """A state variable: reads give a snapshot that knows its place, writes are checked against the type."""
+
+    def __init__(self, name: str, declaration: Any):
+        self.name, self.declaration = name, declaration
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        if instance._values is None:
+            raise SpecError(f"{self.name} is a state variable: it has a value in a state, not in the spec")
+        return _attached(instance._values[self.name], instance, self.name)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance._put(self.name, value)
+
+
+def snake_case(name: str) -> str:
+    """Return `Kip320FirstTry` as `kip320_first_try`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+class Spec(Interpreter):
+    """The base of all specs; see docs/language.md. `Kip320(replicas=2)` is a spec with its constants set."""
+
+    name: ClassVar[str] = ""
+    abstract: ClassVar[bool] = True
+    declared_constants: ClassVar[dict[str, Constant]] = {}
+    declared_variables: ClassVar[dict[str, Any]] = {}
+    roles: ClassVar[dict[str, Role]] = {}
+    draws: ClassVar[Drawing | None] = None
+
+    def __init_subclass__(cls, abstract: bool = False, **named: Any):
+        super().__init_subclass__(**named)
+        cls.abstract = abstract
+        cls.name = cls.__dict__.get("name", snake_case(cls.__name__))
+        for attribute, value in list(vars(cls).items()):
+            is_nested_class = isinstance(value, type) and value.__qualname__.startswith(cls.__qualname__ + ".")
+            if is_type(value) and not is_nested_class:
+                if hasattr(Spec, attribute):
+                    raise SpecError(f"{cls.__name__}.{attribute}: the name is taken by the language, choose another")
+                setattr(cls, attribute, Variable(attribute, value))
+        cls._collect()
+        if cls.draws is not None and not abstract:
+            cls.draws.check(cls)
+
+    @classmethod
+    def _collect(cls) -> None:
+        """Gather constants, variables and roles over the bases, the oldest base first."""
+        cls.declared_constants, cls.declared_variables, cls.roles = {}, {}, {}
+        for base in reversed(cls.__mro__):
+            if not issubclass(base, Spec) or base is Spec:
+                continue
+            for attribute, value in vars(base).items():
+                if isinstance(value, Constant):
+                    cls.declared_constants[attribute] = value
+                elif isinstance(value, Variable):
+                    cls.declared_variables[attribute] = value.declaration
+                elif callable(value) and hasattr(value, "_role"):
+                    cls.roles[attribute] = value._role
+                elif value is None:
+                    cls.roles.pop(attribute, None)
+
+    def __init__(self, **constants: int | bool | str):
+        unknown = sorted(constants.keys() - self.declared_constants.keys())
+        if unknown:
+            known = ", ".join(self.declared_constants) or "none"
+            raise SpecError(f"{self.name} has no constant {unknown[0]}; there are: {known}")
+        defaults = {name: constant.default for name, constant in self.declared_constants.items()}
+        values = {name: self.declared_constants[name].check(value) for name, value in (defaults | constants).items()}
+        self.constants: dict[str, int | bool | str] = values
+        self._binding = Binding(values)
+        self._values = None
+        self.variables = {}
+        for variable, declaration in self.declared_variables.items():
+            try:
+                self.variables[variable] = self._binding.resolve(declaration)
+            except SpecError as error:
+                raise SpecError(f"{type(self).__name__}.{variable}: {error.message}") from None
+
+    def names_of(self, *roles: Role) -> list[str]:
+        """Return the names of the methods with one of these roles, the oldest base's first."""
+        return [name for name, role in self.roles.items() if role in roles]
+
+    @property
+    def actions(self) -> list[str]:
+        """The names of the actions."""
+        return self.names_of(Role.ACTION)
+
+    @property
+    def properties(self) -> list[str]:
+        """The names of invariants, step invariants and reachables."""
+        return self.names_of(*PROPERTY_ROLES)
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the first line of the docstring."""
+        return (cls.__doc__ or "").strip().split("\n")[0]
+
+
+Expectation = str | Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A configuration of a spec and the verdict that it must have.
+
+    `expect`: "holds", "error", or the properties that must be violated, each with the number of states of its
+    shortest counterexample (None: not stated). `properties`: the ones to check (None: all). `deadlock`: a state
+    without successors violates the built-in property `deadlock`.
+    """
+
+    spec: type[Spec]
+    name: str
+    constants: Mapping[str, int | bool | str] = field(default_factory=dict)
+    expect: Expectation = "holds"
+    properties: tuple[str, ...] | list[str] | None = None
+    deadlock: bool = False
+    tells: str = ""
+
+    def __post_init__(self) -> None:
+        expected = list(self.expect) if isinstance(self.expect, Mapping) else []
+        known = [*self.spec.roles, "deadlock"]
+        for name in [*expected, *(self.properties or ())]:
+            if name not in known:
+                raise SpecError(f"scenario {self.spec.name}/{self.name} names {name}, which is not a property")
+        if isinstance(self.expect, str) and self.expect not in ("holds", "error"):
+            raise SpecError(
+                f"scenario {self.spec.name}/{self.name}: expect is {self.expect!r}, not 'holds', 'error' or a mapping"
+            )

@@ -1,0 +1,285 @@
+"""Collections as the interpreter holds them: immutable values that know the place they were read from.
+
+`self.log[r].append(x)` reads the map, then the sequence, then asks the sequence to change. A value cannot change;
+it gives its owner a new value to hold, and so on up to the state. A value read into a local is a snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from checker.ir.types import BagType, BoundsError, MapType, SeqType, SetType, Type, show
+from checker.language.declare import _attached
+from checker.language.errors import SpecError
+
+
+class Value:
+    """The base of maps, sets, sequences and bags."""
+
+    __slots__ = ("_items", "_key", "_owner", "type")
+
+    def __init__(self, kind: Type, items: tuple[Any, ...], owner: Any = None, key: Any = None):
+        self.type, self._items, self._owner, self._key = kind, items, owner, key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.type, self._items)
+
+    def _with_owner(self, owner: Any, key: Any) -> Value:
+        return type(self)(self.type, self._items, owner, key)
+
+    def _change(self, items: Any) -> None:
+        if self._owner is None:
+            raise SpecError("a value outside the state cannot be changed: build a new one, or write through self")
+        self._owner._put(self._key, self.type.coerce(items))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._items == other._items  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+
+class MapValue(Value):
+    """A total map: its values in the order of its keys."""
+
+    type: MapType
+
+    def items_in_order(self) -> tuple[Any, ...]:
+        """Return the values in the order of the keys."""
+        return self._items
+
+    def _position(self, key: Any) -> int:
+        kind = self.type.key
+        return list(kind.values()).index(kind.coerce(key))
+
+    def __getitem__(self, key: Any) -> Any:
+        position = self._position(key)
+        return _attached(self._items[position], self, position)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._put(self._position(key), value)
+
+    def _put(self, position: int, value: Any) -> None:
+        items = (*self._items[:position], self.type.value.coerce(value), *self._items[position + 1 :])
+        if self._owner is None:
+            raise SpecError("a map outside the state cannot be changed: write through self")
+        self._owner._put(self._key, MapValue(self.type, items))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, dict):
+            return dict(zip(self.type.key.values(), self._items, strict=True)) == other
+        return isinstance(other, MapValue) and self._items == other._items
+
+    __hash__ = Value.__hash__
+
+    def __repr__(self) -> str:
+        pairs = zip(self.type.key.values(), self._items, strict=True)
+        return "{" + ", ".join(f"{show(key)}: {show(value)}" for key, value in pairs) + "}"
+
+
+class SetValue(Value):
+    """A set; iterates in the order of its item type."""
+
+    type: SetType
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self._items
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (set, frozenset)):
+            return set(self._items) == other
+        return isinstance(other, SetValue) and self._plain() == other._plain()
+
+    def __hash__(self) -> int:
+        return hash(self._plain())
+
+    def _plain(self) -> frozenset[Any]:
+        return frozenset(self._items)
+
+    def __or__(self, other: Iterable[Any]) -> frozenset[Any]:
+        return self._plain() | frozenset(other)
+
+    __ror__ = __or__
+
+    def __and__(self, other: Iterable[Any]) -> frozenset[Any]:
+        return self._plain() & frozenset(other)
+
+    __rand__ = __and__
+
+    def __xor__(self, other: Iterable[Any]) -> frozenset[Any]:
+        return self._plain() ^ frozenset(other)
+
+    __rxor__ = __xor__
+
+    def __sub__(self, other: Iterable[Any]) -> frozenset[Any]:
+        return self._plain() - frozenset(other)
+
+    def __rsub__(self, other: Iterable[Any]) -> frozenset[Any]:
+        return frozenset(other) - self._plain()
+
+    def __le__(self, other: Iterable[Any]) -> bool:
+        return self._plain() <= frozenset(other)
+
+    def __lt__(self, other: Iterable[Any]) -> bool:
+        return self._plain() < frozenset(other)
+
+    def __ge__(self, other: Iterable[Any]) -> bool:
+        return self._plain() >= frozenset(other)
+
+    def __gt__(self, other: Iterable[Any]) -> bool:
+        return self._plain() > frozenset(other)
+
+    def add(self, item: Any) -> None:
+        """Add an item; no change if it is present."""
+        self._change(self._plain() | {self.type.item.coerce(item)})
+
+    def discard(self, item: Any) -> None:
+        """Take an item out; no change if it is absent."""
+        self._change(frozenset(present for present in self._items if present != item))
+
+    def remove(self, item: Any) -> None:
+        """Take an item out; BoundsError if it is absent."""
+        if item not in self._items:
+            raise BoundsError(f"remove({show(item)}): it is not in the set {self}")
+        self.discard(item)
+
+    def clear(self) -> None:
+        """Take every item out."""
+        self._change(frozenset())
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(show(item) for item in self._items) + "}"
+
+
+class SeqValue(Value):
+    """A sequence; indices are never negative, slices are clipped as Python's are."""
+
+    type: SeqType
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self._items
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (SeqValue, list, tuple)) and self._items == tuple(other)
+
+    __hash__ = Value.__hash__
+
+    def _position(self, index: Any, end: int) -> int:
+        if not isinstance(index, int) or not 0 <= index < end:
+            raise BoundsError(f"index {show(index)} is outside a sequence of {len(self)} items")
+        return index
+
+    def _clipped(self, part: slice) -> slice:
+        for bound in (part.start, part.stop):
+            if bound is not None and bound < 0:
+                raise BoundsError(f"slice bound {bound} is negative")
+        return part
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return SeqValue(self.type, self._items[self._clipped(index)])
+        position = self._position(index, len(self))
+        return _attached(self._items[position], self, position)
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self._put(self._position(index, len(self)), value)
+
+    def _put(self, position: int, value: Any) -> None:
+        self._change((*self._items[:position], value, *self._items[position + 1 :]))
+
+    def __delitem__(self, index: Any) -> None:
+        items = list(self._items)
+        del items[self._clipped(index) if isinstance(index, slice) else self._position(index, len(self))]
+        self._change(items)
+
+    def __add__(self, other: Iterable[Any]) -> list[Any]:
+        return [*self._items, *other]
+
+    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+        return [*other, *self._items]
+
+    def append(self, item: Any) -> None:
+        """Add an item at the end; BoundsError over the capacity."""
+        self._change((*self._items, item))
+
+    def extend(self, items: Iterable[Any]) -> None:
+        """Add items at the end; BoundsError over the capacity."""
+        self._change((*self._items, *items))
+
+    def insert(self, index: int, item: Any) -> None:
+        """Put an item before the one at `index`; BoundsError past the end or over the capacity."""
+        position = self._position(index, len(self) + 1)
+        self._change((*self._items[:position], item, *self._items[position:]))
+
+    def pop(self, index: int | None = None) -> Any:
+        """Take an item out, the last one if no index is given, and return it."""
+        position = self._position(len(self) - 1 if index is None else index, len(self))
+        self._change(self._items[:position] + self._items[position + 1 :])
+        return self._items[position]
+
+    def clear(self) -> None:
+        """Take every item out."""
+        self._change(())
+
+    def index(self, item: Any) -> int:
+        """Return the position of the first equal item; BoundsError if there is none."""
+        if item not in self._items:
+            raise BoundsError(f"index({show(item)}): it is not in the sequence {self}")
+        return self._items.index(item)
+
+    def count(self, item: Any) -> int:
+        """Return how many items are equal to `item`."""
+        return self._items.count(item)
+
+    def __repr__(self) -> str:
+        return "[" + ", ".join(show(item) for item in self._items) + "]"
+
+
+class BagValue(Value):
+    """A multiset; iterates in the order of its item type, equal items one after the other."""
+
+    type: BagType
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self._items
+
+    def add(self, item: Any) -> None:
+        """Add one copy; BoundsError over the capacity."""
+        self._change((*self._items, item))
+
+    def remove(self, item: Any) -> None:
+        """Take one copy out; BoundsError if there is none."""
+        if item not in self._items:
+            raise BoundsError(f"remove({show(item)}): it is not in the bag {self}")
+        position = self._items.index(item)
+        self._change(self._items[:position] + self._items[position + 1 :])
+
+    def clear(self) -> None:
+        """Take every item out."""
+        self._change(())
+
+    def count(self, item: Any) -> int:
+        """Return how many copies of `item` there are."""
+        return self._items.count(item)
+
+    def __repr__(self) -> str:
+        return "<" + ", ".join(show(item) for item in self._items) + ">"
