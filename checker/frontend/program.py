@@ -1,0 +1,223 @@
+"""From a spec with its constants set to a `Program`: every action, property and constraint typed."""
+
+from __future__ import annotations
+
+import ast
+import types
+from typing import Any
+
+from checker.frontend.calls import plain_arguments
+from checker.frontend.expressions import Expressions
+from checker.frontend.scope import Scope
+from checker.frontend.statements import Body
+from checker.frontend.typing import NONE, can_become, join
+from checker.ir import nodes
+from checker.ir.types import BoolType, Type
+from checker.language.errors import SpecError
+from checker.language.spec import PROPERTY_ROLES, Role, Spec
+
+
+def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:
+    """Return the typed program of a spec.
+
+    `properties`: the names of those to include, all if None. Raises SpecError, with file, line and what to write
+    instead, where the source is outside the language.
+    """
+    return Compiler(spec).program(spec.properties if properties is None else properties)
+
+
+class Compiler:
+    """Types the methods of one spec; helpers are typed once for each kind of arguments."""
+
+    def __init__(self, spec: Spec):
+        self.spec = spec
+        self._functions: dict[Any, nodes.Function] = {}
+        self._underway: list[Any] = []
+
+    def program(self, properties: list[str]) -> nodes.Program:
+        """Return the whole program."""
+        program = nodes.Program(self.spec.name, dict(self.spec.variables))
+        if hasattr(self.spec, "init"):
+            self._init()
+        for shape in self.spec.shapes():
+            program.actions.append(self._action(shape))
+        program.properties = [self._predicate(name) for name in properties]
+        program.constraints = [self._predicate(name) for name in self.spec.names_of(Role.CONSTRAINT)]
+        return program
+
+    def _init(self) -> None:
+        """Type `init`, which the interpreter runs, so that a mistake in it is found like any other."""
+        self._body("init", [(parameter.name, parameter.type) for parameter in self.spec.parameters_of("init")])
+
+    def _body(self, name: str, parameters: list[tuple[str, Type]]) -> tuple[Scope, tuple[nodes.Stmt, ...]]:
+        function, owner = self._find(name, after=None)
+        scope = Scope(self.spec, function, owner, {_first_argument(function): "self"})
+        for parameter, kind in parameters:
+            scope.locals[parameter] = nodes.Local(parameter, kind)
+        body = Body(self, scope, is_action=True)
+        statements = body.typed({parameter for parameter, _ in parameters})
+        if body.result is not None:
+            raise scope.error(scope.source.tree, f"{name} is a step and returns nothing")
+        return scope, statements
+
+    def _action(self, shape: Any) -> nodes.Action:
+        scope, statements = self._body(shape.name, [(p.name, p.type) for p in shape.parameters])
+        parameters = []
+        for parameter in shape.parameters:
+            collection = None
+            if parameter.collection is not None:
+                variable = parameter.collection.attr
+                collection = nodes.StateRead(
+                    self.spec.variables[variable], scope.site(parameter.collection), "self", variable
+                )
+            parameters.append(nodes.ActionParameter(scope.locals[parameter.name], parameter.choices, collection))
+        return nodes.Action(shape.name, tuple(parameters), statements, shape.first_instance, shape.instances)
+
+    def _predicate(self, name: str) -> nodes.Predicate:
+        role = self.spec.roles[name]
+        function, owner = self._find(name, after=None)
+        arguments = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+        wanted = 2 if role is Role.STEP_INVARIANT else 1
+        scope = Scope(self.spec, function, owner, dict(zip(arguments, ("self", "old"), strict=False)))
+        if len(arguments) != wanted:
+            takes = "(self, old)" if wanted == 2 else "(self)"
+            raise scope.error(scope.source.tree, f"a {role.value} takes {takes}")
+        typed = self._typed(scope, name, ())
+        if typed.result is None or not can_become(typed.result, BoolType()):
+            raise scope.error(scope.source.tree, f"{name} must return a bool on every path")
+        if typed.writes:
+            raise scope.error(scope.source.tree, f"{name} is a {role.value}: it must not change the state")
+        if typed.requires:
+            raise scope.error(scope.source.tree, f"{name} is a {role.value}: `require` is for actions, return a bool")
+        assert role in (*PROPERTY_ROLES, Role.CONSTRAINT)
+        return nodes.Predicate(name, role.value, typed)
+
+    def _typed(self, scope: Scope, name: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
+        for parameter in parameters:
+            scope.locals[parameter.name] = parameter
+        body = Body(self, scope, is_action=False)
+        statements = body.typed({parameter.name for parameter in parameters})
+        result = body.result
+        if result is not None and _falls_through(statements):
+            result = join(result, NONE)
+            statements = (*statements, _return_none(scope))
+        return nodes.Function(name, parameters, statements, result, scope.writes, scope.requires)
+
+    # Helpers.
+
+    def _find(self, name: str, after: type | None) -> tuple[Any, type]:
+        """Return a method and the class that defines it: the first one in resolution order, or after a class."""
+        order = type(self.spec).__mro__
+        for owner in order[order.index(after) + 1 :] if after is not None else order:
+            found = vars(owner).get(name)
+            if found is not None:
+                return found, owner
+        raise SpecError(f"there is no method {name}")
+
+    def method_call(
+        self, typer: Expressions, node: ast.Call, root: str | None, name: str, after: type | None
+    ) -> nodes.Expr:
+        """Return a call of a helper method: of `self`, `old`, or `super()` (then looked up after the class `after`)."""
+        try:
+            function, owner = self._find(name, after)
+        except SpecError:
+            raise typer.scope.error(node, f"{type(self.spec).__name__} has no method {name}") from None
+        if not isinstance(function, types.FunctionType) or owner.__module__.startswith("checker.language"):
+            raise typer.scope.error(node, f"{name} is not a method of the spec")
+        return self._call(typer, node, function, owner, root)
+
+    def function_call(self, typer: Expressions, node: ast.Call, function: types.FunctionType) -> nodes.Expr:
+        """Return a call of a plain function."""
+        if function.__module__.startswith("checker."):
+            raise typer.scope.error(node, f"{function.__name__} cannot be used inside an expression")
+        return self._call(typer, node, function, None, None)
+
+    def _call(
+        self, typer: Expressions, node: ast.Call, function: types.FunctionType, owner: type | None, root: str | None
+    ) -> nodes.Expr:
+        scope = Scope(self.spec, function, owner, {_first_argument(function): root} if root is not None else {})
+        arguments = self._arguments(typer, node, scope, skip=0 if root is None else 1)
+        key = (function, owner, root, tuple(argument.type for argument in arguments.values()))
+        if key not in self._functions:
+            self._functions[key] = self._helper(typer, node, scope, key, arguments)
+        typed = self._functions[key]
+        if typed.writes:
+            typer.scope.writes = True
+            if node not in typer.scope.standing_alone:
+                name = scope.function.__name__
+                raise typer.scope.error(node, f"{name} changes the state: give its value to a local of its own first")
+        typer.scope.requires |= typed.requires
+        return nodes.Call(typed.result or NONE, typer.scope.site(node), typed, tuple(arguments.values()))
+
+    def _helper(
+        self, typer: Expressions, node: ast.Call, scope: Scope, key: Any, arguments: dict[str, nodes.Expr]
+    ) -> nodes.Function:
+        if any(underway[:3] == key[:3] for underway in self._underway):
+            raise typer.scope.error(
+                node, f"{scope.function.__name__} calls itself: recursion is not part of the language"
+            )
+        self._underway.append(key)
+        try:
+            locals_ = tuple(nodes.Local(name, argument.type) for name, argument in arguments.items())
+            return self._typed(scope, scope.function.__name__, locals_)
+        finally:
+            self._underway.pop()
+
+    def _arguments(self, typer: Expressions, node: ast.Call, scope: Scope, skip: int) -> dict[str, nodes.Expr]:
+        """Return a call's arguments by parameter name, in the order of the parameters."""
+        declared = scope.source.tree.args
+        if declared.vararg or declared.kwarg or declared.kwonlyargs or declared.defaults:
+            raise scope.error(scope.source.tree, "a helper takes plain parameters only: no *, ** or defaults")
+        names = [argument.arg for argument in declared.args[skip:]]
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+        if not keywords:
+            plain_arguments(typer, node, len(names))
+        given = dict(zip(names, node.args, strict=False)) | keywords
+        if given.keys() != set(names) or len(node.args) + len(node.keywords) != len(names):
+            raise typer.scope.error(node, f"{scope.function.__name__} takes {', '.join(names) or 'no arguments'}")
+        typed = {}
+        for argument in declared.args[skip:]:
+            wanted = None if argument.annotation is None else self._declared(scope, argument.annotation)
+            value = typer.expression(given[argument.arg], wanted)
+            if wanted is not None and can_become(value.type, wanted) and not isinstance(wanted, BoolType):
+                value = typer.scope.convert(given[argument.arg], value, join(value.type, wanted) or wanted)
+            typed[argument.arg] = value
+        return typed
+
+    def _declared(self, scope: Scope, annotation: ast.expr) -> Type | None:
+        """Return the type that a helper's parameter is annotated with; plain Python annotations (int) say nothing."""
+        if ast.unparse(annotation) in ("int", "str", "object"):
+            return None
+        return self.annotation(scope, annotation)
+
+    def annotation(self, scope: Scope, annotation: ast.expr) -> Type:
+        """Return the type that an annotation declares."""
+        try:
+            declared = eval(ast.unparse(annotation), scope.function.__globals__)
+            return self.spec._binding.resolve(declared)  # type: ignore[no-any-return]
+        except SpecError as error:
+            raise scope.error(annotation, error.message) from None
+        except Exception:
+            raise scope.error(annotation, f"{ast.unparse(annotation)} is not a type") from None
+
+
+def _first_argument(function: Any) -> str:
+    names: tuple[str, ...] = function.__code__.co_varnames
+    return names[0] if function.__code__.co_argcount else "self"
+
+
+def _falls_through(statements: tuple[nodes.Stmt, ...]) -> bool:
+    """Say whether control can reach the end of a function's body."""
+    if not statements:
+        return True
+    last = statements[-1]
+    if isinstance(last, nodes.Return):
+        return False
+    if isinstance(last, nodes.If):
+        return _falls_through(last.then) or _falls_through(last.otherwise)
+    return True
+
+
+def _return_none(scope: Scope) -> nodes.Stmt:
+    site = scope.site(scope.source.tree)
+    return nodes.Return(site, nodes.Literal(NONE, site, None))
