@@ -1,0 +1,172 @@
+"""Helpers that are large and called often become functions of their own; others are written out at each call.
+
+Such a function takes the states' memory, its arguments and a place for its result. It returns a status: 0, or why the
+evaluation ends (a `require` was false, or which site left its bounds).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from checker.frontend.typing import NONE
+from checker.ir import nodes
+from checker.ir.types import IntType, Type
+from checker.native.emitter import I32, WORD_POINTER, Emitter, Packed, Place, Value, Wide
+from checker.native.layout import layout_of
+
+if TYPE_CHECKING:
+    from checker.native.expressions import Lowering
+
+SMALLEST_BODY = 40
+SMALLEST_TOTAL = 600
+"""A helper is outlined when its body has this many nodes, and this many over all its calls."""
+
+DONE, DISABLED, FIRST_SITE = 0, 1, 2
+"""The statuses; FIRST_SITE + n is site n."""
+
+MakeLowering = Callable[[Emitter, dict[str, ir.Value], Callable[[nodes.Site], None], ir.Block], "Lowering"]
+
+
+class Outliner:
+    """Decides which helpers of a program become functions, and makes and calls them."""
+
+    def __init__(
+        self,
+        program: nodes.Program,
+        module: ir.Module,
+        number_of: Callable[[nodes.Site], int],
+        make_lowering: MakeLowering,
+    ):
+        self._module, self._number_of, self._make_lowering = module, number_of, make_lowering
+        self._functions: dict[nodes.Function, ir.Function] = {}
+        calls = _calls(program)
+        self._chosen = {function for function, count in calls.items() if _pays(size_of(function.body), count)}
+
+    def wants(self, function: nodes.Function) -> bool:
+        """Say whether calls of a helper go to a function of its own."""
+        return function in self._chosen
+
+    def call(self, lowering: Lowering, node: nodes.Call) -> Value:
+        """Emit a call, and the end of the caller's evaluation for where the helper's ended."""
+        emit = lowering.emit
+        result = lowering.own_place(node.type)
+        null = ir.Constant(WORD_POINTER, None)
+        roots = [lowering.roots.get(name, null) for name in ("self", "old")]
+        arguments = []
+        for parameter, argument in zip(node.function.parameters, node.arguments, strict=True):
+            value = lowering.convert(lowering.evaluate(argument), parameter.type, lambda: None)
+            arguments.append(_passed(emit, value))
+        status = emit.builder.call(self._function(node.function), [*roots, result.pointer, *arguments])
+        self._leave_unless_done(lowering, status)
+        return lowering.read_own(result, node.type)
+
+    def _leave_unless_done(self, lowering: Lowering, status: ir.Value) -> None:
+        emit = lowering.emit
+        done, ended = emit.block("done"), emit.block("ended")
+        emit.builder.cbranch(emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DONE)), done, ended)
+        emit.position(ended)
+        if lowering.disabled is not None:
+            failed = emit.block("failed")
+            is_disabled = emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DISABLED))
+            emit.builder.cbranch(is_disabled, lowering.disabled, failed)
+            emit.position(failed)
+        lowering.fail_with(emit.builder.sub(status, ir.Constant(I32, FIRST_SITE)))
+        emit.position(done)
+
+    def _function(self, helper: nodes.Function) -> ir.Function:
+        if helper not in self._functions:
+            words = [_passed_type(parameter.type) for parameter in helper.parameters]
+            kind = ir.FunctionType(I32, [WORD_POINTER, WORD_POINTER, WORD_POINTER, *words])
+            name = self._module.get_unique_name(f"helper.{helper.name}")
+            function = self._functions[helper] = ir.Function(self._module, kind, name)
+            function.linkage = "internal"
+            self._define(helper, function)
+        return self._functions[helper]
+
+    def _define(self, helper: nodes.Function, function: ir.Function) -> None:
+        emit = Emitter(function)
+        end, disabled = emit.block("end"), emit.block("disabled")
+
+        def fail(site: nodes.Site) -> None:
+            emit.builder.ret(ir.Constant(I32, FIRST_SITE + self._number_of(site)))
+
+        roots = {"self": function.args[0], "old": function.args[1]}
+        lowering = self._make_lowering(emit, roots, fail, disabled)
+        lowering.fail_with = lambda number: emit.builder.ret(emit.builder.add(number, ir.Constant(I32, FIRST_SITE)))
+        result = helper.result or NONE
+        lowering.begin(helper, _own_place(result, function.args[2]), result, end)
+        for parameter, passed in zip(helper.parameters, function.args[3:], strict=True):
+            lowering.set_local(parameter, _received(emit, parameter.type, passed))
+        lowering.statements(helper.body)
+        emit.jump(end)
+        for block, status in ((end, DONE), (disabled, DISABLED)):
+            emit.position(block)
+            emit.builder.ret(ir.Constant(I32, status))
+        emit.finish()
+
+
+def _pays(size: int, calls: int) -> bool:
+    return calls > 1 and size >= SMALLEST_BODY and size * calls >= SMALLEST_TOTAL
+
+
+def _own_place(kind: Type, pointer: ir.Value) -> Place:
+    layout = layout_of(IntType(0, 2**64 - 1)) if isinstance(kind, IntType) else layout_of(kind)
+    return Place(layout, pointer, 0, 0)
+
+
+def _is_passed_by_number(kind: Type) -> bool:
+    return isinstance(kind, IntType) or not layout_of(kind).is_wide
+
+
+def _passed_type(kind: Type) -> ir.Type:
+    return WORD_POINTER.pointee if _is_passed_by_number(kind) else WORD_POINTER
+
+
+def _passed(emit: Emitter, value: Value) -> ir.Value:
+    """Return what stands for an argument: an integer as it is, other packed values' bits, a wide one's address."""
+    if isinstance(value, Wide):
+        return emit.word_pointer(value.place.pointer, value.place.word)
+    return emit.value(value.number if isinstance(value.type, IntType) else emit.bits_of(value))
+
+
+def _received(emit: Emitter, kind: Type, passed: ir.Value) -> Value:
+    if not _is_passed_by_number(kind):
+        return Wide(kind, Place(layout_of(kind), passed, 0, 0))
+    return Packed(kind, passed) if isinstance(kind, IntType) else emit.from_bits(kind, passed)
+
+
+def _calls(program: nodes.Program) -> Counter[nodes.Function]:
+    """Return how often each helper would be written out."""
+    counts: Counter[nodes.Function] = Counter()
+
+    def visit(node: object) -> None:
+        if isinstance(node, tuple):
+            for item in node:
+                visit(item)
+        elif isinstance(node, (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)):
+            if isinstance(node, nodes.Call):
+                counts[node.function] += 1
+                visit(node.function.body)
+            for value in vars(node).values():
+                visit(value)
+
+    for action in program.actions:
+        visit(action.body)
+    for predicate in (*program.properties, *program.constraints):
+        visit(predicate.function.body)
+    return counts
+
+
+def size_of(node: object) -> int:
+    """Return how many syntax nodes there are below a node, helpers counted at each call."""
+    if isinstance(node, tuple):
+        return sum(size_of(item) for item in node)
+    if isinstance(node, nodes.Call):
+        return 1 + size_of(node.arguments) + size_of(node.function.body)
+    if isinstance(node, (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)):
+        return 1 + sum(size_of(value) for value in vars(node).values())
+    return 0
