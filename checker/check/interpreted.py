@@ -1,0 +1,229 @@
+"""The `python` engine: breadth-first over the interpreter.
+
+Slow, and simple enough to be read at one sitting: the counts, the depth and the lengths that the other engines must
+give are the ones that it gives.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+
+from checker.check import violations
+from checker.check.location import line_in, located, source_files
+from checker.check.plan import DEADLOCK, Plan, Progress
+from checker.check.result import Coverage, End, Result, TraceStep, Violation
+from checker.ir.types import BoundsError
+from checker.language.errors import SpecError
+from checker.language.interpreter import State, Step
+from checker.language.spec import Role, Spec
+
+_PROGRESS_INTERVAL = 0.1
+"""Seconds between two calls of `Plan.on_progress`."""
+
+
+def explore(spec: Spec, plan: Plan) -> Result:
+    """Explore a spec breadth-first and return what was found.
+
+    Properties are checked on each new state, step invariants on each step (those to known states included). States
+    outside the constraints are checked and not expanded. A run that has found what it was asked for ends with the level
+    in which it did; a value that leaves its bounds ends it likewise, whatever else was asked.
+
+    Raises SpecError where the spec's own code raises an exception that is no matter of bounds.
+    """
+    exploration = _Exploration(spec, plan)
+    try:
+        ended = exploration.run()
+    except Exception as error:
+        files = source_files(type(spec))
+        if isinstance(error, SpecError) or line_in(files, error.__traceback__):
+            raise located(error, files) from error
+        raise
+    return exploration.result(ended)
+
+
+class _Exploration:
+    """The store of one run: states in breadth-first order, each with its parent and the step that found it."""
+
+    def __init__(self, spec: Spec, plan: Plan):
+        self._spec, self._plan = spec, plan
+        self._started = self._reported = time.perf_counter()
+        self._index: dict[State, int] = {}
+        self._states: list[State] = []
+        self._origins: list[tuple[int, Step] | None] = []
+        self._levels: list[int] = []
+        self._generated = 0
+        self._enabled = dict.fromkeys(spec.actions, 0)
+        self._first_found = dict.fromkeys(spec.actions, 0)
+        self._changing: set[str] = set()
+        self._violations: dict[str, Violation] = {}
+        self._failed = False
+        self._reached: dict[str, int] = {}
+        checked = [name for name in plan.properties if name in spec.roles]
+        self._invariants = [name for name in checked if spec.roles[name] is Role.INVARIANT]
+        self._step_invariants = [name for name in checked if spec.roles[name] is Role.STEP_INVARIANT]
+        self._reachables = [name for name in checked if spec.roles[name] is Role.REACHABLE]
+        self._constraints = spec.names_of(Role.CONSTRAINT)
+
+    def run(self) -> End:
+        """Explore level by level, and return why the exploration ended."""
+        frontier = self._start()
+        while True:
+            if self._failed or self._plan.satisfied_by(set(self._violations)):
+                return "violation"
+            if not frontier:
+                return self._complete()
+            if self._plan.max_depth is not None and len(self._levels) >= self._plan.max_depth:
+                return "max_depth"
+            first_new = len(self._states)
+            stopped = self._expand_level(frontier)
+            if len(self._states) > first_new:
+                self._levels.append(len(self._states) - first_new)
+            if stopped is not None:
+                return stopped
+            frontier = self._to_expand(first_new)
+
+    def result(self, ended: End) -> Result:
+        """Return what was found."""
+        result = Result(
+            engine="python",
+            workers=1,
+            distinct_states=len(self._states),
+            generated_states=self._generated,
+            levels=tuple(self._levels),
+            seconds=time.perf_counter() - self._started,
+            ended=ended,
+            memory_bytes=peak_memory(),
+            violations=list(self._violations.values()),
+            coverage={
+                action: Coverage(self._enabled[action], self._first_found[action]) for action in self._spec.actions
+            },
+            reached=self._reached,
+            unreached=tuple(name for name in self._reachables if name not in self._reached),
+        )
+        if self._plan.evidence and ended == "complete":
+            from checker.evidence.objects import findings
+
+            result.findings = findings(self._spec, self._states, result.coverage, result.unreached, self._changing)
+        return result
+
+    def _start(self) -> list[int]:
+        """Store the initial states and return those to expand."""
+        try:
+            states = self._spec.initial_states()
+        except BoundsError:
+            self._fail(violations.bounds_in_init(self._spec))
+            return []
+        for state in states:
+            self._store(state, None)
+        if states:
+            self._levels.append(len(states))
+        return self._to_expand(0)
+
+    def _complete(self) -> End:
+        for name in self._reachables:
+            if name not in self._reached:
+                self._violations[name] = violations.never_reached(name, len(self._states))
+        return "complete"
+
+    def _expand_level(self, frontier: list[int]) -> End | None:
+        """Expand every state of a level; return what cut that short, if anything did."""
+        limit = self._plan.max_states
+        for done, number in enumerate(frontier):
+            if self._plan.cancelled.is_set():
+                return "interrupted"
+            if limit is not None and len(self._states) >= limit:
+                return "max_states"
+            self._expand(number)
+            self._report(queue=len(self._states) - frontier[0] - done - 1)
+        return None
+
+    def _expand(self, number: int) -> None:
+        state = self._states[number]
+        steps, failures = self._spec.expand(state)
+        for failure in failures:
+            self._fail(violations.bounds_in_action(self._spec, failure.action, failure.arguments, self._trace(number)))
+        for step in steps:
+            self._generated += 1
+            self._enabled[step.action] += 1
+            if step.state != state:
+                self._changing.add(step.action)
+            self._check_step(number, step)
+            if step.state not in self._index:
+                self._first_found[step.action] += 1
+                self._store(step.state, (number, step))
+        if self._plan.deadlock and not steps and not failures and DEADLOCK not in self._violations:
+            self._violations[DEADLOCK] = violations.deadlock(self._trace(number))
+
+    def _store(self, state: State, origin: tuple[int, Step] | None) -> None:
+        number = self._index[state] = len(self._states)
+        self._states.append(state)
+        self._origins.append(origin)
+        for name in self._invariants:
+            if name not in self._violations and not self._true(name, number):
+                self._violations[name] = violations.false_property(self._spec, name, self._trace(number))
+        for name in self._reachables:
+            if name not in self._reached and self._true(name, number):
+                self._reached[name] = len(self._trace(number))
+
+    def _true(self, name: str, number: int) -> bool:
+        """Return whether a property is true in a state; one that cannot be evaluated has been reported already."""
+        try:
+            return self._spec.holds(name, self._states[number])
+        except BoundsError:
+            self._fail(violations.bounds_in_property(self._spec, name, self._trace(number)))
+            return True
+
+    def _check_step(self, number: int, step: Step) -> None:
+        for name in self._step_invariants:
+            if name in self._violations:
+                continue
+            try:
+                if self._spec.holds(name, step.state, self._states[number]):
+                    continue
+                self._violations[name] = violations.false_property(self._spec, name, self._trace_with(number, step))
+            except BoundsError:
+                self._fail(violations.bounds_in_property(self._spec, name, self._trace_with(number, step)))
+
+    def _fail(self, violation: Violation) -> None:
+        """Keep the first failure of an action or property: breadth-first order makes its trace a shortest one."""
+        self._failed = True
+        self._violations.setdefault(violation.property, violation)
+
+    def _to_expand(self, first: int) -> list[int]:
+        """Return the states from number `first` on that are within the constraints."""
+        numbers = range(first, len(self._states))
+        if not self._constraints:
+            return list(numbers)
+        return [number for number in numbers if all(self._true(name, number) for name in self._constraints)]
+
+    def _trace(self, number: int) -> tuple[TraceStep, ...]:
+        """Return the steps from an initial state to a stored one."""
+        steps = []
+        while (origin := self._origins[number]) is not None:
+            parent, step = origin
+            steps.append(TraceStep(step.action, step.arguments, self._states[number]))
+            number = parent
+        steps.append(TraceStep(None, (), self._states[number]))
+        return tuple(reversed(steps))
+
+    def _trace_with(self, number: int, step: Step) -> tuple[TraceStep, ...]:
+        """Return the steps to a stored state and one step more, wherever it leads."""
+        return (*self._trace(number), TraceStep(step.action, step.arguments, step.state))
+
+    def _report(self, queue: int) -> None:
+        now = time.perf_counter()
+        if self._plan.on_progress is None or now - self._reported < _PROGRESS_INTERVAL:
+            return
+        self._reported = now
+        seconds = now - self._started
+        self._plan.on_progress(
+            Progress(len(self._levels), len(self._states), self._generated, queue, seconds, peak_memory())
+        )
+
+
+def peak_memory() -> int:
+    """Return the peak resident memory of this process in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

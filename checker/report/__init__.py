@@ -1,0 +1,1 @@
+"""Reports for people: counterexamples, tables and progress, as text."""

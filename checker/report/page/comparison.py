@@ -1,0 +1,111 @@
+"""The compare view: one schedule on several specs, side by side, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from checker.check.result import TraceStep, Violation
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.report.lanes import Artist, StateView, Witness
+from checker.report.page.render import Occasion, constants_text, render
+from checker.report.story import first_sentence, witness_of
+from checker.report.table import Table, tables
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How a spec fares at one step: `fate` is a word for the style, `words` say what is to be said."""
+
+    fate: str
+    words: str
+    state: State
+    is_property_false: bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """A spec with how it fares at each step; `parts` are the steps at which it parts from the first column."""
+
+    name: str
+    spec: Spec
+    steps: tuple[Taken, ...]
+    parts: frozenset[int]
+    conclusion: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A column at one step, drawn."""
+
+    column: Column
+    taken: Taken
+    parts_here: bool
+    view: StateView | None
+    tables: tuple[Table, ...]
+
+
+def original_column(spec: Spec, violation: Violation, name: str) -> Column:
+    """Return the first column: the trace on the spec that it is of."""
+    last = len(violation.trace)
+    is_state = violation.kind in ("invariant", "step_invariant")
+    steps = [
+        Taken("original", "", step.state, is_state and number == last) for number, step in enumerate(violation.trace, 1)
+    ]
+    if violation.failed_action is not None:
+        steps.append(
+            Taken(
+                "error", "cannot be executed: a value leaves the bounds of its type", violation.trace[-1].state, False
+            )
+        )
+    return Column(
+        name, spec, tuple(steps), frozenset(), f"{violation.property}: {violation.explanation.splitlines()[0]}"
+    )
+
+
+def comparison_page(violation: Violation, columns: Sequence[Column], occasion: Occasion) -> str:
+    """Return the page that shows a violation's schedule in every column, the first of which is the trace's own."""
+    own = columns[0]
+    calls = [str(step) for step in violation.trace]
+    if violation.failed_action is not None:
+        calls.append(str(violation.failed_action))
+    artists = [_artist(column, violation, is_own=column is own) for column in columns]
+    moments = []
+    for index, call in enumerate(calls):
+        step = violation.trace[index] if index < len(violation.trace) else None
+        pictures = [_picture(column, artist, index) for column, artist in zip(columns, artists, strict=True)]
+        moments.append({"number": index + 1, "call": call, "words": _words(own.spec, step), "pictures": pictures})
+    return render(
+        "comparison.html.j2",
+        title=f"{violation.property}: {', '.join(column.name for column in columns)}",
+        violation=violation,
+        constants=constants_text(own.spec.constants),
+        columns=columns,
+        moments=moments,
+        parted=frozenset().union(*(column.parts for column in columns)),
+        occasion=occasion,
+        has_lanes=any(artist is not None for artist in artists),
+    )
+
+
+def _artist(column: Column, violation: Violation, *, is_own: bool) -> Artist | None:
+    if column.spec.draws is None:
+        return None
+    witness = witness_of(column.spec, violation) if is_own else Witness()
+    return Artist(column.spec, column.spec.draws, witness, column.steps[-1].state)
+
+
+def _picture(column: Column, artist: Artist | None, index: int) -> Picture:
+    taken = column.steps[index]
+    before = column.steps[index - 1].state if index else None
+    is_last = index == len(column.steps) - 1
+    view = artist.draw(before, taken.state, is_last=is_last) if artist is not None else None
+    shown = () if view is not None else tables(column.spec, before, taken.state)
+    return Picture(column, taken, index + 1 in column.parts, view, shown)
+
+
+def _words(spec: Spec, step: TraceStep | None) -> str:
+    method = getattr(type(spec), step.action, None) if step is not None and step.action is not None else None
+    return first_sentence(method.__doc__ or "") if method is not None else ""

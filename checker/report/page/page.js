@@ -1,0 +1,107 @@
+"use strict";
+
+// Every step is in the page already; this shows one at a time and remembers which in the address: #step=7.
+(function () {
+  const moments = Array.from(document.querySelectorAll(".moment"));
+  const slider = document.getElementById("slider");
+  const position = document.getElementById("position");
+  const play = document.getElementById("play");
+  const onlyChanges = document.getElementById("only-changes");
+  const last = moments.length;
+  let current = 0;
+  let timer = null;
+
+  function stepOfAddress() {
+    const found = /^#step=(\d+)$/.exec(window.location.hash);
+    return found ? Math.min(Math.max(Number(found[1]), 1), last) : null;
+  }
+
+  function show(step) {
+    current = Math.min(Math.max(step, 1), last);
+    for (const part of document.querySelectorAll("[data-step]")) {
+      part.classList.toggle("now", Number(part.dataset.step) === current);
+    }
+    slider.value = String(current);
+    position.textContent = current + " / " + last;
+    document.getElementById("back").disabled = current === 1;
+    document.getElementById("forward").disabled = current === last;
+    scrollIntoItsBox(".timeline", ".timeline .now");
+    scrollIntoItsBox(".steps", ".steps .now");
+  }
+
+  // scrollIntoView would also scroll the page, away from what the reader looks at.
+  function scrollIntoItsBox(boxName, partName) {
+    const box = document.querySelector(boxName);
+    const part = document.querySelector(partName);
+    if (!box || !part) return;
+    const outer = box.getBoundingClientRect();
+    const inner = part.getBoundingClientRect();
+    if (inner.left < outer.left || inner.right > outer.right) {
+      box.scrollLeft += inner.left - outer.left - outer.width / 2;
+    }
+    if (inner.top < outer.top || inner.bottom > outer.bottom) {
+      box.scrollTop += inner.top - outer.top - outer.height / 2;
+    }
+  }
+
+  function go(step) {
+    show(step);
+    window.history.replaceState(null, "", "#step=" + current);
+  }
+
+  function stop() {
+    window.clearInterval(timer);
+    timer = null;
+    play.textContent = "▶ play";
+  }
+
+  function playOrStop() {
+    if (timer !== null) {
+      stop();
+      return;
+    }
+    if (current === last) go(1);
+    play.textContent = "❚❚ stop";
+    timer = window.setInterval(function () {
+      go(current + 1);
+      if (current === last) stop();
+    }, 1500);
+  }
+
+  const keys = {
+    ArrowRight: () => go(current + 1), l: () => go(current + 1), j: () => go(current + 1),
+    ArrowLeft: () => go(current - 1), h: () => go(current - 1), k: () => go(current - 1),
+    Home: () => go(1), End: () => go(last), " ": playOrStop,
+    c: () => onlyChanges.click(),
+  };
+
+  document.addEventListener("keydown", function (event) {
+    const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || /^(BUTTON|SUMMARY|A)$/.test(event.target.tagName) && event.key === " ";
+    if (isElsewhere || !keys[event.key] || event.target.type === "checkbox" && event.key === " ") return;
+    event.preventDefault();
+    if (event.key !== " ") stop();
+    keys[event.key]();
+  });
+  document.getElementById("back").addEventListener("click", function () { stop(); go(current - 1); });
+  document.getElementById("forward").addEventListener("click", function () { stop(); go(current + 1); });
+  play.addEventListener("click", playOrStop);
+  slider.addEventListener("input", function () { stop(); go(Number(slider.value)); });
+  onlyChanges.addEventListener("change", function () {
+    document.body.classList.toggle("only-changes", onlyChanges.checked);
+  });
+  window.addEventListener("hashchange", function () { show(stepOfAddress() || 1); });
+
+  document.addEventListener("click", function (event) {
+    const link = event.target.closest("a[href^='#step=']");
+    if (!link) return;
+    event.preventDefault();
+    stop();
+    go(Number((link.getAttribute("href")).slice("#step=".length)));
+  });
+
+  // Without a script the links jump to their step; with it the step comes to the reader.
+  for (const moment of moments) moment.removeAttribute("id");
+  document.documentElement.classList.add("js");
+  // Whoever opens the page wants to see what is wrong: that is the last step.
+  show(stepOfAddress() || last);
+})();

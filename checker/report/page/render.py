@@ -1,0 +1,99 @@
+"""From a story to the text of its page: a Jinja2 template, with its style and its script put inside."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import inspect
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from checker.check.result import Kind, Violation
+from checker.ir.types import show
+from checker.language.spec import Spec
+from checker.report.page.timeline import timeline
+from checker.report.story import tell
+from checker.report.text import constants_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_VERDICTS: dict[Kind, str] = {
+    "invariant": "is false",
+    "step_invariant": "is broken by the last step",
+    "reachable": "is never reached",
+    "deadlock": "no action is enabled any more",
+    "bounds_error": "leaves the bounds of a type",
+}
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What a page says of where its counterexample comes from.
+
+    `name` is the scenario's or the spec's, `tells` the scenario's own sentence, `command` what finds it again, `notes`
+    are sentences about the trace, such as that the spec has changed since.
+    """
+
+    name: str
+    command: str
+    tells: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def counterexample_page(spec: Spec, violation: Violation, occasion: Occasion) -> str:
+    """Return the page of a violation that has a trace."""
+    story = tell(spec, violation)
+    sentence, _, reason = violation.explanation.partition("\n")
+    return render(
+        "counterexample.html.j2",
+        title=f"{violation.property}: {occasion.name}",
+        about=_paragraphs(type(spec).__doc__ or ""),
+        violation=violation,
+        verdict=_VERDICTS[violation.kind],
+        sentence=sentence,
+        reason=reason,
+        promise=_promise(spec, violation.property),
+        constants=constants_text(spec.constants),
+        occasion=occasion,
+        story=story,
+        timeline=timeline(story),
+    )
+
+
+def render(template: str, **content: Any) -> str:
+    """Return a template of this package filled in: whatever is put in is text, never markup."""
+    style, script = _resource("page.css"), _resource("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return _environment().get_template(template).render(style=style, script=script, script_hash=digest, **content)
+
+
+@functools.cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("checker.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = show
+    return environment
+
+
+def _resource(name: str) -> str:
+    return resources.files("checker.report.page").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n") if paragraph.strip()]
+
+
+def _promise(spec: Spec, name: str) -> str:
+    """Return what the docstring of a property says that it promises."""
+    method = getattr(type(spec), name, None) if name in spec.roles else None
+    return " ".join(_paragraphs(method.__doc__ or "")) if method is not None else ""

@@ -1,0 +1,189 @@
+"""A counterexample told step by step: what each action did and why, what else could have happened, what still holds."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from checker.check.explain import witness
+from checker.check.plan import DEADLOCK
+from checker.check.result import Call, TraceStep, Violation
+from checker.ir.types import BoundsError, show
+from checker.language.errors import Disabled
+from checker.language.interpreter import State, call_text
+from checker.language.spec import Role, Spec
+from checker.report.executed import Listing, executed
+from checker.report.lanes import Artist, StateView, Witness, places_of
+from checker.report.messages import Flight, flights
+from checker.report.table import Table, tables
+from checker.report.text import Change, changes
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An action that is enabled in a state: its enabled instances, and whether the trace takes one of them."""
+
+    action: str
+    calls: tuple[str, ...]
+    is_taken: bool
+
+
+@dataclass(frozen=True)
+class PropertyValue:
+    """What a property says of a step: its value (None: it cannot be evaluated), and whether it was true before."""
+
+    name: str
+    value: bool | None
+    role: Role
+    is_first_false: bool
+    is_violated: bool
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A step of the story. `number` counts from 1, the initial state; the step before the state has an action."""
+
+    number: int
+    action: str | None
+    call: str
+    arguments: tuple[tuple[str, str], ...]
+    words: str
+    changes: tuple[Change, ...]
+    listings: tuple[Listing, ...]
+    choices: tuple[Choice, ...]
+    properties: tuple[PropertyValue, ...]
+    flights: tuple[Flight, ...]
+    view: StateView | None
+    tables: tuple[Table, ...]
+    is_failed: bool = False
+
+
+@dataclass(frozen=True)
+class Story:
+    """All moments of a trace, and the lanes of the spec, from top to bottom, that have a place in its overview."""
+
+    moments: tuple[Moment, ...]
+    lanes: tuple[str, ...]
+    flights: tuple[Flight, ...] = ()
+
+
+def tell(spec: Spec, violation: Violation) -> Story:
+    """Return the story of a violation with a trace."""
+    teller = _Teller(spec, violation)
+    return Story(tuple(teller.moments()), _lane_titles(spec), tuple(teller.flights))
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a docstring, on one line."""
+    line = " ".join((inspect.cleandoc(text)).split("\n\n")[0].split())
+    found = re.match(r".*?[.!?](?=\s|$)(?!\s[a-z])", line)
+    return found.group() if found else line
+
+
+def witness_of(spec: Spec, violation: Violation) -> Witness:
+    """Return what the violated property bound where it fails; nothing for a deadlock or an error."""
+    if violation.property not in spec.roles or violation.kind not in ("invariant", "step_invariant"):
+        return Witness()
+    old = violation.trace[-2].state if violation.kind == "step_invariant" else None
+    return Witness(witness(spec, violation.property, violation.trace[-1].state, old))
+
+
+def property_value(spec: Spec, name: str, state: State, old: State | None) -> bool | None:
+    """Return what a property says of a state, or of the step from `old` to it; None where it cannot be evaluated."""
+    if spec.roles[name] is Role.STEP_INVARIANT and old is None:
+        return True
+    try:
+        return spec.holds(name, state, old if spec.roles[name] is Role.STEP_INVARIANT else None)
+    except (BoundsError, Disabled):
+        return None
+
+
+def _lane_titles(spec: Spec) -> tuple[str, ...]:
+    return tuple(place.title for place in places_of(spec, spec.draws)) if spec.draws is not None else ()
+
+
+class _Teller:
+    def __init__(self, spec: Spec, violation: Violation):
+        self._spec, self._violation, self._trace = spec, violation, violation.trace
+        drawing = spec.draws
+        self._artist: Artist | None = None
+        if drawing is not None and self._trace:
+            self._artist = Artist(spec, drawing, witness_of(spec, violation), self._trace[-1].state)
+        self.flights = flights(spec, self._trace)
+        self._seen_false: set[str] = set()
+
+    def moments(self) -> Iterator[Moment]:
+        for index, step in enumerate(self._trace):
+            yield self._moment(index, step)
+        failed = self._violation.failed_action
+        if failed is not None and self._trace:
+            yield self._failed(failed)
+
+    def _moment(self, index: int, step: TraceStep) -> Moment:
+        before = self._trace[index - 1].state if index else None
+        is_last = index == len(self._trace) - 1
+        return Moment(
+            number=index + 1,
+            action=step.action,
+            call=str(step),
+            arguments=self._arguments(step.action, step.arguments),
+            words=self._words(step.action),
+            changes=tuple(changes(self._spec, before, step.state)) if before is not None else (),
+            listings=executed(self._spec, before, step.action, step.arguments)
+            if before is not None and step.action
+            else (),
+            choices=self._choices(before, str(step)) if before is not None else (),
+            properties=tuple(self._properties(step.state, before)),
+            flights=tuple(flight for flight in self.flights if flight.arrived == index + 1),
+            view=self._artist.draw(before, step.state, is_last=is_last) if self._artist is not None else None,
+            tables=tables(self._spec, before, step.state),
+        )
+
+    def _failed(self, call: Call) -> Moment:
+        """Return the moment of an action that has no state after it: it left a type's bounds."""
+        last = self._trace[-1].state
+        return Moment(
+            number=len(self._trace) + 1,
+            action=call.action,
+            call=str(call),
+            arguments=self._arguments(call.action, call.arguments),
+            words=self._words(call.action),
+            changes=(),
+            listings=executed(self._spec, last, call.action, call.arguments),
+            choices=self._choices(last, str(call)),
+            properties=(),
+            flights=(),
+            view=self._artist.draw(last, last, is_last=True) if self._artist is not None else None,
+            tables=tables(self._spec, last, last),
+            is_failed=True,
+        )
+
+    def _arguments(self, action: str | None, arguments: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
+        if action is None or not arguments:
+            return ()
+        parameters = self._spec.parameters_of(action)
+        return tuple((parameter.name, show(value)) for parameter, value in zip(parameters, arguments, strict=True))
+
+    def _words(self, action: str | None) -> str:
+        method = getattr(type(self._spec), action or "init", None)
+        return first_sentence(method.__doc__ or "") if action is not None and method is not None else ""
+
+    def _choices(self, before: State, taken: str) -> tuple[Choice, ...]:
+        steps, failures = self._spec.expand(before)
+        calls: dict[str, list[str]] = {}
+        for step in (*steps, *failures):
+            calls.setdefault(step.action, []).append(call_text(step.action, step.arguments))
+        return tuple(Choice(action, tuple(found), taken in found) for action, found in calls.items())
+
+    def _properties(self, state: State, before: State | None) -> Iterator[PropertyValue]:
+        for name in self._spec.properties:
+            role = self._spec.roles[name]
+            value = property_value(self._spec, name, state, before)
+            is_false = value is not True and role is not Role.REACHABLE
+            is_first = is_false and name not in self._seen_false
+            if is_false:
+                self._seen_false.add(name)
+            yield PropertyValue(name, value, role, is_first, is_false and name == self._violation.property != DEADLOCK)

@@ -1,0 +1,80 @@
+"""A state as plain tables: one for each type that maps are over, a column a key, and one for all other variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from checker.ir.types import MapType, StructType, Type, show
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+
+_MOST_COLUMNS = 8
+"""Maps over more keys than this are shown a key a row."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value of a table, and the one before the step where that was another."""
+
+    text: str
+    before: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A variable, or a part of one, and its values by column."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the step changed a value of this row."""
+        return any(entry.before is not None for entry in self.entries)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values; the columns are the keys of maps, or none where each row has one value."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def tables(spec: Spec, before: State | None, after: State) -> tuple[Table, ...]:
+    """Return a state as tables, with what was otherwise in the state before."""
+    by_key: dict[tuple[str, ...], list[Row]] = {(): []}
+    for name, kind in spec.variables.items():
+        new = after.values[name]
+        old = before.values[name] if before is not None else new
+        for columns, row in _rows(name, kind, old, new):
+            by_key.setdefault(columns, []).append(row)
+    return tuple(Table(columns, tuple(rows)) for columns, rows in sorted(by_key.items(), key=_order) if rows)
+
+
+def _order(item: tuple[tuple[str, ...], list[Row]]) -> bool:
+    return not item[0]
+
+
+def _rows(name: str, kind: Type, old: object, new: object) -> list[tuple[tuple[str, ...], Row]]:
+    if isinstance(kind, MapType):
+        keys = [show(key) for key in kind.key.values()]
+        pairs = list(zip(old.items_in_order(), new.items_in_order(), strict=True))  # type: ignore[attr-defined]
+        if isinstance(kind.value, MapType) or len(keys) > _MOST_COLUMNS:
+            return [
+                found
+                for key, (was, now) in zip(keys, pairs, strict=True)
+                for found in _rows(f"{name}[{key}]", kind.value, was, now)
+            ]
+        return [(tuple(keys), Row(name, tuple(_entry(was, now) for was, now in pairs)))]
+    if isinstance(kind, StructType) and not kind.declared.shows:
+        return [
+            found
+            for field, part in kind.fields
+            for found in _rows(f"{name}.{field}", part, old.field(field), new.field(field))  # type: ignore[attr-defined]
+        ]
+    return [((), Row(name, (_entry(old, new),)))]
+
+
+def _entry(old: object, new: object) -> Entry:
+    return Entry(show(new), show(old) if old != new else None)

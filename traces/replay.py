@@ -1,0 +1,64 @@
+"""A trace replayed: every step executed again by the interpreter, and held against the recorded state."""
+
+from __future__ import annotations
+
+import itertools
+
+from checker.check.plan import DEADLOCK
+from checker.check.result import TraceStep, Violation
+from checker.ir.types import BoundsError, show
+from checker.language.errors import Disabled, SpecError
+from checker.language.spec import Role, Spec
+from checker.report.text import changes
+
+
+def replay(spec: Spec, violation: Violation) -> None:
+    """Execute a counterexample again; raise SpecError for the first step that the spec does not take as recorded.
+
+    What is violated must be violated again: the property at the end of the trace, the failing action after it.
+    """
+    trace = violation.trace
+    if not trace:
+        return
+    if trace[0].state not in spec.initial_states():
+        raise SpecError("step 1 cannot be replayed: it is not an initial state of the spec")
+    for number, (before, step) in enumerate(itertools.pairwise(trace), 2):
+        _replay_step(spec, number, before, step)
+    if not _is_violated(spec, violation):
+        raise SpecError(f"the trace can be replayed, but {violation.property} is not violated at its end")
+
+
+def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) -> None:
+    assert step.action is not None
+    what = f"step {number}, {step}, cannot be replayed"
+    try:
+        found = spec.step(before.state, step.action, *step.arguments)
+    except Disabled:
+        raise SpecError(f"{what}: it is not enabled in the state before") from None
+    except BoundsError as error:
+        raise SpecError(f"{what}: {error}") from None
+    different = changes(spec, step.state, found)
+    if different:
+        first = different[0]
+        raise SpecError(f"{what}: {first.path} becomes {show(first.after)}, the trace has {show(first.before)}")
+
+
+def _is_violated(spec: Spec, violation: Violation) -> bool:
+    last = violation.trace[-1].state
+    name = violation.property
+    if violation.failed_action is None and name != DEADLOCK and name not in spec.roles:
+        raise SpecError(f"{name} is not a property of the spec")
+    try:
+        if violation.failed_action is not None:
+            spec.step(last, violation.failed_action.action, *violation.failed_action.arguments)
+            return False
+        if name == DEADLOCK:
+            steps, failures = spec.expand(last)
+            return not steps and not failures
+        is_of_step = spec.roles[name] is Role.STEP_INVARIANT and len(violation.trace) > 1
+        old = violation.trace[-2].state if is_of_step else None
+        return not spec.holds(name, last, old) and violation.kind != "bounds_error"
+    except Disabled:
+        return False
+    except BoundsError:
+        return violation.kind == "bounds_error"
