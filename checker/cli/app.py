@@ -1,0 +1,170 @@
+"""The commands and their options. What a command does is imported when it runs: starting up costs every use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+_PROGRAM = "python -m checker"
+
+app = typer.Typer(
+    help="Check specs that are ordinary Python: every reachable state, the shortest counterexample.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What Typer raises for an unknown option, a missing argument, a wrong value: it exports only this subclass."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit status; what a user did wrong ends in one sentence."""
+    from checker.cli.runs import EXIT_STOPPED, EXIT_WRONG_INPUT
+    from checker.language.errors import SpecError
+
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        status = app(given or ["--help"], prog_name=_PROGRAM, standalone_mode=False)
+    except SpecError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_WRONG_INPUT
+    except _UsageError as error:
+        print(f"error: {_usage_text(error)}", file=sys.stderr)
+        return EXIT_WRONG_INPUT
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return EXIT_STOPPED
+    except BrokenPipeError:
+        # The reader of a pipe has gone (`list | head`): nothing is left to say, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status if isinstance(status, int) else 0
+
+
+def _usage_text(error: Any) -> str:
+    command = error.ctx.command_path if error.ctx is not None else _PROGRAM
+    return f"{error.format_message().rstrip('.')}; {command} --help lists the options"
+
+
+@app.command("list")
+def list_specs(
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="FAMILY|FILE", help="List these only; nothing: all.")
+    ] = None,
+    json: Annotated[str, typer.Option(metavar="FILE|-", help="Write JSON to a file, or to standard output.")] = "",
+) -> None:
+    """List families, specs, constants, scenarios and properties."""
+    from checker import registry
+    from checker.cli.listing import listing_lines, listing_to_json
+    from checker.cli.outputs import STANDARD_OUTPUT, JsonLines
+    from checker.report.lines import write
+
+    families = [registry.family_of(target) for target in targets] if targets else registry.families()
+    with JsonLines(json) as output:
+        output.write(listing_to_json(families))
+    if json != STANDARD_OUTPUT:
+        write(listing_lines(families), sys.stdout)
+
+
+@app.command()
+def run(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SPEC[/SCENARIO]", help="Specs, scenarios, families or files; nothing: all."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant; ignores expectations.")
+    ] = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="NAME", help="Check only this property (repeatable).")
+    ] = None,
+    engine: Annotated[Literal["native", "python"], typer.Option(help="The engine that explores.")] = "native",
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads; one a core unless said.")] = None,
+    max_states: Annotated[int | None, typer.Option(min=1, help="Stop at this many distinct states.")] = None,
+    max_depth: Annotated[int | None, typer.Option(min=1, help="Stop after this many levels.")] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Explore everything, report every violated property.")
+    ] = False,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Show how often each action was taken, and what is idle.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail where something is idle: an action, a variable, a premise.")
+    ] = False,
+    deadlock: Annotated[bool, typer.Option("--deadlock", help="A state without successors is a violation.")] = False,
+    json: Annotated[
+        str, typer.Option(metavar="FILE|-", help="Write a JSON object a run, one a line, to a file or standard output.")
+    ] = "",
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, a test case for each property of a run.")
+    ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0, a result for each violation.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="DIR|FILE", help="Write an HTML index over all results.")] = None,
+    graph: Annotated[
+        Path | None, typer.Option(metavar="FILE.dot|svg", help="Draw the state space of one spec, if it is small.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write each counterexample to a folder: text, JSON, ITF, DOT, SVG, HTML."),
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Hold the counts against this ledger, not specs/ledger.toml.")
+    ] = None,
+    update_ledger: Annotated[
+        bool, typer.Option("--update-ledger", help="Record what was found in the ledger, and show the difference.")
+    ] = False,
+) -> None:
+    """Explore every reachable state of specs and check their properties.
+
+    Without an argument every scenario there is, each held against the verdict that it must have and all of them against
+    the ledger of what they were last found to be. Exit status: 0 as expected, 1 violated or not as expected, 2 wrong
+    input, 3 stopped before the answer.
+    """
+    from checker.cli.execute import Settings, execute
+    from checker.cli.runs import Request, default_workers
+
+    request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()), deadlock, keep_going)
+    how = Settings(
+        engine,
+        workers or default_workers(),
+        max_states,
+        max_depth,
+        coverage,
+        json,
+        junit,
+        out,
+        sarif,
+        html,
+        graph,
+        strict=strict,
+        ledger=ledger,
+        update_ledger=update_ledger,
+    )
+    raise typer.Exit(execute(request, how))
+
+
+@app.command()
+def show(
+    trace: Annotated[Path, typer.Argument(help="A trace file that `run --out` wrote.")],
+    format: Annotated[
+        Literal["text", "json", "itf", "dot", "svg", "html"], typer.Option(help="How to show it.")
+    ] = "text",
+    against: Annotated[
+        list[str] | None, typer.Option(metavar="SPEC", help="Replay the same steps on this spec too: text or html.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of standard output.")
+    ] = None,
+) -> None:
+    """Replay a trace and show it, alone or beside what the same steps do in other specs."""
+    from checker.cli.showing import show_trace
+
+    show_trace(trace, format, tuple(against or ()), out)

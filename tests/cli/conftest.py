@@ -1,0 +1,33 @@
+"""The command line called in this process: its exit status and what it printed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+
+TOY = str(Path(__file__).parent.parent / "toy.py")
+
+
+@dataclass
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def checker(capsys):
+    def call(*arguments):
+        status = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return Outcome(status, printed.out, printed.err)
+
+    return call
+
+
+@pytest.fixture
+def run(checker):
+    """Call `run` with the python engine on a spec of tests/toy.py, or on all of them for an empty name."""
+    return lambda name, *arguments: checker("run", f"{TOY}/{name}", "--engine", "python", *arguments)
