@@ -1,0 +1,1 @@
+"""Two small classics, to learn the language from."""

@@ -1,0 +1,119 @@
+"""Peterson's algorithm: two processes share a resource, with nothing but reads and writes of shared variables."""
+
+from checker.language import Domain, Enum, Map, Scenario, Spec, action, invariant, reachable, require
+
+
+class Process(Domain):
+    """One of the two processes."""
+
+    size, prefix = 2, "p"
+
+
+class At(Enum):
+    """Where a process stands: each step of the program is one atomic read or write."""
+
+    IDLE = "idle"
+    YIELDING = "yielding"
+    WAITING = "waiting"
+    CRITICAL = "critical"
+
+
+class Peterson(Spec):
+    """Two processes enter their critical sections one at a time: I want in, but after you.
+
+    A process that wants in raises its flag, then gives the other one the turn. It waits until the other's flag is down
+    or the turn has come back.
+
+    Source: G. L. Peterson, Myths About the Mutual Exclusion Problem, Information Processing Letters 12(3), 1981.
+    """
+
+    at = Map(Process, At)
+    wants_in = Map(Process, bool)
+    turn = Process
+
+    def other(self, process: Process):
+        """Return the other process."""
+        return Process[1] if process == Process[0] else Process[0]
+
+    def may_enter(self, process: Process):
+        """Return whether a waiting process need not wait any longer."""
+        return not self.wants_in[self.other(process)] or self.turn == process
+
+    @action
+    def raise_flag(self, process: Process):
+        """Say that this process wants in."""
+        require(self.at[process] == At.IDLE)
+        self.wants_in[process] = True
+        self.at[process] = At.YIELDING
+
+    @action
+    def yield_turn(self, process: Process):
+        """Let the other process go first."""
+        require(self.at[process] == At.YIELDING)
+        self.turn = self.other(process)
+        self.at[process] = At.WAITING
+
+    @action
+    def enter(self, process: Process):
+        """Enter the critical section."""
+        require(self.at[process] == At.WAITING)
+        require(self.may_enter(process))
+        self.at[process] = At.CRITICAL
+
+    @action
+    def leave(self, process: Process):
+        """Leave the critical section."""
+        require(self.at[process] == At.CRITICAL)
+        self.wants_in[process] = False
+        self.at[process] = At.IDLE
+
+    @invariant(says="{one} and {other} are in their critical sections at the same time")
+    def mutual_exclusion(self):
+        """Never are both processes in their critical sections."""
+        return not any(
+            one != other and self.at[one] == At.CRITICAL and self.at[other] == At.CRITICAL
+            for one in Process
+            for other in Process
+        )
+
+    @reachable
+    def first_process_enters(self):
+        """The first process gets in, so the algorithm does not exclude everybody."""
+        return self.at[Process[0]] == At.CRITICAL
+
+    @reachable
+    def second_process_enters(self):
+        """The second process gets in, so the algorithm does not prefer one."""
+        return self.at[Process[1]] == At.CRITICAL
+
+
+class PetersonHasty(Peterson):
+    """Peterson's algorithm with its first two steps swapped: the turn is given away before the flag is up.
+
+    Then a process can look at a flag that the other one is about to raise.
+    """
+
+    @action
+    def raise_flag(self, process: Process):
+        """Say that this process wants in: too late."""
+        require(self.at[process] == At.YIELDING)
+        self.wants_in[process] = True
+        self.at[process] = At.WAITING
+
+    @action
+    def yield_turn(self, process: Process):
+        """Let the other process go first: too early."""
+        require(self.at[process] == At.IDLE)
+        self.turn = self.other(process)
+        self.at[process] = At.YIELDING
+
+
+scenarios = [
+    Scenario(Peterson, "exclusive", expect="holds", deadlock=True),
+    Scenario(
+        PetersonHasty,
+        "swapped_steps",
+        expect={"mutual_exclusion": 7},
+        tells="Both processes get in where the turn is given away first.",
+    ),
+]

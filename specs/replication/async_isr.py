@@ -1,0 +1,193 @@
+"""ISR changes that the leader asks the controller for: KIP-497, AlterIsr (today AlterPartition)."""
+
+from checker.language import (
+    Arrow,
+    Constant,
+    Domain,
+    Drawing,
+    Lane,
+    Map,
+    Range,
+    Scenario,
+    SetOf,
+    Spec,
+    Struct,
+    action,
+    invariant,
+    reachable,
+    require,
+)
+
+
+class Replica(Domain):
+    """A broker that has a copy of the partition. The first one leads it."""
+
+    size, prefix = "replicas", "b"
+
+
+class Version(Range):
+    """How often the controller has changed the ISR (Kafka's partition epoch)."""
+
+    low, high = 0, "max_version"
+
+
+class VersionedIsr(Struct):
+    """An ISR and a version: in a request the one that it is based on, in an update the new one."""
+
+    isr: SetOf(Replica)
+    version: Version
+    shows = "{isr} v{version}"
+
+
+class AsyncIsr(Spec):
+    """The leader asks the controller to change the ISR, and goes on working while it waits for the answer.
+
+    Nobody but the controller writes the ISR. As long as the leader does not know whether its request was granted, the
+    old ISR or the new one may be the true one, so it commits only what the members of both have (Kafka's maximal ISR).
+    The leader never changes here. Requests and updates may be delivered late, more than once, or never.
+
+    Source: KIP-497, in Apache Kafka Partition.PartitionState (PendingExpandIsr, PendingShrinkIsr); TLA+ module AsyncIsr
+    (hachikuji/kafka-specification). That module is infinite: here `max_offset` and `max_version` bound the leader's log
+    end offset and the controller's version.
+    """
+
+    replicas = Constant(3, at_least=2, at_most=4)
+    max_offset = Constant(1, at_least=1)
+    max_version = Constant(2, at_least=1, at_most=3)
+
+    # Of the controller.
+    controller_isr = SetOf(Replica)
+    controller_version = Version
+
+    # Of the leader: the ISR that it knows of, the members of all ISRs that it asked for since, and all log end offsets.
+    isr = SetOf(Replica)
+    version = Version
+    pending_isr = SetOf(Replica)
+    end_offset = Map(Replica, Range(0, "max_offset"))
+
+    # Under way.
+    requests = SetOf(VersionedIsr)
+    updates = SetOf(VersionedIsr)
+
+    draws = Drawing(
+        Lane("controller", members={"controller_isr": "ISR"}, facts={"controller_version": "version"}),
+        Lane(
+            "leader's view",
+            members={"isr": "ISR", "pending_isr": "asked for"},
+            facts={"version": "version", "high_watermark": "high watermark"},
+            boxes={"requests": "requests sent", "updates": "updates sent to it"},
+            crowned={"leader": "leader"},
+        ),
+        Lane("replica", each=Replica, facts={"end_offset": "log end offset"}),
+        arrows=(
+            Arrow("controller_handle_request", '"leader\'s view"', "'controller'", "{request}", "request in requests"),
+            Arrow("leader_handle_update", "'controller'", '"leader\'s view"', "{update}", "update in updates"),
+            Arrow("follower_fetch", '"leader\'s view"', "replica", "fetch"),
+        ),
+    )
+
+    def init(self):
+        self.controller_isr = set(Replica)
+        self.isr = set(Replica)
+
+    def leader(self):
+        """Return the replica that leads."""
+        return Replica[0]
+
+    def high_watermark(self):
+        """Return how far the leader has committed: what all have that are, or may be, in the ISR."""
+        return min(self.end_offset[replica] for replica in self.isr | self.pending_isr)
+
+    def write_isr(self, isr):
+        """Make `isr` the controller's, in a new version, and tell the leader."""
+        self.controller_version += 1
+        self.controller_isr = isr
+        self.updates.add(VersionedIsr(isr=isr, version=self.controller_version))
+
+    def request_isr(self, isr):
+        """Ask the controller to change the ISR from the version that the leader knows to `isr`."""
+        self.requests.add(VersionedIsr(isr=isr, version=self.version))
+        self.pending_isr = self.pending_isr | isr
+
+    @action
+    def controller_shrink_isr(self, replica: Replica):
+        """The controller takes a failed follower out of the ISR."""
+        require(self.controller_version < self.max_version)
+        require(replica != self.leader())
+        require(replica in self.controller_isr)
+        self.write_isr(self.controller_isr - {replica})
+
+    @action
+    def controller_handle_request(self, request: VersionedIsr):
+        """The controller grants a request that is based on its newest version; others it ignores."""
+        require(request in self.requests)
+        require(request.version == self.controller_version)
+        require(self.controller_version < self.max_version)
+        self.write_isr(request.isr)
+
+    @action
+    def leader_request_shrink_isr(self, replica: Replica):
+        """The leader asks to take a follower out of the ISR."""
+        require(replica != self.leader())
+        require(replica in self.isr)
+        self.request_isr(self.isr - {replica})
+
+    @action
+    def leader_request_expand_isr(self, replica: Replica):
+        """The leader asks to take a follower that has everything committed into the ISR."""
+        require(replica not in self.isr)
+        require(self.end_offset[replica] >= self.high_watermark())
+        self.request_isr(self.isr | {replica})
+
+    @action
+    def leader_handle_update(self, update: VersionedIsr):
+        """The leader learns of a newer ISR. What it asked for before cannot be granted any more."""
+        require(update in self.updates)
+        require(update.version > self.version)
+        self.isr = update.isr
+        self.version = update.version
+        self.pending_isr = set()
+
+    @action
+    def leader_write(self):
+        """The leader appends a producer's record."""
+        require(self.end_offset[self.leader()] < self.max_offset)
+        self.end_offset[self.leader()] += 1
+
+    @action
+    def follower_fetch(self, replica: Replica):
+        """A follower appends the next record of the leader's log."""
+        require(self.end_offset[replica] < self.end_offset[self.leader()])
+        self.end_offset[replica] += 1
+
+    @invariant(
+        says="{replica} is in the controller's ISR with log end offset {self.end_offset[replica]}, below the high "
+        "watermark {self.high_watermark()}"
+    )
+    def valid_high_watermark(self):
+        """Everybody whom the controller may elect has everything that the leader has committed."""
+        return all(self.end_offset[replica] >= self.high_watermark() for replica in self.controller_isr)
+
+    @reachable
+    def everything_is_committed(self):
+        """The high watermark gets as far as the bound allows."""
+        return self.high_watermark() == self.max_offset
+
+    @reachable
+    def follower_lags_behind_high_watermark(self):
+        """A record is committed that a replica outside the ISR does not have."""
+        return any(self.end_offset[replica] < self.high_watermark() for replica in Replica)
+
+    @reachable
+    def controller_is_ahead_of_leader(self):
+        """The controller has an ISR with a member that the one known to the leader does not have."""
+        return any(replica not in self.isr for replica in self.controller_isr)
+
+
+scenarios = [
+    Scenario(AsyncIsr, "two_replicas", dict(replicas=2), tells="A leader and one follower."),
+    Scenario(AsyncIsr, "three_replicas", tells="A leader and two followers."),
+    Scenario(
+        AsyncIsr, "three_versions", dict(max_offset=2, max_version=3), tells="One more record and one more version."
+    ),
+]

@@ -1,0 +1,375 @@
+"""What every version of Kafka's replication has in common: one partition, its replicas, and a controller."""
+
+from checker.language import (
+    Arrow,
+    Constant,
+    Domain,
+    Drawing,
+    Lane,
+    Log,
+    Map,
+    Option,
+    Range,
+    Seq,
+    SetOf,
+    Spec,
+    Struct,
+    action,
+    invariant,
+    reachable,
+    require,
+    step_invariant,
+)
+
+
+class Replica(Domain):
+    """A broker that has a copy of the partition."""
+
+    size, prefix = "replicas", "b"
+
+
+class LeaderEpoch(Range):
+    """How often the controller had changed the leader or the ISR when it sent a LeaderAndIsr request."""
+
+    low, high = 0, "max_leader_epoch"
+
+
+class Record(Struct):
+    """A record: `id` makes it unique, `epoch` is the leader epoch in which a leader appended it."""
+
+    id: Range(0, "max_records - 1")
+    epoch: LeaderEpoch
+    shows = "r{id}@{epoch}"
+
+
+class LeaderAndIsr(Struct):
+    """Who leads the partition (nobody after the leader failed) and which replicas are in sync."""
+
+    leader: Option(Replica)
+    isr: SetOf(Replica)
+    shows = "(leader {leader}, isr {isr})"
+
+
+class Replication(Spec, abstract=True):
+    """One partition, its replicas, and the controller that chooses the leader.
+
+    The controller keeps leader and ISR in the quorum (ZooKeeper, or the metadata log) and tells the replicas of a
+    change with a LeaderAndIsr request. A request may arrive late, never, or after newer ones, so a replica may still
+    take itself for the leader long after the quorum named another. Failures are not actions of their own: a failed
+    broker is one that the controller takes out of the ISR and that does nothing for a while.
+
+    A proposal overrides one or more of four methods: `truncation_offset`, `may_follow`, `is_caught_up`, `may_join_isr`.
+
+    Source: TLA+ module KafkaReplication (hachikuji/kafka-specification); in Apache Kafka the classes Partition,
+    ReplicaManager and AbstractFetcherThread.
+    """
+
+    replicas = Constant(3, at_least=2)
+    log_size = Constant(2, at_least=1)
+    max_records = Constant(2, at_least=1)
+    max_leader_epoch = Constant(2, at_least=0)
+
+    # Of each replica.
+    log = Map(Replica, Seq(Record, "log_size"))
+    high_watermark = Map(Replica, Range(0, "log_size"))
+    leader_epoch = Map(Replica, Range(-1, "max_leader_epoch"))  # -1: no LeaderAndIsr request yet, as in Kafka
+    leader = Map(Replica, Option(Replica))
+    isr = Map(Replica, SetOf(Replica))
+
+    # Of the controller. The request with leader epoch e is requests[e]: no two have the same epoch, none is ever lost
+    # for good, and each may be delivered any number of times.
+    quorum = LeaderAndIsr
+    requests = Seq(LeaderAndIsr, "max_leader_epoch + 1")
+
+    # Of the producers.
+    next_record_id = Range(0, "max_records")
+
+    draws = Drawing(
+        Lane(
+            "controller",
+            crowned={"quorum.leader": "leader in the quorum"},
+            members={"quorum.isr": "ISR"},
+            boxes={"requests": "LeaderAndIsr requests, by leader epoch"},
+            facts={"quorum.leader": "leader", "quorum.isr": "ISR"},
+        ),
+        Lane(
+            "replica",
+            each=Replica,
+            logs=(Log("log", markers={"high_watermark": "HW"}, colour="epoch"),),
+            crowned={"presumes_leadership": "takes itself for the leader"},
+            members={"isr": "ISR"},
+            facts={"leader_epoch": "leader epoch", "leader": "its leader"},
+        ),
+        arrows=(
+            Arrow("become_leader", "'controller'", "requests[epoch].leader", "LeaderAndIsr {epoch}", "requests[epoch]"),
+            Arrow("become_follower", "'controller'", "follower", "LeaderAndIsr {epoch}", "requests[epoch]"),
+            Arrow("become_follower", "requests[epoch].leader", "follower", "where to truncate"),
+            Arrow("follower_fetch", "leader[follower]", "follower", "fetch"),
+            Arrow("follower_truncate", "leader[follower]", "follower", "where to truncate"),
+            Arrow("leader_expand_isr", "quorum.leader", "'controller'", "ISR"),
+            Arrow("leader_shrink_isr", "quorum.leader", "'controller'", "ISR"),
+        ),
+    )
+
+    def init(self):
+        self.quorum.isr = set(Replica)
+
+    # What a proposal may change.
+
+    def truncation_offset(self, leader: Replica, follower: Replica):
+        """Return the offset at which a new follower of `leader` cuts off its log. Each proposal has its own rule."""
+        return self.high_watermark[follower]
+
+    def may_follow(self, follower: Replica, leader: Replica, epoch: LeaderEpoch):
+        """Return whether the follower may truncate with the help of `leader` as it is now. At first: always."""
+        return True
+
+    def is_caught_up(self, leader: Replica, follower: Replica, end_offset: int):
+        """Return whether the leader believes that the follower has its log up to `end_offset`.
+
+        A follower's fetch is answered, it stays in the ISR, and the high watermark passes, on this belief. At first
+        the leader looks at nothing but the offset.
+        """
+        return self.leader[follower] == leader and len(self.log[follower]) >= end_offset
+
+    def may_join_isr(self, leader: Replica, follower: Replica):
+        """Return whether the leader may take the follower into the ISR. At first: when it has the high watermark."""
+        return self.is_caught_up(leader, follower, self.high_watermark[leader])
+
+    # What all of them share.
+
+    def presumes_leadership(self, replica: Replica):
+        """Return whether a replica takes itself for the leader, rightly or not."""
+        return self.leader[replica] == replica
+
+    def is_true_leader(self, replica: Replica):
+        """Return whether a replica leads in the newest leader epoch: the quorum accepts ISR changes from no other."""
+        return self.presumes_leadership(replica) and self.leader_epoch[replica] == len(self.requests) - 1
+
+    def high_watermark_is_in_own_epoch(self, leader: Replica):
+        """Return whether everything that earlier leaders appended is below the leader's high watermark."""
+        high_watermark = self.high_watermark[leader]
+        return (
+            high_watermark == len(self.log[leader])
+            or self.log[leader][high_watermark].epoch == self.leader_epoch[leader]
+        )
+
+    def send_leader_and_isr(self, leader, isr):
+        """Write leader and ISR to the quorum, and tell the replicas in a new leader epoch."""
+        self.quorum = LeaderAndIsr(leader=leader, isr=isr)
+        self.requests.append(self.quorum)
+
+    def update_isr(self, leader: Replica, isr):
+        """Change the ISR as the true leader may: in the quorum, without a new leader epoch."""
+        self.isr[leader] = isr
+        self.quorum.isr = isr
+
+    def accept_request(self, replica: Replica, epoch: LeaderEpoch):
+        """Take over leader epoch, leader and ISR from a LeaderAndIsr request."""
+        self.leader_epoch[replica] = epoch
+        self.leader[replica] = self.requests[epoch].leader
+        self.isr[replica] = self.requests[epoch].isr
+
+    # The controller.
+
+    @action
+    def controller_elect_leader(self, replica: Replica):
+        """The controller makes another member of the ISR the leader, for whatever reason."""
+        require(len(self.requests) <= self.max_leader_epoch)
+        require(replica in self.quorum.isr)
+        require(self.quorum.leader != replica)
+        self.send_leader_and_isr(replica, self.quorum.isr)
+
+    @action
+    def controller_shrink_isr(self, replica: Replica):
+        """The controller takes a failed broker out of the ISR. Where it led, there is no leader until an election."""
+        require(len(self.requests) <= self.max_leader_epoch)
+        require(replica in self.quorum.isr)
+        if self.quorum.leader != replica:
+            self.send_leader_and_isr(self.quorum.leader, self.quorum.isr - {replica})
+        elif self.quorum.isr == {replica}:
+            # The last leader stays in the ISR, so that it can be elected again. As published, this holds while it is
+            # the leader: shrinking a second time empties the ISR, and nobody can be elected from then on.
+            self.send_leader_and_isr(None, self.quorum.isr)
+        else:
+            self.send_leader_and_isr(None, self.quorum.isr - {replica})
+
+    # The leader.
+
+    @action
+    def become_leader(self, epoch: LeaderEpoch):
+        """The replica that a LeaderAndIsr request names becomes the leader. It keeps its log and its high watermark."""
+        require(epoch < len(self.requests))
+        replica = self.requests[epoch].leader
+        require(replica is not None)
+        require(epoch > self.leader_epoch[replica])
+        self.accept_request(replica, epoch)
+
+    @action
+    def leader_write(self, leader: Replica):
+        """A leader appends a producer's record. It does so as long as it takes itself for the leader."""
+        require(self.presumes_leadership(leader))
+        require(self.next_record_id < self.max_records)
+        require(len(self.log[leader]) < self.log_size)
+        self.log[leader].append(Record(id=self.next_record_id, epoch=self.leader_epoch[leader]))
+        self.next_record_id += 1
+
+    @action
+    def leader_increment_high_watermark(self, leader: Replica):
+        """A leader raises its high watermark by one record, which all of its ISR have fetched."""
+        require(self.presumes_leadership(leader))
+        offset = self.high_watermark[leader]
+        require(offset < len(self.log[leader]))
+        require(all(self.is_caught_up(leader, follower, offset + 1) for follower in self.isr[leader]))
+        self.high_watermark[leader] = offset + 1
+
+    @action
+    def leader_expand_isr(self, follower: Replica):
+        """The true leader takes a follower that has caught up into the ISR."""
+        leader = self.quorum.leader
+        require(leader is not None)
+        require(follower not in self.isr[leader])
+        require(self.is_true_leader(leader))
+        require(self.may_join_isr(leader, follower))
+        self.update_isr(leader, self.isr[leader] | {follower})
+
+    @action
+    def leader_shrink_isr(self, follower: Replica):
+        """The true leader takes a follower that lags behind its log end offset out of the ISR."""
+        leader = self.quorum.leader
+        require(leader is not None)
+        require(follower != leader)
+        require(follower in self.isr[leader])
+        require(self.is_true_leader(leader))
+        require(not self.is_caught_up(leader, follower, len(self.log[leader])))
+        self.update_isr(leader, self.isr[leader] - {follower})
+
+    # The follower.
+
+    @action
+    def become_follower(self, follower: Replica, epoch: LeaderEpoch):
+        """A replica learns from a LeaderAndIsr request whom to follow, and cuts off what may differ from its leader."""
+        require(epoch < len(self.requests))
+        require(epoch > self.leader_epoch[follower])
+        leader = self.requests[epoch].leader
+        require(leader is not None)  # as published: a request without a leader is never acted upon
+        require(leader != follower)
+        require(self.may_follow(follower, leader, epoch))
+        offset = self.truncation_offset(leader, follower)
+        require(offset <= len(self.log[follower]))  # as published: an offset past the log end is not acted upon
+        del self.log[follower][offset:]
+        self.high_watermark[follower] = min(self.high_watermark[follower], offset)
+        self.accept_request(follower, epoch)
+
+    @action
+    def follower_fetch(self, follower: Replica):
+        """A follower appends the next record of its leader's log, and learns the leader's high watermark."""
+        leader = self.leader[follower]
+        require(leader is not None)
+        end_offset = len(self.log[follower])
+        require(end_offset < len(self.log[leader]))
+        require(self.presumes_leadership(leader))
+        require(self.is_caught_up(leader, follower, end_offset))
+        self.log[follower].append(self.log[leader][end_offset])
+        self.high_watermark[follower] = min(self.high_watermark[leader], end_offset + 1)
+
+    # Properties.
+
+    def agree_at(self, one: Replica, other: Replica, offset: int):
+        """Return whether two replicas both have a record at an offset, and the same one."""
+        return (
+            offset < len(self.log[one])
+            and offset < len(self.log[other])
+            and self.log[one][offset] == self.log[other][offset]
+        )
+
+    @invariant(
+        says="replica {follower}, offset {offset}: record {self.log[leader][offset]} is below {leader}'s high "
+        "watermark and missing, though {leader} counts {follower} among its in-sync replicas"
+    )
+    def weak_isr(self):
+        """The ISR of whoever takes itself for the leader has all records below that replica's high watermark."""
+        return all(
+            self.agree_at(leader, follower, offset)
+            for leader in Replica
+            if self.presumes_leadership(leader)
+            for follower in self.isr[leader]
+            for offset in range(self.high_watermark[leader])
+        )
+
+    @invariant(
+        says="replica {replica}, offset {offset}: record {self.log[leader][offset]} is below {leader}'s high "
+        "watermark and missing, though {replica} may be elected"
+    )
+    def strong_isr(self):
+        """Whoever may be elected has all records below the high watermark of whoever takes itself for the leader.
+
+        Consumers may have read these records, and acks=all has confirmed them. A leader without them loses them.
+        """
+        return all(
+            self.agree_at(leader, replica, offset)
+            for leader in Replica
+            if self.presumes_leadership(leader)
+            for replica in self.quorum.isr
+            for offset in range(self.high_watermark[leader])
+        )
+
+    @invariant(
+        says="offset {offset} is below both high watermarks and holds {self.log[one][offset]} on {one}, "
+        "{self.log[other][offset]} on {other}"
+    )
+    def log_matching(self):
+        """Below the lower of their high watermarks any two replicas have the same records: no log diverges for good."""
+        return all(
+            self.agree_at(one, other, offset)
+            for one in Replica
+            for other in Replica
+            for offset in range(min(self.high_watermark[one], self.high_watermark[other]))
+        )
+
+    @step_invariant(
+        says="{leader}'s high watermark went back from {old.high_watermark[leader]} to {self.high_watermark[leader]}"
+    )
+    def high_watermark_never_regresses(self, old):
+        """As long as a replica leads in one leader epoch, its high watermark does not go back."""
+        return all(
+            self.high_watermark[leader] >= old.high_watermark[leader]
+            for leader in Replica
+            if old.presumes_leadership(leader) and self.leader_epoch[leader] == old.leader_epoch[leader]
+        )
+
+    @reachable
+    def replicated_record_is_committed(self):
+        """A record that more than one replica has is below its leader's high watermark."""
+        return any(
+            self.presumes_leadership(leader) and self.high_watermark[leader] > 0 and len(self.isr[leader]) > 1
+            for leader in Replica
+        )
+
+    @reachable
+    def everything_is_committed(self):
+        """A high watermark gets as far as log size and number of records allow."""
+        return any(self.high_watermark[replica] == min(self.log_size, self.max_records) for replica in Replica)
+
+    @reachable
+    def old_leader_meets_new_leader(self):
+        """Two replicas take themselves for the leader at the same time."""
+        return any(
+            one != other and self.presumes_leadership(one) and self.presumes_leadership(other)
+            for one in Replica
+            for other in Replica
+        )
+
+    @reachable
+    def truncation_removes_a_record(self):
+        """A record that was appended is in no log any more."""
+        return any(
+            all(record.id != record_id for replica in Replica for record in self.log[replica])
+            for record_id in range(self.next_record_id)
+        )
+
+    @reachable
+    def isr_expands(self):
+        """The ISR is larger than the one that the newest LeaderAndIsr request tells of."""
+        newest = len(self.requests)
+        return newest > 0 and len(self.quorum.isr) > len(self.requests[newest - 1].isr)

@@ -1,0 +1,67 @@
+"""Replication after KIP-279 (Kafka 2.0): followers go back until both logs have the same record."""
+
+from checker.language import Scenario
+from specs.replication.base import Replica, Replication
+
+
+class Kip279(Replication):
+    """KIP-279: leader and follower go back through the follower's log, until they find a record that both have.
+
+    With KIP-101 a leader that had never seen the follower's last epoch answered with the start of its next larger one,
+    and after several fast elections the follower kept records that the leader did not have. Now the answer names the
+    epoch too, and the follower goes on asking with earlier ones.
+
+    Source: KIP-279 (KAFKA-6361), in Apache Kafka AbstractFetcherThread.getOffsetTruncationState; TLA+ module Kip279.
+    """
+
+    def truncation_offset(self, leader: Replica, follower: Replica):
+        """Return the end of what the follower's log has in common with the leader's."""
+        return self.end_of_common_log(leader, follower)
+
+    def end_of_common_log(self, leader: Replica, follower: Replica):
+        """Return the offset after the last record that both logs have at the same offset, 0 if there is none."""
+        return max(
+            (
+                offset + 1
+                for offset in range(min(len(self.log[leader]), len(self.log[follower])))
+                if self.log[leader][offset] == self.log[follower][offset]
+            ),
+            default=0,
+        )
+
+
+scenarios = [
+    Scenario(Kip279, "two_replicas", dict(replicas=2, max_leader_epoch=1), tells="Two replicas, two leader epochs."),
+    Scenario(
+        Kip279,
+        "two_replicas_three_epochs",
+        dict(replicas=2),
+        tells="What KIP-101 loses with three leader epochs is kept.",
+    ),
+    Scenario(
+        Kip279,
+        "fast_elections",
+        dict(replicas=2, max_records=3),
+        tells="Where logs diverge with KIP-101 they match.",
+    ),
+    Scenario(
+        Kip279,
+        "three_replicas",
+        dict(max_leader_epoch=1),
+        expect={"strong_isr": 12},
+        tells="KAFKA-7128: a new leader takes a follower into the ISR that lacks what its predecessor committed.",
+    ),
+    Scenario(
+        Kip279,
+        "three_replicas_three_epochs",
+        expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 18},
+        tells="A follower truncates with the help of a replica that does not lead yet, and lacks what is committed.",
+    ),
+    Scenario(
+        Kip279,
+        "unfenced_fetch",
+        dict(max_records=3),
+        expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 15},
+        tells="A follower fetches from a leader in another leader epoch, and the logs diverge.",
+    ),
+]

@@ -1,0 +1,60 @@
+"""Replication after KIP-320 (Kafka 2.1): every request is tied to one leader epoch."""
+
+from checker.language import Scenario
+from specs.replication.base import LeaderEpoch, Replica
+from specs.replication.kip279 import Kip279
+
+
+class Kip320(Kip279):
+    """KIP-320: leader and follower deal with each other only while they are in the same leader epoch.
+
+    Fetches and the questions before a truncation carry the follower's leader epoch, and a leader in another one
+    refuses them (FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH). And a new leader takes nobody into the ISR before it has
+    committed what its predecessors appended: until then it cannot know how far they had committed.
+
+    Source: KIP-320 (KAFKA-6880, KAFKA-7128), in Apache Kafka Partition.fetchRecords and Partition.maybeExpandIsr; TLA+
+    module Kip320.
+    """
+
+    def may_follow(self, follower: Replica, leader: Replica, epoch: LeaderEpoch):
+        """Return whether the leader has already taken over, and in the same epoch."""
+        return self.leader_epoch[leader] == epoch and self.presumes_leadership(leader)
+
+    def is_caught_up(self, leader: Replica, follower: Replica, end_offset: int):
+        """Return whether the follower is also in the leader's epoch."""
+        return self.leader_epoch[follower] == self.leader_epoch[leader] and super().is_caught_up(
+            leader, follower, end_offset
+        )
+
+    def may_join_isr(self, leader: Replica, follower: Replica):
+        """Return whether also all that earlier leaders appended is committed again (KAFKA-7128)."""
+        return self.high_watermark_is_in_own_epoch(leader) and super().may_join_isr(leader, follower)
+
+
+scenarios = [
+    Scenario(Kip320, "two_replicas", dict(replicas=2, max_leader_epoch=1), tells="Two replicas, two leader epochs."),
+    Scenario(Kip320, "two_replicas_three_epochs", dict(replicas=2), tells="Two replicas, three leader epochs."),
+    Scenario(
+        Kip320, "fast_elections", dict(replicas=2, max_records=3), tells="Where logs diverge with KIP-101 they match."
+    ),
+    Scenario(Kip320, "three_replicas", dict(max_leader_epoch=1), tells="Where KIP-101 and KIP-279 fail all is well."),
+    Scenario(
+        Kip320,
+        "missed_epochs",
+        dict(log_size=1, max_records=1),
+        tells="Where the first try at KIP-320 fails all is well.",
+    ),
+    Scenario(Kip320, "three_replicas_three_epochs", tells="Three replicas, three leader epochs: 737,794 states."),
+    Scenario(
+        Kip320,
+        "three_replicas_three_records",
+        dict(log_size=3, max_records=3),
+        tells="Three replicas, three leader epochs, three records: 4,093,531 states.",
+    ),
+    Scenario(
+        Kip320,
+        "four_epochs",
+        dict(log_size=1, max_leader_epoch=3),
+        tells="Three replicas, four leader epochs: 2,385,862 states.",
+    ),
+]

@@ -1,0 +1,89 @@
+"""The counts, verdicts and lengths that TLC gives for the published TLA+ specs, held against ours."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checker.check import interpreted
+from checker.check.plan import Plan
+from checker.native import engine as native
+from specs.replication.async_isr import AsyncIsr
+from specs.replication.kip101 import Kip101
+from specs.replication.kip279 import Kip279
+from specs.replication.kip320 import Kip320
+from specs.replication.kip320_first_try import Kip320FirstTry
+from specs.replication.truncate_to_high_watermark import TruncateToHighWatermark
+
+GOLDEN = json.loads((Path(__file__).parent / "kafka-replication.json").read_text())
+SPECS = {
+    "KafkaTruncateToHighWatermark": TruncateToHighWatermark,
+    "Kip101": Kip101,
+    "Kip279": Kip279,
+    "Kip320FirstTry": Kip320FirstTry,
+    "Kip320": Kip320,
+}
+CONSTANTS = ("replicas", "log_size", "max_records", "max_leader_epoch")
+PROPERTIES = ("weak_isr", "strong_isr")
+INTERPRETED = 2_000
+"""Rows with at most this many states are explored by the interpreter too."""
+
+
+def label(row):
+    return "-".join([row.get("module", "AsyncIsr"), *(str(row[name]) for name in constants_of(row))])
+
+
+def constants_of(row):
+    return {name: row[name] for name in (*CONSTANTS, "max_offset", "max_version") if name in row}
+
+
+def spec_of(row):
+    return SPECS[row["module"]](**constants_of(row)) if "module" in row else AsyncIsr(**constants_of(row))
+
+
+def engines(rows):
+    """Return each row with each engine that is to explore it."""
+    return [pytest.param(native, row, id=f"native-{label(row)}") for row in rows] + [
+        pytest.param(interpreted, row, id=f"python-{label(row)}")
+        for row in rows
+        if row["distinct_states"] <= INTERPRETED
+    ]
+
+
+def assert_counts(result, row):
+    assert (result.ended, result.distinct_states, result.depth) == ("complete", row["distinct_states"], row["depth"])
+
+
+@pytest.mark.parametrize("property_name", PROPERTIES)
+@pytest.mark.parametrize(("engine", "row"), engines(GOLDEN["replication"]))
+def test_verdict_and_length_are_the_published_ones(engine, row, property_name):
+    result = engine.explore(spec_of(row), Plan(properties=(property_name,)))
+    assert result.verdict == row[property_name]["verdict"]
+    lengths = {violation.property: violation.length for violation in result.violations}
+    published = row[property_name].get("length")
+    assert lengths == ({property_name: published} if published else {})
+
+
+@pytest.mark.parametrize(("engine", "row"), engines(GOLDEN["replication"]))
+def test_states_and_depth_are_the_published_ones(engine, row):
+    """All properties at once, to the last state: a violation changes neither the states nor the lengths."""
+    spec = spec_of(row)
+    result = engine.explore(spec, Plan(properties=tuple(spec.properties), stop="all"))
+    assert_counts(result, row)
+    lengths = {violation.property: violation.length for violation in result.violations}
+    for name in PROPERTIES:
+        assert lengths.get(name) == row[name].get("length")
+
+
+@pytest.mark.parametrize(("engine", "row"), engines(GOLDEN["async_isr"]))
+def test_async_isr_is_the_published_one(engine, row):
+    spec = spec_of(row)
+    result = engine.explore(spec, Plan(properties=tuple(spec.properties), stop="all"))
+    assert_counts(result, row)
+    assert result.verdict == row["ValidHighWatermark"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_largest_row_is_the_same_for_every_number_of_workers(workers):
+    row = max(GOLDEN["replication"], key=lambda row: row["distinct_states"])
+    assert_counts(native.explore(spec_of(row), Plan(properties=(), stop="all", workers=workers)), row)
