@@ -1,0 +1,249 @@
+"""The producer state by itself: any request, restarts, truncation, expiry; does the leader recognise a retry?
+
+Source: `ProducerStateManager`, `ProducerAppendInfo`, `UnifiedLog` of Apache Kafka (see `producer_state`).
+"""
+
+from checker.language import Constant, Map, Option, Scenario, Struct, action, invariant, reachable, require
+from specs.broker.producer_state import (
+    Answer,
+    Batch,
+    Error,
+    Offset,
+    Partition,
+    ProducerEpoch,
+    ProducerState,
+    RecordCount,
+    Sequence,
+)
+
+
+class Verification(Struct):
+    """`VerificationStateEntry`: the lowest sequence of a transaction's first batches that wait for the coordinator."""
+
+    epoch: ProducerEpoch
+    sequence: Sequence
+    shows = "e{epoch} s{sequence}"
+
+
+class LeaderState(ProducerState):
+    """A leader's producer state under every possible request, restart, truncation and expiry."""
+
+    batches = Constant(1)
+    log_size = Constant(3)
+    cache_size = Constant(2)
+    max_sequence = Constant(3)
+    max_batch_records = Constant(2)
+    no_state = Constant("full", one_of=("any", "never_held", "full", "unknown_producer_id"))
+    restarts = Constant(False)
+    truncations = Constant(False)
+    expiry = Constant(False)
+    markers = Constant(False)
+    verification = Constant(False)
+
+    answer = Answer
+    verified = Map(Partition, Option(Verification))
+
+    @action
+    def produce(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence, records: RecordCount):
+        """A client's produce request with one batch: a new one, a retry, an old one or a wrong one."""
+        batch = Batch(id=0, epoch=epoch, sequence=sequence, records=records)
+        require(len(self.log[partition]) < self.log_size)
+        self.answer = self.append_from_client(partition, batch)
+        if self.answer.error == Error.NONE:
+            self.verified[partition] = None
+
+    def check(self, partition, batch):
+        """While a transaction is being verified, no sequence above the lowest one seen is taken (KAFKA-14920)."""
+        if self.verified[partition] is not None and batch.sequence > self.verified[partition].sequence:
+            return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+        return super().check(partition, batch)
+
+    @action
+    def begin_verification(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence):
+        """A transaction's first batch waits for the coordinator (`maybeCreateVerificationStateEntry`)."""
+        require(self.verification)
+        if self.is_lowest(partition, epoch, sequence):
+            self.verified[partition] = Verification(epoch=epoch, sequence=sequence)
+
+    def is_lowest(self, partition, epoch, sequence):
+        """The first, of a higher epoch, or lower than the one before in its epoch."""
+        if self.verified[partition] is None or epoch > self.verified[partition].epoch:
+            return True
+        return epoch == self.verified[partition].epoch and sequence < self.verified[partition].sequence
+
+    @action
+    def write_marker(self, partition: Partition, epoch: ProducerEpoch):
+        """A transaction marker: a higher epoch empties the cache (`ProducerAppendInfo.appendEndTxnMarker`)."""
+        require(self.markers)
+        require(self.producer_epoch[partition] is None or self.producer_epoch[partition] <= epoch)
+        if self.producer_epoch[partition] is None or self.producer_epoch[partition] != epoch:
+            self.cached[partition].clear()
+            self.producer_epoch[partition] = epoch
+
+    @action
+    def roll_segment(self, partition: Partition):
+        """`UnifiedLog.roll`: the new segment starts with a snapshot."""
+        require(self.truncations)
+        self.take_snapshot(partition)
+
+    @action
+    def restart(self, partition: Partition):
+        """The log is closed and loaded again, with a snapshot at its end either way, so that nothing is replayed.
+
+        A clean shutdown writes it (`UnifiedLog.close`), recovery after a crash too (`LogLoader.recoverSegment`).
+        """
+        require(self.restarts)
+        self.take_snapshot(partition)
+        self.reload(partition)
+
+    @action
+    def truncate_to(self, partition: Partition, end: Offset):
+        """A new leader's log diverges from `end` on."""
+        require(self.truncations)
+        require(end < len(self.log[partition]))
+        self.truncate(partition, end)
+
+    @action
+    def expire_producer(self, partition: Partition):
+        """`producer.id.expiration.ms` has passed since the last batch."""
+        require(self.expiry)
+        require(self.producer_epoch[partition] is not None)
+        self.forget(partition)
+
+    @invariant(says="{p}: the batches at offsets {o} and before do not follow each other: {self.log[p]}")
+    def sequences_contiguous(self):
+        """Within an epoch each batch begins where the one before ended, and an epoch begins at 0."""
+        return all(self.follows(p, o) for p in Partition for o in range(len(self.log[p])))
+
+    def follows(self, partition, offset):
+        """The batch at `offset` continues its epoch, or begins it at 0."""
+        batch = self.log[partition][offset]
+        if offset == 0 or self.log[partition][offset - 1].epoch != batch.epoch:
+            return batch.sequence == 0
+        before = self.log[partition][offset - 1]
+        return batch.sequence == self.sequence_after(before.sequence, before.records)
+
+    @invariant(says="{p} remembers {c}, and its log is {self.log[p]}")
+    def cache_names_the_log(self):
+        """What is remembered was appended, under that sequence, at that offset."""
+        return all(
+            c.offset < len(self.log[p])
+            and self.log[p][c.offset].sequence == c.sequence
+            and self.log[p][c.offset].records == c.records
+            for p in Partition
+            for c in self.cached[p]
+        )
+
+    @invariant(
+        says="{p} would not recognise a retry of the batch at offset {o}: {self.log[p]}, cached {self.cached[p]}"
+    )
+    def retries_recognised(self):
+        """A retry of each of the last `cache_size` batches of the current epoch is answered as a duplicate."""
+        return all(
+            self.is_duplicate(p, self.log[p][o]) or self.is_past(p, self.log[p][o].epoch)
+            for p in Partition
+            for o in range(max(len(self.log[p]) - self.cache_size, 0), len(self.log[p]))
+        )
+
+    def is_past(self, partition, epoch):
+        """The leader knows a later epoch: a retry under this one is refused, not appended."""
+        return self.producer_epoch[partition] is not None and epoch < self.producer_epoch[partition]
+
+    @invariant(says="{p}, producer epoch {self.producer_epoch[p]}: {self.log[p]}")
+    def epochs_never_go_back(self):
+        """A fenced epoch appends nothing."""
+        return all(
+            self.log[p][o].epoch <= self.log[p][o + 1].epoch for p in Partition for o in range(len(self.log[p]) - 1)
+        )
+
+    @reachable
+    def sequence_wrapped_inside_a_batch(self):
+        """A batch holds the last sequence and the first."""
+        return any(b.sequence == self.max_sequence and b.records == 2 for p in Partition for b in self.log[p])
+
+    @reachable
+    def duplicate_answered(self):
+        """A request is answered with the offset of a batch that is not the last one."""
+        return any(self.answer.offset is not None and self.answer.offset + 1 < len(self.log[p]) for p in Partition)
+
+
+class FollowerState(LeaderState):
+    """A follower's producer state: batches come from the leader and are not checked (`AppendOrigin.REPLICATION`)."""
+
+    @action
+    def produce(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence, records: RecordCount):
+        """The next batch of the leader's log, whatever its sequence."""
+        batch = Batch(id=0, epoch=epoch, sequence=sequence, records=records)
+        require(len(self.log[partition]) < self.log_size)
+        self.append_unchecked(partition, batch)
+
+    duplicate_answered = None
+
+
+scenarios = [
+    Scenario(LeaderState, "requests", expect="holds", tells="Any requests: one copy of each, in sequence."),
+    Scenario(
+        LeaderState,
+        "markers_and_verification",
+        dict(markers=True, verification=True),
+        expect="holds",
+        properties=["sequences_contiguous", "cache_names_the_log", "epochs_never_go_back"],
+    ),
+    Scenario(
+        LeaderState,
+        "any_sequence_without_state",
+        dict(no_state="any"),
+        expect={"sequences_contiguous": 2},
+        tells="Without state, Kafka 2.5 to 4.4 takes any sequence: the log begins in the middle (I2).",
+    ),
+    Scenario(
+        LeaderState,
+        "i7_restart",
+        dict(restarts=True),
+        expect={"retries_recognised": 4},
+        tells="Two batches, a restart: the snapshot at the log's end keeps the second; a retry of the first is new.",
+    ),
+    Scenario(LeaderState, "i7_restart_whole_cache", dict(restarts=True, snapshot_batches=2), expect="holds"),
+    Scenario(
+        LeaderState,
+        "i7_truncation",
+        dict(truncations=True),
+        expect={"retries_recognised": 6},
+        tells="Two batches, a segment roll, a third batch that is truncated: the reload leaves the second only.",
+    ),
+    Scenario(
+        LeaderState,
+        "i7_truncation_whole_cache",
+        dict(restarts=True, truncations=True, snapshot_batches=2),
+        expect="holds",
+    ),
+    Scenario(
+        LeaderState,
+        "i13_expiry",
+        dict(expiry=True),
+        expect={"retries_recognised": 3},
+        tells="The state expires; a retry of the appended batch is new to the leader (I13).",
+    ),
+    Scenario(
+        LeaderState,
+        "expiry_forgets_fencing",
+        dict(expiry=True),
+        expect={"epochs_never_go_back": 4},
+        properties=["epochs_never_go_back"],
+        tells="A batch of epoch 1, expiry, a batch of epoch 0: without state a fenced epoch is taken again.",
+    ),
+    Scenario(
+        LeaderState,
+        "expiry",
+        dict(expiry=True),
+        expect="holds",
+        properties=["cache_names_the_log"],
+        tells="With the state the fencing is gone too; what is remembered is in the log.",
+    ),
+    Scenario(
+        FollowerState,
+        "replication",
+        dict(restarts=True, truncations=True, max_batch_records=1),
+        properties=["cache_names_the_log"],
+    ),
+]

@@ -1,0 +1,339 @@
+"""The broker's network layer: processors, request queue, handlers, mute of a channel until its response is sent.
+
+Source: SocketServer (Processor), RequestChannel, KafkaRequestHandler, Selector and KafkaChannel of Apache Kafka.
+Scenarios: entries N1, P9 and P12 of docs/producer.md.
+"""
+
+from checker.language import (
+    Channel,
+    Constant,
+    Domain,
+    Drawing,
+    Lane,
+    Log,
+    Map,
+    Option,
+    Range,
+    Scenario,
+    Seq,
+    SetOf,
+    Struct,
+    action,
+    invariant,
+    reachable,
+    require,
+)
+from specs.producer.sender import Error, Node, Offset, Partition, RecordId, Request, Response, Sender
+
+
+class Connection(Range):
+    """Connections are numbered in the order in which the client opens them; it uses the newest."""
+
+    low, high = 0, "disconnects + restarts"
+
+
+class Handler(Domain):
+    """A thread of the request handler pool (num.io.threads)."""
+
+    size, prefix = "handlers", "h"
+
+
+class Received(Struct):
+    """A request between the processor that read it and its response (RequestChannel.Request)."""
+
+    connection: Connection
+    partition: Partition
+    records: SetOf(RecordId)
+    shows = "{records} of connection {connection}"
+
+
+class Parked(Struct):
+    """An append with acks=all that waits for the other replicas (DelayedProduce)."""
+
+    connection: Connection
+    records: SetOf(RecordId)
+    base: Offset
+    shows = "{records} of connection {connection}, offset {base}"
+
+
+class BrokerNetwork(Sender):
+    """One producer without idempotence and one broker, whose handler threads take requests from one shared queue.
+
+    The processor of a connection reads one request at a time, puts it into the queue, and reads no more from the
+    channel (mute) until the response is sent: the contract of Selector.poll, because any handler may take any request.
+    `mute_until` says until when: "response_sent" as in Kafka, "handled" when the handler is done, though an append with
+    acks=all may still wait for other replicas, "never" for a broker without mute.
+
+    When a connection closes, nobody takes its requests back: one in the queue or in a handler is executed, one that the
+    processor has not read may be read or not (SocketServerTest, outstanding receives of a closed connection).
+    """
+
+    nodes = Constant(1, at_least=1, at_most=1)
+    acks = Constant("all", one_of=("1", "all"))
+    handlers = Constant(2, at_least=1)
+    queue_size = Constant(2, at_least=1)  # queued.max.requests
+    mute_until = Constant("response_sent", one_of=("response_sent", "handled", "never"))
+    refusals = Constant(0, at_least=0)
+
+    connection = Connection
+    socket = Map(Connection, Seq(Request, "max_in_flight"))
+    muted_channels = SetOf(Connection)
+    request_queue = Seq(Received, "queue_size")
+    handling = Map(Handler, Option(Received))
+    purgatory = Seq(Parked, "max_in_flight * (disconnects + restarts + 1)")
+    responses = Seq(Response, "max_in_flight")  # on the newest connection
+    refusals_left = Range(0, "refusals")
+
+    draws = Drawing(
+        Lane("application", facts={"sent": "last record sent"}, boxes={"future": "future of each record"}),
+        Lane(
+            "producer",
+            boxes={"queue": "queued batches", "in_flight": "in flight, oldest first"},
+            facts={"connection": "its connection"},
+        ),
+        Lane("socket of connection", each=Connection, boxes={"socket": "requests to be read"}),
+        Lane(
+            "network",
+            boxes={"request_queue": "request queue", "purgatory": "waiting for replicas", "responses": "responses"},
+            facts={"muted_channels": "muted connections"},
+        ),
+        Lane("handler", each=Handler, boxes={"handling": "at work on"}),
+        Lane("partition", each=Partition, logs=(Log("log", colour="."),)),
+        channels=(
+            Channel("socket", "producer", "network", lost=("processor_discard",)),
+            Channel("responses", "network", "producer", lost=("connection_closed", "producer_restart")),
+            Channel("handling", "network", "handler"),
+        ),
+    )
+
+    def init(self):
+        """Faults to come."""
+        super().init()
+        self.refusals_left = self.refusals
+
+    # The client's end of the connection.
+
+    def transmit(self, node, request):
+        """Write a request to the newest connection."""
+        self.socket[self.connection].append(request)
+
+    def disconnect(self, node):
+        """The next request opens another connection; responses that the client had not read are lost."""
+        self.connection += 1
+        self.responses.clear()
+
+    @action
+    def receive_response(self):
+        """The client reads the next response. Source: NetworkClient.handleCompletedReceives."""
+        require(len(self.responses) > 0)
+        response = self.responses.pop(0)
+        self.receive(Node[0], response)
+
+    # The processor of a connection.
+
+    @action
+    def processor_receive(self, connection: Connection):
+        """Read a request, queue it, mute the channel. Source: Processor.processCompletedReceives."""
+        require(len(self.socket[connection]) > 0)
+        require(connection not in self.muted_channels)
+        require(len(self.request_queue) < self.queue_size)
+        request = self.socket[connection].pop(0)
+        self.request_queue.append(Received(connection=connection, partition=request.partition, records=request.records))
+        if self.mute_until != "never":
+            self.muted_channels.add(connection)
+
+    @action
+    def processor_discard(self, connection: Connection):
+        """The processor finds that a connection is closed before it reads what is left in its socket."""
+        require(connection != self.connection)
+        require(len(self.socket[connection]) > 0)
+        self.socket[connection].clear()
+
+    def send_response(self, connection, response):
+        """Send a response and read on; for a connection that is gone it is dropped. Source: Processor.sendResponse."""
+        if connection == self.connection:
+            self.responses.append(response)
+        self.muted_channels.discard(connection)
+
+    # The handlers.
+
+    @action
+    def handler_take(self, handler: Handler):
+        """An idle handler takes the oldest request of the queue, whatever its connection."""
+        require(self.handling[handler] is None)
+        require(len(self.request_queue) > 0)
+        received = self.request_queue.pop(0)
+        self.handling[handler] = received
+
+    @action
+    def handler_append(self, handler: Handler):
+        """Append the batch; with acks=all the answer waits for replication. Source: ReplicaManager.appendRecords."""
+        require(self.handling[handler] is not None)
+        received = self.handling[handler]
+        self.handling[handler] = None
+        response = self.append(Request(partition=received.partition, records=received.records))
+        if self.acks == "all" and response.error == Error.NONE:
+            self.purgatory.append(Parked(connection=received.connection, records=received.records, base=response.base))
+            if self.mute_until == "handled":
+                self.muted_channels.discard(received.connection)
+        else:
+            self.send_response(received.connection, response)
+
+    @action
+    def handler_refuse(self, handler: Handler):
+        """A retriable error, nothing appended: too few replicas are in sync."""
+        require(self.refusals_left > 0)
+        require(self.handling[handler] is not None)
+        received = self.handling[handler]
+        self.handling[handler] = None
+        self.refusals_left -= 1
+        request = Request(partition=received.partition, records=received.records)
+        self.send_response(received.connection, self.refused(request, Error.NOT_ENOUGH_REPLICAS))
+
+    @action
+    def purgatory_complete(self):
+        """The high watermark passes the oldest append that waits: answer it."""
+        require(len(self.purgatory) > 0)
+        parked = self.purgatory.pop(0)
+        response = Response(records=parked.records, error=Error.NONE, base=parked.base)
+        self.send_response(parked.connection, response)
+
+    # Properties.
+
+    @invariant(says="in flight {self.in_flight}, answered {self.responses}")
+    def responses_matched_in_order(self):
+        """The next response answers the oldest request in flight: the client relies on it (InFlightRequests)."""
+        return all(
+            self.responses[i].records == self.in_flight[node][i].records
+            for node in Node
+            for i in range(len(self.responses))
+        )
+
+    @invariant(says="queued {self.request_queue}, handled {self.handling}, waiting {self.purgatory}")
+    def one_request_of_a_connection_at_work(self):
+        """Between socket and response there is one request of a connection at most, where channels are muted for it."""
+        return self.mute_until != "response_sent" or all(
+            self.at_work(connection) == (1 if connection in self.muted_channels else 0) for connection in Connection
+        )
+
+    def at_work(self, connection):
+        """How many requests of a connection were read and not answered."""
+        queued = sum(1 for received in self.request_queue if received.connection == connection)
+        handled = sum(1 for handler in Handler if self.is_handling(handler, connection))
+        return queued + handled + sum(1 for parked in self.purgatory if parked.connection == connection)
+
+    def is_handling(self, handler, connection):
+        """Whether a handler is at work on a request of this connection."""
+        return self.handling[handler] is not None and self.handling[handler].connection == connection
+
+    @reachable
+    def requests_are_pipelined(self):
+        """Where several requests may be in flight, one waits in the socket while another is at work."""
+        return self.max_in_flight == 1 or (self.at_work(0) > 0 and len(self.socket[0]) > 0)
+
+    @reachable
+    def a_closed_connection_is_at_work(self):
+        """Where connections may close, a request outlives its connection."""
+        return self.disconnects == 0 or any(
+            self.at_work(connection) > 0 for connection in Connection if connection != self.connection
+        )
+
+
+class SequenceCheckedBroker(BrokerNetwork):
+    """The same with a broker that checks sequences: it knows a zombie's batch and does not append it again."""
+
+    requeue = Constant("in_order", one_of=("in_order",))
+    acks = Constant("all", one_of=("all",))
+    restarts = Constant(0, at_most=0)
+    resends = Constant(0, at_most=0)
+
+    def is_sequence_checked(self):
+        """Whether brokers hold sequence numbers against a batch."""
+        return True
+
+
+scenarios = [
+    Scenario(
+        BrokerNetwork,
+        "n1_no_mute",
+        dict(acks="1", max_in_flight=2, mute_until="never"),
+        expect={"no_reorder": 11},
+        properties=["no_reorder"],
+        tells="N1: two handlers take two requests of one connection, and the second appends first.",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "n1_mute_until_handled",
+        dict(max_in_flight=2, mute_until="handled", refusals=1),
+        expect={"responses_matched_in_order": 11, "ack_true": 14},
+        properties=["responses_matched_in_order", "ack_true"],
+        tells="N1: unmuted too early, a channel answers its second request first; the client mistakes the answers.",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "n1_fixed_mute",
+        dict(max_in_flight=2),
+        deadlock=True,
+        tells="N1 with the channel muted until the response is sent.",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "n1_fixed_mute_larger",
+        dict(records=3, max_in_flight=3, handlers=3),
+        deadlock=True,
+        tells="N1 with mute, three requests in flight, three handlers.",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "n1_fixed_mute_refusal",
+        dict(max_in_flight=2, refusals=1),
+        properties=["responses_matched_in_order", "ack_true", "one_request_of_a_connection_at_work"],
+        deadlock=True,
+        tells="N1 with mute and a refusal: every response meets its request (the retry still reorders: P1).",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "p12_zombie_request",
+        dict(acks="1", disconnects=1),
+        expect={"no_duplicate": 11, "no_late_copy": 17},
+        properties=["no_duplicate", "no_late_copy"],
+        tells="P12: with one in flight, a request outlives its connection; the retry and the next batch overtake it.",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "p12_zombie_without_retries",
+        dict(acks="1", disconnects=1, retries=0),
+        expect={"no_reorder": 12},
+        properties=["no_reorder"],
+        tells="P12 with retries=0: the first record is given up, the second appended, and then the zombie.",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "p9_zombie_of_a_predecessor",
+        dict(records=1, acks="1", retries=0, restarts=1, read_back=True),
+        expect={"no_duplicate": 12},
+        properties=["no_duplicate"],
+        tells="P9: a successor reads the log and sends while its predecessor's request is still at work.",
+    ),
+    Scenario(
+        SequenceCheckedBroker,
+        "p12_fixed_by_sequences",
+        dict(disconnects=1),
+        deadlock=True,
+        tells="P12 with sequences: whichever copy comes second is known and not appended.",
+    ),
+    Scenario(
+        SequenceCheckedBroker,
+        "p12_fixed_by_sequences_larger",
+        dict(records=3, disconnects=2, retries=2),
+        deadlock=True,
+        tells="P12 with sequences, three records, two lost connections.",
+    ),
+    Scenario(
+        SequenceCheckedBroker,
+        "p12_fixed_by_sequences_in_flight_2",
+        dict(records=4, max_in_flight=2, disconnects=2, refusals=1, retries=2),
+        deadlock=True,
+        tells="P12 with sequences, two in flight, four records, two lost connections and a refusal.",
+    ),
+]

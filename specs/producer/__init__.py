@@ -1,0 +1,1 @@
+"""The producer: accumulator, requests in flight, retries, idempotent sequences, memory."""

@@ -1,0 +1,129 @@
+"""Which producers are idempotent: the version of the client, what the user set, and what becomes of it.
+
+Scenarios: entry P10 of docs/producer.md.
+"""
+
+from checker.language import Constant, Scenario, action, invariant, require
+from specs.producer.plain import PlainProducer
+from specs.producer.sender import RecordId
+
+
+class ConfiguredProducer(PlainProducer):
+    """A producer that is idempotent or not as its version and its settings have it.
+
+    `acks` and `enable_idempotence` may be unset; `retries` 0 and `max_in_flight` above 5 are the user's.
+    An idempotent producer has its sequences checked as in `SequenceCheckedProducer`.
+    Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs; KAFKA-13598, KAFKA-13673, KAFKA-17927.
+    """
+
+    version = Constant("3.2.0", one_of=("2.8", "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "4.0"))
+    enable_idempotence = Constant("unset", one_of=("unset", "true", "false"))
+    acks = Constant("unset", one_of=("unset", "0", "1", "all"))
+    max_in_flight = Constant(5, at_least=1)
+    retries = Constant(2, at_least=0)
+    restarts = Constant(0, at_most=0)
+    resends = Constant(0, at_most=0)
+
+    def conflicts(self):
+        """Whether a setting is incompatible with idempotence. The default acks never is: it is `all`, or made so."""
+        return self.acks == "0" or self.acks == "1" or self.retries == 0 or self.max_in_flight > 5
+
+    def applies_default(self):
+        """Whether the client is idempotent unless told otherwise: not before 3.0, by mistake not in 3.0.0 and 3.1.0."""
+        return not (self.version == "2.8" or self.version == "3.0.0" or self.version == "3.1.0")
+
+    def is_refused(self):
+        """Whether the producer cannot be constructed (ConfigException); since 4.0 a default can be in conflict, too."""
+        refuses_default = self.version == "4.0" and self.max_in_flight > 5
+        return (self.enable_idempotence == "true" and self.conflicts()) or (
+            self.enable_idempotence == "unset" and refuses_default
+        )
+
+    def is_sequence_checked(self):
+        """Whether the producer is idempotent. A default in conflict with a setting is off, which only the log says."""
+        is_wanted = self.enable_idempotence == "true" or (self.enable_idempotence == "unset" and self.applies_default())
+        return is_wanted and not self.conflicts()
+
+    @action
+    def application_send(self, record: RecordId):
+        """The application sends, if it has a producer."""
+        require(not self.is_refused())
+        super().application_send(record)
+
+    def reenqueue(self, batch):
+        """Source: RecordAccumulator.reenqueue."""
+        if self.is_sequence_checked():
+            self.insert_in_order(batch)
+        else:
+            super().reenqueue(batch)
+
+    @invariant
+    def refused_sends_nothing(self):
+        """A producer that was refused does not send."""
+        return not self.is_refused() or self.sent == 0
+
+
+FAULTS = dict(refusals=1, disconnects=1)
+GUARANTEES = ["no_reorder", "no_duplicate"]
+
+scenarios = [
+    Scenario(
+        ConfiguredProducer,
+        "p10_default_of_3_0_0",
+        dict(version="3.0.0", **FAULTS),
+        expect={"no_duplicate": 7, "no_reorder": 10},
+        properties=GUARANTEES,
+        tells="P10 (KAFKA-13598): 3.0.0 declares idempotence on by default and leaves it off.",
+    ),
+    Scenario(
+        ConfiguredProducer,
+        "p10_fixed_default_of_3_0_1",
+        dict(version="3.0.1", **FAULTS),
+        deadlock=True,
+        tells="P10: since 3.0.1 the default is applied.",
+    ),
+    Scenario(
+        ConfiguredProducer,
+        "p10_fixed_default_of_3_0_1_larger",
+        dict(version="3.0.1", records=3, **FAULTS),
+        deadlock=True,
+        tells="P10: since 3.0.1 the default is applied; three records.",
+    ),
+    Scenario(
+        ConfiguredProducer,
+        "p10_fixed_set_in_3_0_0",
+        dict(version="3.0.0", enable_idempotence="true", **FAULTS),
+        deadlock=True,
+        tells="P10: in 3.0.0 enable.idempotence=true works where it is set.",
+    ),
+    Scenario(
+        ConfiguredProducer,
+        "p10_acks_1_turns_it_off",
+        dict(acks="1", **FAULTS),
+        expect={"no_duplicate": 7, "no_reorder": 10},
+        properties=GUARANTEES,
+        tells="P10 (KAFKA-13673): acks=1 turns the default off, and only the log says so.",
+    ),
+    Scenario(
+        ConfiguredProducer,
+        "p10_in_flight_6_turns_it_off",
+        dict(max_in_flight=6, **FAULTS),
+        expect={"no_duplicate": 7, "no_reorder": 10},
+        properties=GUARANTEES,
+        tells="P10 (KAFKA-13673): six requests in flight turn the default off.",
+    ),
+    Scenario(
+        ConfiguredProducer,
+        "p10_fixed_in_flight_6_in_4_0",
+        dict(version="4.0", max_in_flight=6, **FAULTS),
+        properties=[*GUARANTEES, "refused_sends_nothing"],
+        tells="P10 (KAFKA-17927): since 4.0 such a producer is refused, so nobody takes it for idempotent.",
+    ),
+    Scenario(
+        ConfiguredProducer,
+        "p10_acks_1_refused_where_set",
+        dict(acks="1", enable_idempotence="true", **FAULTS),
+        properties=[*GUARANTEES, "refused_sends_nothing"],
+        tells="P10: where enable.idempotence=true is set, a conflicting setting is refused.",
+    ),
+]

@@ -1,0 +1,286 @@
+"""The idempotent producer's connections to its brokers, and the faults that happen to them.
+
+Each partition's leader is a broker with one connection. Sources: `Sender`, `NetworkClient`, `InFlightRequests`,
+`UnifiedLog` of Apache Kafka; see `transaction_manager` for the client and `specs.broker.producer_state` for the broker.
+"""
+
+from checker.language import (
+    Channel,
+    Constant,
+    Drawing,
+    Lane,
+    Log,
+    Map,
+    Option,
+    Range,
+    Seq,
+    Struct,
+    action,
+    replace,
+    require,
+)
+from specs.broker.producer_state import Batch, BatchId, Error, Offset, Partition
+from specs.producer.transaction_manager import Outcome, TransactionManager
+
+
+class Request(Struct):
+    """A produce request on the wire with the batch as it was when it was sent; once answered, the response."""
+
+    batch: Batch
+    answered: bool
+    error: Error
+    offset: Option(Offset)
+    shows = "{batch} {error}"
+
+
+class IdempotentConnection(TransactionManager, abstract=True):
+    """Requests in flight from the client to a leader for each partition, and everything that can happen to them.
+
+    A response is sent when the batch is committed: replication is not part of this spec.
+    """
+
+    max_in_flight = Constant(5, at_least=1)
+    first_sequence = Constant(0, at_least=0)
+    """Above 0: batch 0 is in the log and acknowledged, so that the next sequence is this one."""
+    max_refusals = Constant(0, at_least=0)
+    max_rejections = Constant(0, at_least=0)
+    max_late_acks = Constant(0, at_least=0)
+    max_disconnects = Constant(0, at_least=0)
+    max_abandoned = Constant(0, at_least=0)
+    max_restarts = Constant(0, at_least=0)
+    max_timeouts = Constant(0, at_least=0)
+    max_state_expiries = Constant(0, at_least=0)
+    expiry_waits = Constant(False)
+
+    requests = Map(Partition, Seq(Request, "max_in_flight"))
+    abandoned = Map(Partition, Option(Batch))
+    refusals = Range(0, "max_refusals")
+    rejections = Range(0, "max_rejections")
+    late_acks = Range(0, "max_late_acks")
+    disconnects = Range(0, "max_disconnects")
+    abandonments = Range(0, "max_abandoned")
+    restarts = Range(0, "max_restarts")
+    timeouts = Range(0, "max_timeouts")
+    state_expiries = Range(0, "max_state_expiries")
+
+    draws = Drawing(
+        Lane("producer", facts={"epoch": "producer epoch", "rewrite": "epoch bump due for"}),
+        Lane(
+            "client of",
+            each=Partition,
+            boxes={"queue": "queued batches", "in_flight": "in flight", "batch": "futures"},
+            facts={
+                "partition_epoch": "epoch",
+                "next_sequence": "next sequence",
+                "last_acked": "last acknowledged sequence",
+                "unresolved": "unresolved",
+            },
+        ),
+        Lane(
+            "leader of",
+            each=Partition,
+            logs=(Log("log", colour="id"),),
+            boxes={"requests": "requests and, answered, responses", "cached": "remembered batches"},
+            facts={"producer_epoch": "producer epoch", "abandoned": "being handled, connection closed"},
+        ),
+        channels=(
+            Channel(
+                "requests",
+                "client of",
+                "leader of",
+                lost=("disconnect", "disconnect_while_handling", "restart_broker", "move_leader"),
+                answered="answered",
+            ),
+        ),
+    )
+
+    def init(self):
+        super().init()
+        if self.first_sequence > 0:
+            for p in Partition:
+                self.acknowledge_one_batch(p)
+
+    def acknowledge_one_batch(self, partition):
+        """The producer is not new: its last batch had the sequence before `first_sequence`."""
+        self.append_unchecked(partition, Batch(id=0, epoch=0, sequence=self.first_sequence - 1, records=1))
+        self.queue[partition].pop(0)
+        self.finish(partition, 0, Outcome.ACKED, 0)
+        self.next_sequence[partition] = self.first_sequence
+        self.last_acked[partition] = self.first_sequence - 1
+
+    # The client.
+
+    @action
+    def drain(self, partition: Partition):
+        """The sender takes the first batch of the queue, gives it a sequence if it has none, and sends it."""
+        require(len(self.requests[partition]) < self.max_in_flight)
+        require(self.can_drain(partition))
+        b = self.queue[partition].pop(0)
+        if not self.has_sequence(partition, b):
+            self.assign_sequence(partition, b)
+        self.batch[partition][b].reset = False
+        self.transmit(partition, b)
+
+    def transmit(self, partition, b):
+        """The request goes to the end of the connection."""
+        self.requests[partition].append(
+            Request(batch=self.to_send(partition, b), answered=False, error=Error.NONE, offset=None)
+        )
+
+    @action
+    def receive_response(self, partition: Partition):
+        """The client reads the response to its oldest request."""
+        require(len(self.requests[partition]) > 0)
+        require(self.requests[partition][0].answered)
+        request = self.requests[partition].pop(0)
+        self.complete(partition, request.batch.id, request.error, request.offset)
+
+    @action
+    def bump_epoch(self):
+        """The next round of the sender begins: it bumps the epoch if that was asked for."""
+        require(len(self.rewrite) > 0)
+        self.bump()
+
+    @action
+    def resolve_sequences(self, partition: Partition):
+        """Nothing of the partition is in flight any more: its expired batches were appended, or there is a gap."""
+        require(self.unresolved[partition] is not None)
+        require(len(self.in_flight[partition]) == 0)
+        self.resolve(partition)
+
+    @action
+    def delivery_timeout(self, partition: Partition):
+        """delivery.timeout.ms is over for the oldest batch, queued or in flight."""
+        require(self.timeouts < self.max_timeouts)
+        require(len(self.rewrite) == 0)
+        require(any(self.is_pending(partition, b) for b in BatchId))
+        self.timeouts += 1
+        self.expire_batch(partition, min(b for b in BatchId if self.is_pending(partition, b)))
+
+    def is_pending(self, partition, b):
+        """The future of the batch is not completed."""
+        return self.batch[partition][b].outcome == Outcome.PENDING
+
+    # The broker: it handles the requests of a connection one by one.
+
+    def handled(self, partition):
+        """How many requests of the connection are answered, the oldest first."""
+        return sum(1 for request in self.requests[partition] if request.answered)
+
+    def answer(self, partition, error, offset):
+        """The response to the first request that has none."""
+        position = self.handled(partition)
+        require(position < len(self.requests[partition]))
+        self.requests[partition][position] = replace(
+            self.requests[partition][position], answered=True, error=error, offset=offset
+        )
+
+    def unhandled(self, partition):
+        """The batch of the first request that is not answered; there must be one."""
+        return self.requests[partition][self.handled(partition)].batch
+
+    def has_unhandled(self, partition):
+        """A request waits for the broker."""
+        return self.handled(partition) < len(self.requests[partition])
+
+    @action
+    def handle_produce(self, partition: Partition):
+        """The leader appends the batch, recognises a duplicate, or refuses its epoch or sequence."""
+        require(self.has_unhandled(partition))
+        answer = self.append_from_client(partition, self.unhandled(partition))
+        self.answer(partition, answer.error, answer.offset)
+
+    @action
+    def append_but_time_out(self, partition: Partition):
+        """The batch is in the log, but not replicated in time: the response is REQUEST_TIMED_OUT."""
+        require(self.late_acks < self.max_late_acks)
+        require(self.has_unhandled(partition))
+        answer = self.append_from_client(partition, self.unhandled(partition))
+        require(answer.error == Error.NONE)
+        self.late_acks += 1
+        self.answer(partition, Error.REQUEST_TIMED_OUT, None)
+
+    @action
+    def refuse_as_not_leader(self, partition: Partition):
+        """The broker has not yet heard that it leads the partition: NOT_LEADER_OR_FOLLOWER, nothing appended."""
+        require(self.refusals < self.max_refusals)
+        require(self.has_unhandled(partition))
+        self.refusals += 1
+        self.answer(partition, Error.NOT_LEADER_OR_FOLLOWER, None)
+
+    @action
+    def reject_for_good(self, partition: Partition):
+        """The broker does not take this batch, now or later: INVALID_RECORD."""
+        require(self.rejections < self.max_rejections)
+        require(self.has_unhandled(partition))
+        self.rejections += 1
+        self.answer(partition, Error.INVALID_RECORD, None)
+
+    @action
+    def disconnect(self, partition: Partition):
+        """The connection is gone, with the requests that the broker has not read and the responses on their way."""
+        require(self.disconnects < self.max_disconnects)
+        require(len(self.requests[partition]) > 0)
+        self.disconnects += 1
+        self.drop_connection(partition)
+
+    def drop_connection(self, partition):
+        """`NetworkClient` completes every request in flight as disconnected, the oldest first."""
+        lost = self.requests[partition]
+        self.requests[partition].clear()
+        for request in lost:
+            self.complete(partition, request.batch.id, Error.NETWORK_EXCEPTION, None)
+
+    @action
+    def disconnect_while_handling(self, partition: Partition):
+        """The connection is gone, but the broker goes on with the request that it had read."""
+        require(self.abandonments < self.max_abandoned)
+        require(self.abandoned[partition] is None)
+        require(self.has_unhandled(partition))
+        self.abandonments += 1
+        self.abandoned[partition] = self.unhandled(partition)
+        self.drop_connection(partition)
+
+    @action
+    def handle_abandoned(self, partition: Partition):
+        """The broker executes a request whose connection is closed; nobody reads the response."""
+        require(self.abandoned[partition] is not None)
+        batch = self.abandoned[partition]
+        self.append_from_client(partition, batch)
+        self.abandoned[partition] = None
+
+    @action
+    def restart_broker(self, partition: Partition):
+        """The leader goes down and comes back with its log; its producer state is what the snapshot at the end has."""
+        require(self.restarts < self.max_restarts)
+        self.restarts += 1
+        self.abandoned[partition] = None
+        self.drop_connection(partition)
+        self.take_snapshot(partition)
+        self.reload(partition)
+
+    @action
+    def expire_producer_state(self, partition: Partition):
+        """producer.id.expiration.ms has passed since the producer's last append."""
+        require(self.state_expiries < self.max_state_expiries)
+        require(self.producer_epoch[partition] is not None)
+        require(self.may_expire(partition))
+        self.state_expiries += 1
+        self.forget(partition)
+
+    def may_expire(self, partition):
+        """Fixed: producer.id.expiration.ms is longer than delivery.timeout.ms, so no batch is being retried."""
+        return not self.expiry_waits or len(self.in_flight[partition]) == 0
+
+    def faults(self):
+        """How many faults there were."""
+        return (
+            self.refusals
+            + self.rejections
+            + self.late_acks
+            + self.disconnects
+            + self.abandonments
+            + self.restarts
+            + self.timeouts
+            + self.state_expiries
+        )

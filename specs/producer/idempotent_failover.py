@@ -1,0 +1,69 @@
+"""The idempotent producer on a partition with a follower: what does a new leader remember (I7)?
+
+Sources: `ReplicaManager`, `Partition` (acks=all), `UnifiedLog.append` with origin REPLICATION, `UnifiedLog.truncateTo`.
+"""
+
+from checker.language import Constant, Map, Range, action, require
+from specs.broker.producer_state import Error, Offset, Partition
+from specs.producer.idempotent import IdempotentProducer
+
+
+class IdempotentFailover(IdempotentProducer):
+    """A leader and a follower, both in sync: a response goes out when the follower has the batch.
+
+    The follower's log is a prefix of the leader's; its state is what its last load and its replay since then give.
+    """
+
+    max_follower_restarts = Constant(1, at_least=0)
+    max_failovers = Constant(1, at_least=0)
+
+    follower_end = Map(Partition, Offset)
+    follower_loaded = Map(Partition, Offset)
+    follower_restarts = Range(0, "max_follower_restarts")
+    failovers = Range(0, "max_failovers")
+
+    @action
+    def follower_fetch(self, partition: Partition):
+        """The follower appends the next batch of the leader's log."""
+        require(self.follower_end[partition] < len(self.log[partition]))
+        self.follower_end[partition] += 1
+
+    @action
+    def restart_follower(self, partition: Partition):
+        """The follower restarts; its newest snapshot is at the end of its log."""
+        require(self.follower_restarts < self.max_follower_restarts)
+        require(self.follower_end[partition] > 0)
+        self.follower_restarts += 1
+        self.follower_loaded[partition] = self.follower_end[partition]
+
+    @action
+    def fail_over(self, partition: Partition):
+        """The leader is gone; the follower leads. The old leader follows it, without what was not replicated."""
+        require(self.failovers < self.max_failovers)
+        self.failovers += 1
+        self.abandoned[partition] = None
+        self.drop_connection(partition)
+        del self.log[partition][self.follower_end[partition] :]
+        self.load_from(partition, self.follower_loaded[partition])
+        self.follower_loaded[partition] = 0
+
+    def is_committed(self, partition):
+        """Everything appended is on the follower."""
+        return self.follower_end[partition] == len(self.log[partition])
+
+    @action
+    def receive_response(self, partition: Partition):
+        """A success is sent once the batch is committed."""
+        require(len(self.requests[partition]) > 0)
+        require(self.requests[partition][0].error != Error.NONE or self.is_committed(partition))
+        super().receive_response(partition)
+
+    @action
+    def handle_produce(self, partition: Partition):
+        """The channel is muted until the response before is sent: one request of a connection at a time."""
+        require(self.is_committed(partition))
+        super().handle_produce(partition)
+
+    def faults(self):
+        """A failover may cost an epoch too."""
+        return super().faults() + self.failovers

@@ -1,0 +1,494 @@
+"""Appending to the accumulator while memory is short: the double-checked append, the sender, flush and close."""
+
+from checker.language import (
+    Constant,
+    Enum,
+    Map,
+    Range,
+    Scenario,
+    Seq,
+    SetOf,
+    action,
+    invariant,
+    reachable,
+    require,
+)
+from specs.producer.memory import Pool, Thread
+
+
+class Partition(Range):
+    """A partition, with a queue of batches."""
+
+    low, high = 0, "partitions - 1"
+
+
+class BatchId(Range):
+    """A batch: there are never more of them than buffers."""
+
+    low, high = 0, "memory - 1"
+
+
+class At(Enum):
+    """Where a thread stands in `send`."""
+
+    OUTSIDE = "outside"
+    WITHOUT_BATCH = "without batch"  # the first try found no room: a buffer is needed
+    WAITING = "waiting"  # for memory
+    WITH_BUFFER = "with buffer"
+    IN_QUEUE = "in queue"  # the second try: the thread has the queue's lock and has seen that the producer is open
+
+
+class Flush(Enum):
+    """Where a call of `flush` stands."""
+
+    NOT_CALLED = "not called"
+    WAITING = "waiting"
+    DONE = "done"
+
+
+class Closing(Enum):
+    """Where a call of `close` stands. FORCED: its timeout has passed, the sender aborts what is left."""
+
+    OPEN = "open"
+    CLOSING = "closing"
+    FORCED = "forced"
+    CLOSED = "closed"
+
+
+class Sender(Enum):
+    """Where the sender thread stands. The last four are the forced close: copy the incomplete batches, abort them.
+
+    It does so again while a thread is appending (AGAIN), and once more after that (LAST).
+    """
+
+    RUNNING = "running"
+    ABORTING = "aborting"
+    AGAIN = "again"
+    LAST = "last"
+    STOPPED = "stopped"
+
+
+class Append(Pool):
+    """Threads send records to a bounded accumulator; a sender drains, completes and frees the batches.
+
+    A thread that finds no room in the last batch of a queue leaves the queue's lock, allocates a buffer, perhaps after
+    a wait, and tries again: another thread may have made the batch, and then the buffer goes back. All buffers are one
+    unit of memory, and a batch has room for `batch_size` records. A batch that is not full waits for more (linger.ms)
+    for as long as the model runs, unless `lingers` is off, so nothing but the rules of `ready` can send it.
+
+    Source: Apache Kafka, RecordAccumulator.append, appendNewBatch, batchReady, beginFlush, awaitFlushCompletion and
+    abortIncompleteBatches, Sender.run, KafkaProducer.flush and close.
+    """
+
+    partitions = Constant(1, at_least=1)
+    batch_size = Constant(2, at_least=1)
+    sends = Constant(2, at_least=1)  # of each thread
+    lingers = Constant(True)
+    sender_sleeps = Constant(False)  # a sender with nothing to do sleeps until something wakes it
+    flushes = Constant(False)
+    closes = Constant(False)
+    close_timeout = Constant(False)  # whether the timeout of `close` may pass
+
+    at = Map(Thread, At)
+    to = Map(Thread, Partition)
+    unsent = Map(Thread, Range(0, "sends"))
+    settled = Range(0, "threads * sends")  # records whose future is complete, or whose `send` threw an exception
+
+    queue = Map(Partition, Seq(BatchId, "memory"))
+    records = Map(BatchId, Range(0, "batch_size"))  # 0: there is no such batch
+    in_flight = SetOf(BatchId)
+
+    sender = Sender
+    asleep = bool
+    to_abort = SetOf(BatchId)
+    flush_state = Flush
+    flush_awaits = SetOf(BatchId)
+    appended_before_flush = SetOf(BatchId)
+    closing = Closing
+
+    def init(self):
+        super().init()
+        for thread in Thread:
+            self.unsent[thread] = self.sends
+
+    # Queues and batches.
+
+    def is_closed(self):
+        """Return whether the accumulator takes no more records."""
+        return self.closing != Closing.OPEN
+
+    def is_locked(self, partition: Partition):
+        """Return whether a thread has the lock of a partition's queue."""
+        return any(self.at[thread] == At.IN_QUEUE and self.to[thread] == partition for thread in Thread)
+
+    def has_room(self, partition: Partition):
+        """Return whether the last batch of a queue takes another record."""
+        length = len(self.queue[partition])
+        return length > 0 and self.records[self.queue[partition][length - 1]] < self.batch_size
+
+    def add_to_last_batch(self, partition: Partition):
+        """Append a record to the last batch of a queue; wake the sender if that fills it."""
+        batch = self.queue[partition][len(self.queue[partition]) - 1]
+        self.records[batch] += 1
+        if self.records[batch] == self.batch_size:
+            self.asleep = False
+
+    def add_batch(self, partition: Partition):
+        """Append a new batch with one record, and wake the sender."""
+        batch = min(batch for batch in BatchId if self.records[batch] == 0)
+        self.records[batch] = 1
+        self.queue[partition].append(batch)
+        self.asleep = False
+
+    def incomplete(self):
+        """Return the batches whose futures are open: those in queues and those in flight."""
+        return {batch for batch in BatchId if self.records[batch] > 0}
+
+    def complete(self, batch: BatchId):
+        """Complete the futures of a batch, and free its buffer."""
+        self.settled += self.records[batch]
+        self.records[batch] = 0
+        self.in_flight.discard(batch)
+        self.flush_awaits.discard(batch)
+        self.appended_before_flush.discard(batch)
+        self.give_back(1)
+
+    def append_is_in_progress(self):
+        """Return whether a thread is inside RecordAccumulator.append."""
+        return any(self.at[thread] != At.OUTSIDE for thread in Thread)
+
+    # The application's threads.
+
+    def refuse(self, thread: Thread):
+        """End a `send` with an exception."""
+        self.at[thread] = At.OUTSIDE
+        self.to[thread] = 0
+        self.settled += 1
+
+    def leave(self, thread: Thread):
+        """End a `send`: the record is in a batch."""
+        self.at[thread] = At.OUTSIDE
+        self.to[thread] = 0
+
+    def give_unused_buffer_back(self):
+        """Return a buffer that turned out not to be needed."""
+        self.give_back(1)
+
+    def closed_at_second_try(self):
+        """Return whether the second try finds the accumulator closed."""
+        return self.is_closed()
+
+    @action
+    def send(self, thread: Thread, partition: Partition):
+        """The first try: append to the last batch if it has room. No other thread is in the queue."""
+        require(self.at[thread] == At.OUTSIDE and self.unsent[thread] > 0 and not self.is_locked(partition))
+        self.unsent[thread] -= 1
+        if self.is_closed():
+            self.settled += 1
+        elif self.has_room(partition):
+            self.add_to_last_batch(partition)
+        else:
+            self.at[thread] = At.WITHOUT_BATCH
+            self.to[thread] = partition
+
+    @action
+    def allocate(self, thread: Thread):
+        """Ask for a buffer, outside the queue's lock."""
+        require(self.at[thread] == At.WITHOUT_BATCH)
+        if self.pool_closed:
+            self.refuse(thread)
+        elif self.take_at_once(1):
+            self.at[thread] = At.WITH_BUFFER
+        else:
+            self.begin_waiting(thread)
+
+    def begin_waiting(self, thread: Thread):
+        """Join the line for memory."""
+        self.at[thread] = At.WAITING
+        self.waiters.append(thread)
+
+    @action
+    def wake(self, thread: Thread):
+        """A thread that waited for memory is signalled and runs."""
+        require(self.at[thread] == At.WAITING and thread in self.signalled)
+        if self.pool_closed:
+            self.give_up(thread)
+            self.refuse(thread)
+        elif self.gather(thread, 1):
+            self.at[thread] = At.WITH_BUFFER
+
+    @action
+    def time_out(self, thread: Thread):
+        """max.block.ms passes: `send` throws BufferExhaustedException."""
+        require(self.at[thread] == At.WAITING and self.timeouts_left > 0)
+        self.timeouts_left -= 1
+        self.give_up(thread)
+        self.refuse(thread)
+
+    @action
+    def try_again(self, thread: Thread):
+        """The second try begins: take the queue's lock, and look whether the producer was closed meanwhile."""
+        require(self.at[thread] == At.WITH_BUFFER and not self.is_locked(self.to[thread]))
+        if self.closed_at_second_try():
+            self.give_back(1)
+            self.refuse(thread)
+        else:
+            self.at[thread] = At.IN_QUEUE
+
+    @action
+    def append(self, thread: Thread):
+        """The second try ends: append to a batch that another thread made meanwhile, or to a new one."""
+        require(self.at[thread] == At.IN_QUEUE)
+        if self.has_room(self.to[thread]):
+            self.add_to_last_batch(self.to[thread])
+            self.give_unused_buffer_back()
+        else:
+            self.add_batch(self.to[thread])
+        self.leave(thread)
+
+    # The sender.
+
+    def memory_is_short(self):
+        """Return whether threads wait for memory, which makes every batch ready."""
+        return len(self.waiters) > 0
+
+    def is_ready(self, partition: Partition):
+        """Return whether the first batch of a queue can be sent."""
+        if len(self.queue[partition]) == 0:
+            return False
+        is_full = self.records[self.queue[partition][0]] == self.batch_size or len(self.queue[partition]) > 1
+        is_pressed = self.is_closed() or self.flush_state == Flush.WAITING or self.memory_is_short()
+        return is_full or is_pressed or not self.lingers
+
+    @action
+    def drain(self, partition: Partition):
+        """The sender sends the first batch of a partition."""
+        require(self.sender == Sender.RUNNING and not self.asleep and self.closing != Closing.FORCED)
+        require(self.is_ready(partition) and not self.is_locked(partition))
+        batch = self.queue[partition].pop(0)
+        self.in_flight.add(batch)
+
+    @action
+    def answer(self, batch: BatchId):
+        """A broker answers, which also wakes the sender."""
+        require(self.sender == Sender.RUNNING and self.closing != Closing.FORCED and batch in self.in_flight)
+        self.complete(batch)
+        self.asleep = False
+
+    @action
+    def sleep(self):
+        """The sender finds nothing to send, and sleeps until it is woken or an answer comes."""
+        require(self.sender_sleeps and self.sender == Sender.RUNNING and not self.asleep)
+        require(self.closing == Closing.OPEN and not any(self.is_ready(partition) for partition in Partition))
+        self.asleep = True
+
+    @action
+    def stop(self):
+        """After `close` the sender ends its loop once nothing is queued and nothing in flight."""
+        require(self.sender == Sender.RUNNING and self.closing == Closing.CLOSING)
+        require(all(len(self.queue[partition]) == 0 and not self.is_locked(partition) for partition in Partition))
+        require(len(self.in_flight) == 0)
+        self.sender = Sender.STOPPED
+
+    @action
+    def copy_incomplete(self):
+        """A forced close begins, or begins again: copy the list of incomplete batches, without any queue's lock.
+
+        Going round with nothing to abort while a thread appends is no step: it changes nothing.
+        """
+        require(self.closing == Closing.FORCED)
+        require(self.sender == Sender.RUNNING or self.sender == Sender.AGAIN)
+        require(self.sender == Sender.RUNNING or len(self.incomplete()) > 0 or not self.append_is_in_progress())
+        self.to_abort = self.incomplete()
+        self.sender = Sender.ABORTING
+
+    @action
+    def abort(self):
+        """Abort the copied batches, under their queues' locks, then see whether a thread is still appending."""
+        require(self.sender == Sender.ABORTING)
+        require(all(not self.is_locked(partition) for partition in Partition) or len(self.to_abort) == 0)
+        self.abort_all()
+        self.sender = Sender.AGAIN if self.must_abort_again() else self.after_aborting()
+
+    def must_abort_again(self):
+        """Return whether the forced close goes round once more."""
+        return self.append_is_in_progress()
+
+    def after_aborting(self):
+        """Return where the sender goes once nobody appends: it aborts once more."""
+        return Sender.LAST
+
+    @action
+    def abort_the_last(self):
+        """Nobody appends any more: abort what the last thread left behind, and end."""
+        require(self.sender == Sender.LAST)
+        self.to_abort = self.incomplete()
+        self.abort_all()
+        self.sender = Sender.STOPPED
+
+    def abort_all(self):
+        """Fail the futures of the copied batches, take the batches out of the queues, and free their buffers."""
+        for partition in Partition:
+            self.queue[partition] = [batch for batch in self.queue[partition] if batch not in self.to_abort]
+        for batch in BatchId:
+            if batch in self.to_abort:
+                self.complete(batch)
+        self.to_abort.clear()
+
+    # Flush and close.
+
+    def flushed_batches(self):
+        """Return the batches that `flush` waits for: all that are incomplete, in flight or not."""
+        return self.incomplete()
+
+    @action
+    def flush(self):
+        """A thread calls `flush`: it makes everything ready and waits for what is incomplete now."""
+        require(self.flushes and self.flush_state == Flush.NOT_CALLED)
+        self.flush_state = Flush.WAITING
+        self.flush_awaits = self.flushed_batches()
+        self.appended_before_flush = self.incomplete()
+        self.asleep = False
+
+    @action
+    def end_flush(self):
+        """`flush` returns."""
+        require(self.flush_state == Flush.WAITING and len(self.flush_awaits) == 0)
+        self.flush_state = Flush.DONE
+
+    @action
+    def close(self):
+        """A thread calls `close`: no more appends, those who wait for memory are told, the sender is woken."""
+        require(self.closes and self.closing == Closing.OPEN)
+        self.closing = Closing.CLOSING
+        self.close_pool()
+        self.asleep = False
+
+    @action
+    def close_times_out(self):
+        """The timeout of `close` passes before the sender has stopped."""
+        require(self.close_timeout and self.closing == Closing.CLOSING and self.sender != Sender.STOPPED)
+        self.closing = Closing.FORCED
+        self.asleep = False
+
+    @action
+    def end_close(self):
+        """`close` returns, because the sender has stopped."""
+        require(self.sender == Sender.STOPPED and self.closing != Closing.CLOSED)
+        self.closing = Closing.CLOSED
+
+    @action
+    def rest(self):
+        """Nobody waits, so nothing need happen any more: only a state in which somebody waits can be a dead end."""
+        require(not self.append_is_in_progress() and self.flush_state != Flush.WAITING)
+        require(self.closing == Closing.OPEN or self.closing == Closing.CLOSED)
+
+    # What must be true.
+
+    @invariant(says="{self.available()} of {self.memory} buffers are in the pool, the rest is with nobody")
+    def memory_is_conserved(self):
+        """Each buffer is in the pool, with a batch, or with a thread that is about to use it."""
+        with_threads = sum(
+            1 for thread in Thread if self.at[thread] == At.WITH_BUFFER or self.at[thread] == At.IN_QUEUE
+        )
+        return self.available() + with_threads + len(self.incomplete()) == self.memory
+
+    @invariant
+    def every_send_is_accounted_for(self):
+        """Each record is unsent, on its way into a batch, in a batch, or settled."""
+        unsent = sum(self.unsent[thread] for thread in Thread)
+        on_the_way = sum(1 for thread in Thread if self.at[thread] != At.OUTSIDE)
+        in_batches = sum(self.records[batch] for batch in BatchId)
+        return unsent + on_the_way + in_batches + self.settled == self.threads * self.sends
+
+    @invariant(says="the sender has stopped, and the futures of batch {batch} are open for ever")
+    def no_future_is_left_open(self):
+        """Once the sender has stopped, every record that was appended has succeeded or failed."""
+        return all(self.sender != Sender.STOPPED or self.records[batch] == 0 for batch in BatchId)
+
+    @invariant
+    def flush_keeps_its_promise(self):
+        """When `flush` has returned, every batch that had records when it was called is complete."""
+        return self.flush_state != Flush.DONE or len(self.appended_before_flush) == 0
+
+    @reachable
+    def thread_waits_for_memory(self):
+        """Memory runs out."""
+        return len(self.waiters) > 0
+
+    @reachable
+    def another_thread_made_the_batch(self):
+        """A thread comes back with a buffer and finds room in a batch that was not there before."""
+        return any(self.at[thread] == At.IN_QUEUE and self.has_room(self.to[thread]) for thread in Thread)
+
+    @reachable
+    def everything_is_answered(self):
+        """All records are settled while the producer is open."""
+        return self.settled == self.threads * self.sends and self.closing == Closing.OPEN
+
+
+SMALL = dict(threads=2, sends=2, memory=2)
+LARGER = dict(threads=3, sends=2, memory=2)
+ALWAYS = ["memory_is_conserved", "every_send_is_accounted_for", "no_future_is_left_open", "flush_keeps_its_promise"]
+CLOSED = dict(threads=2, sends=1, memory=1, closes=True, close_timeout=True)
+
+scenarios = [
+    Scenario(
+        Append,
+        "small",
+        SMALL,
+        deadlock=True,
+        tells="Two threads share two buffers: nobody waits for ever, and no buffer is lost.",
+    ),
+    Scenario(Append, "larger", LARGER, deadlock=True, tells="The same with three threads."),
+    Scenario(
+        Append,
+        "two_partitions",
+        SMALL | dict(partitions=2, timeouts=1),
+        deadlock=True,
+        tells="Two threads send to two partitions, and one wait for memory times out.",
+    ),
+    Scenario(
+        Append,
+        "flush",
+        SMALL | dict(flushes=True, timeouts=1),
+        deadlock=True,
+        tells="A thread flushes while others send and wait for memory: flush returns, with everything complete.",
+    ),
+    Scenario(
+        Append,
+        "close",
+        SMALL | dict(closes=True),
+        deadlock=True,
+        tells="The producer is closed while threads append and wait: each future completes, and close returns.",
+    ),
+    Scenario(
+        Append,
+        "close_with_timeout",
+        SMALL | dict(closes=True, close_timeout=True, flushes=True),
+        deadlock=True,
+        tells="The timeout of close passes: what is left is aborted, each future completes, flush and close return.",
+    ),
+    Scenario(
+        Append,
+        "flush_three_threads",
+        dict(threads=3, sends=2, memory=3, partitions=2, timeouts=1, flushes=True),
+        deadlock=True,
+        tells="Flush with three threads, three buffers and two partitions.",
+    ),
+    Scenario(
+        Append,
+        "close_three_threads",
+        LARGER | dict(partitions=2, closes=True, close_timeout=True, flushes=True),
+        deadlock=True,
+        tells="Flush and close, with or without its timeout, with three threads and two partitions.",
+    ),
+    Scenario(
+        Append,
+        "close_with_timeout_and_little_memory",
+        CLOSED,
+        properties=ALWAYS,
+        deadlock=True,
+        tells="The same with one buffer, so that a thread waits for memory as the producer is closed.",
+    ),
+]

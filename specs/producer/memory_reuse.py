@@ -1,0 +1,208 @@
+"""A batch's buffer and the network: when may a buffer be used again? (KAFKA-19012)"""
+
+from checker.language import (
+    Constant,
+    Domain,
+    Enum,
+    Map,
+    Option,
+    Range,
+    Scenario,
+    Seq,
+    SetOf,
+    Spec,
+    action,
+    invariant,
+    reachable,
+    require,
+)
+
+
+class RecordId(Range):
+    """A record, the only one of its batch."""
+
+    low, high = 0, "records - 1"
+
+
+class Partition(Range):
+    """A partition, of one topic or of several."""
+
+    low, high = 0, "partitions - 1"
+
+
+class Buffer(Domain):
+    """A pooled buffer."""
+
+    size, prefix = "buffers", "buf"
+
+
+class Future(Enum):
+    """What the application knows of a record."""
+
+    NOT_SENT = "not sent"
+    PENDING = "pending"
+    ACKNOWLEDGED = "acknowledged"
+    FAILED = "failed"
+
+
+class Request(Enum):
+    """Where the request with a batch stands: the bytes of the batch are read from its buffer as they are written."""
+
+    NONE = "none"
+    WRITING = "writing"
+    WRITTEN = "written"
+    ANSWERED = "answered"
+
+
+class BufferReuse(Spec):
+    """Batches expire while their requests are in flight, and buffers are used again, but only after the answer.
+
+    A request names its partition in a header of its own; the records are read from the batch's buffer while the request
+    is written to the socket. The checksum covers the records, not the topic or partition: a broker cannot tell whether
+    a batch came to the right one. There are no retries here.
+
+    Source: Apache Kafka, Sender.failExpiredBatches and BufferPool after KAFKA-19012 (pull request 21065): the buffer of
+    a batch that expires in flight comes back when its request completes.
+    """
+
+    records = Constant(2, at_least=1)
+    partitions = Constant(2, at_least=1)
+    buffers = Constant(1, at_least=1)
+
+    future = Map(RecordId, Future)
+    request = Map(RecordId, Request)
+    buffer_of = Map(RecordId, Option(Buffer))  # the buffer that a record's batch has from the pool
+    sent_from = Map(RecordId, Option(Buffer))  # the buffer that the network reads for a record's request
+    content = Map(Buffer, Option(RecordId))
+    free = SetOf(Buffer)
+    log = Map(Partition, Seq(RecordId, "records"))
+
+    def init(self):
+        self.free = set(Buffer)
+
+    def partition_of(self, record: RecordId):
+        """Return the partition that a record is for."""
+        return record % self.partitions
+
+    def release(self, record: RecordId):
+        """Put the buffer of a record's batch on the free list, once."""
+        if self.buffer_of[record] is not None:
+            self.free.add(self.buffer_of[record])
+            self.buffer_of[record] = None
+
+    def expired_in_flight(self, record: RecordId):
+        """Decide on the buffer of a batch that expires in flight: the request may need it, so it stays."""
+
+    @action
+    def append(self, record: RecordId, buffer: Buffer):
+        """A record gets a batch, in a free buffer."""
+        require(self.future[record] == Future.NOT_SENT and buffer in self.free)
+        self.free.remove(buffer)
+        self.content[buffer] = record
+        self.buffer_of[record] = buffer
+        self.future[record] = Future.PENDING
+
+    @action
+    def send(self, record: RecordId):
+        """The sender makes a request of a batch and gives it to the network."""
+        require(self.future[record] == Future.PENDING and self.request[record] == Request.NONE)
+        self.request[record] = Request.WRITING
+        self.sent_from[record] = self.buffer_of[record]
+
+    @action
+    def expire(self, record: RecordId):
+        """delivery.timeout.ms passes: the future fails, the request goes on."""
+        require(self.future[record] == Future.PENDING)
+        self.future[record] = Future.FAILED
+        if self.request[record] == Request.NONE:
+            self.release(record)
+        else:
+            self.expired_in_flight(record)
+
+    @action
+    def write(self, record: RecordId):
+        """The last bytes of a request go out, from the buffer as it is now, and the broker appends them."""
+        require(self.request[record] == Request.WRITING)
+        self.request[record] = Request.WRITTEN
+        self.log[self.partition_of(record)].append(self.content[self.sent_from[record]])
+
+    @action
+    def answer(self, record: RecordId):
+        """The request completes."""
+        require(self.request[record] == Request.WRITTEN)
+        self.request[record] = Request.ANSWERED
+        self.sent_from[record] = None
+        if self.future[record] == Future.PENDING:
+            self.future[record] = Future.ACKNOWLEDGED
+        self.release(record)
+
+    @invariant(says="partition {partition} has record {record}, which is for another one")
+    def records_are_in_their_partition(self):
+        """No record is in the log of a partition that it is not for."""
+        return all(self.partition_of(record) == partition for partition in Partition for record in self.log[partition])
+
+    @invariant(says="partition {partition} has a record twice: {self.log[partition]}")
+    def no_record_twice(self):
+        """A record that is sent once is at most once in the log."""
+        return all(self.log[partition].count(record) <= 1 for partition in Partition for record in RecordId)
+
+    @invariant(says="record {record} is acknowledged and not in the log")
+    def acknowledged_is_written(self):
+        """An acknowledged record is in the log of its partition."""
+        return all(
+            self.future[record] != Future.ACKNOWLEDGED or record in self.log[self.partition_of(record)]
+            for record in RecordId
+        )
+
+    @reachable
+    def expired_record_is_written(self):
+        """A record whose future has failed is in the log all the same (P11)."""
+        return any(
+            self.future[record] == Future.FAILED and record in self.log[self.partition_of(record)]
+            for record in RecordId
+        )
+
+    @reachable
+    def buffer_is_used_again(self):
+        """More records were acknowledged than there are buffers."""
+        return sum(1 for record in RecordId if self.future[record] == Future.ACKNOWLEDGED) > self.buffers
+
+
+class BufferFreedAtExpiry(BufferReuse):
+    """Kafka's clients from 2.8 until KAFKA-19012: a batch that expires in flight gives its buffer back at once.
+
+    Before 2.8 the bytes were copied before they went out, and this did no harm.
+
+    Source: Apache Kafka, Sender.failBatch and RecordAccumulator.deallocate before KAFKA-19012; catalogue entry P13.
+    """
+
+    def expired_in_flight(self, record: RecordId):
+        """Free the buffer although the network still reads it."""
+        self.release(record)
+
+
+scenarios = [
+    Scenario(
+        BufferReuse,
+        "two_records",
+        dict(records=2),
+        tells="A batch that expires in flight keeps its buffer until its request completes: nothing goes astray.",
+    ),
+    Scenario(BufferReuse, "one_partition", dict(records=2, partitions=1), tells="The same with one partition."),
+    Scenario(BufferReuse, "larger", dict(records=4, buffers=2), tells="The same with four records and two buffers."),
+    Scenario(BufferReuse, "five_records", dict(records=5, buffers=2), tells="The same with five records."),
+    Scenario(
+        BufferFreedAtExpiry,
+        "wrong_partition",
+        dict(records=2),
+        expect={"records_are_in_their_partition": 6},
+        tells="An expired batch's buffer is filled again while its request is written: the record goes to both topics.",
+    ),
+    Scenario(
+        BufferFreedAtExpiry,
+        "record_twice",
+        dict(records=2, partitions=1),
+        expect={"no_record_twice": 8},
+        tells="As before, with one partition: the second record is written once for itself and once for the first.",
+    ),
+]

@@ -1,0 +1,429 @@
+"""The wait for metadata: `send` needs to know a topic's partitions, and waits until the sender thread has asked."""
+
+from checker.language import (
+    Constant,
+    Domain,
+    Enum,
+    Map,
+    Range,
+    Scenario,
+    Spec,
+    action,
+    invariant,
+    reachable,
+    require,
+    step_invariant,
+)
+
+
+class Thread(Domain):
+    """A thread of the application that calls `send`."""
+
+    size, prefix = "threads", "t"
+
+
+class Version(Range):
+    """How many metadata responses the producer has had: at most one for each request for an update."""
+
+    low, high = 0, "max_version"
+
+
+class At(Enum):
+    """Where a thread stands in `waitOnMetadata`."""
+
+    LOOKING = "looking"  # at the cached metadata
+    ASKING = "asking"  # about to request an update
+    ASKED = "asked"  # an update is requested, the sender not yet woken
+    ABOUT_TO_WAIT = "about to wait"
+    WAITING = "waiting"  # in Object.wait: runs again only when notified
+    NOTIFIED = "notified"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Sender(Enum):
+    """Where the sender thread stands: what it found before it polls may be out of date when it sleeps."""
+
+    CHECKING = "checking"
+    ABOUT_TO_POLL = "about to poll"
+    ASLEEP = "asleep"
+
+
+class Request(Enum):
+    """The metadata request in flight, and what the broker has said."""
+
+    NONE = "none"
+    SENT = "sent"
+    TOPIC_KNOWN = "topic known"
+    TOPIC_UNKNOWN = "topic unknown"
+
+
+class MetadataWait(Spec):
+    """Threads wait for metadata of a topic; one sender asks the brokers, and sleeps when there is nothing to do.
+
+    A thread requests an update and remembers the version that it would replace, both under the lock of the metadata;
+    wakes the sender; and waits, under the lock again, until the version is newer. Then it looks whether the topic is
+    there, and begins anew if not. The sender sleeps in `poll`; a wake-up that comes before it sleeps is remembered, as
+    `Selector.wakeup` does. No time passes: no poll, backoff or wait ends by itself but `timeouts` of the waits, so a
+    lost wake-up shows as a dead end.
+
+    Source: Apache Kafka, KafkaProducer.waitOnMetadata, ProducerMetadata.awaitUpdate, Metadata.requestUpdate and update,
+    NetworkClient.wakeup.
+    """
+
+    threads = Constant(2, at_least=1)
+    misses = Constant(1, at_least=0)  # how often a broker answers that it does not know the topic yet
+    losses = Constant(0, at_least=0)  # how many requests are lost with their connection
+    timeouts = Constant(0, at_least=0)  # how many waits end because max.block.ms has passed
+    spurious_wakeups = Constant(0, at_least=0)  # Java's Object.wait may return without a notification
+    closes = Constant(False)
+    max_version = Constant(6, at_least=1)
+
+    at = Map(Thread, At)
+    seen = Map(Thread, Version)
+    version = Version
+    topic_is_cached = bool
+    update_requested = bool
+    sender = Sender
+    wakeup_pending = bool
+    request = Request
+    closed = bool
+    misses_left = Range(0, "misses")
+    losses_left = Range(0, "losses")
+    timeouts_left = Range(0, "timeouts")
+    spurious_left = Range(0, "spurious_wakeups")
+
+    def init(self):
+        self.misses_left = self.misses
+        self.losses_left = self.losses
+        self.timeouts_left = self.timeouts
+        self.spurious_left = self.spurious_wakeups
+
+    # The application's threads.
+
+    def leave(self, thread: Thread, end: At):
+        """End the wait."""
+        self.at[thread] = end
+        self.seen[thread] = 0
+
+    def remember_version(self, thread: Thread):
+        """Remember the version that the requested update will replace."""
+        self.seen[thread] = self.version
+
+    def wait_or_go_on(self, thread: Thread):
+        """Test the condition under the lock: leave the lock to wait only if the version is not newer."""
+        if self.closed:
+            self.leave(thread, At.FAILED)
+        elif self.version > self.seen[thread]:
+            self.leave(thread, At.LOOKING)
+        else:
+            self.at[thread] = At.WAITING
+
+    @action
+    def look(self, thread: Thread):
+        """Look at the cached metadata: the topic is there, or an update is needed."""
+        require(self.at[thread] == At.LOOKING)
+        self.at[thread] = At.DONE if self.topic_is_cached else At.ASKING
+
+    @action
+    def request_update(self, thread: Thread):
+        """Request an update and remember the present version, in one step under the lock."""
+        require(self.at[thread] == At.ASKING)
+        self.update_requested = True
+        self.remember_version(thread)
+        self.at[thread] = At.ASKED
+
+    @action
+    def wake_sender(self, thread: Thread):
+        """Wake the sender."""
+        require(self.at[thread] == At.ASKED)
+        self.wake_up()
+        self.at[thread] = At.ABOUT_TO_WAIT
+
+    @action
+    def await_update(self, thread: Thread):
+        """Wait, if the update has not come already."""
+        require(self.at[thread] == At.ABOUT_TO_WAIT)
+        self.wait_or_go_on(thread)
+
+    @action
+    def run_again(self, thread: Thread):
+        """A notified thread has the lock again and tests the condition again."""
+        require(self.at[thread] == At.NOTIFIED)
+        self.wait_or_go_on(thread)
+
+    @action
+    def wake_spuriously(self, thread: Thread):
+        """A waiting thread runs although nobody notified it: Java allows it."""
+        require(self.at[thread] == At.WAITING and self.spurious_left > 0)
+        self.spurious_left -= 1
+        self.at[thread] = At.NOTIFIED
+
+    @action
+    def time_out(self, thread: Thread):
+        """max.block.ms passes: `send` fails with a TimeoutException."""
+        require(self.at[thread] == At.WAITING and self.timeouts_left > 0)
+        self.timeouts_left -= 1
+        self.leave(thread, At.FAILED)
+
+    @action
+    def close(self):
+        """The producer is closed: everybody who waits is told."""
+        require(self.closes and not self.closed)
+        self.closed = True
+        self.notify_waiting()
+
+    def notify_waiting(self):
+        """Notify every thread that waits."""
+        for thread in Thread:
+            if self.at[thread] == At.WAITING:
+                self.at[thread] = At.NOTIFIED
+
+    # The sender.
+
+    def wake_up(self):
+        """Wake a sleeping sender; have one that does not sleep yet return from its next poll at once."""
+        if self.sender == Sender.ASLEEP:
+            self.sender = Sender.CHECKING
+        else:
+            self.wakeup_pending = True
+
+    @action
+    def check(self):
+        """The sender sends a metadata request if one is needed and none is in flight, and goes on to poll."""
+        require(self.sender == Sender.CHECKING)
+        if self.update_requested and self.request == Request.NONE:
+            self.request = Request.SENT
+        self.sender = Sender.ABOUT_TO_POLL
+
+    @action
+    def poll(self):
+        """The sender sleeps until something happens, unless it was woken meanwhile."""
+        require(self.sender == Sender.ABOUT_TO_POLL)
+        self.sender = Sender.CHECKING if self.wakeup_pending else Sender.ASLEEP
+        self.wakeup_pending = False
+
+    @action
+    def lose_request(self):
+        """The connection breaks: the sender learns it as it polls, and the update is still needed."""
+        require(self.sender == Sender.ASLEEP and self.request != Request.NONE and self.losses_left > 0)
+        self.losses_left -= 1
+        self.request = Request.NONE
+        self.sender = Sender.CHECKING
+
+    @action
+    def answer(self):
+        """A broker answers that it knows the topic."""
+        require(self.request == Request.SENT)
+        self.request = Request.TOPIC_KNOWN
+
+    @action
+    def answer_unknown(self):
+        """A broker answers that it does not know the topic: it was created a moment ago."""
+        require(self.request == Request.SENT and self.misses_left > 0)
+        self.misses_left -= 1
+        self.request = Request.TOPIC_UNKNOWN
+
+    @action
+    def receive(self):
+        """The answer ends the poll: the version grows, the request is fulfilled, all who wait are notified."""
+        require(self.sender == Sender.ASLEEP and not self.closed)
+        require(self.request == Request.TOPIC_KNOWN or self.request == Request.TOPIC_UNKNOWN)
+        self.topic_is_cached = self.topic_is_cached or self.request == Request.TOPIC_KNOWN
+        self.request = Request.NONE
+        self.update_requested = False
+        self.version += 1
+        self.sender = Sender.CHECKING
+        self.notify_waiting()
+
+    @action
+    def rest(self):
+        """Every thread has its metadata or has failed: only a state in which somebody waits can be a dead end."""
+        require(all(self.at[thread] == At.DONE or self.at[thread] == At.FAILED for thread in Thread))
+
+    # What must be true.
+
+    @invariant(says="{thread} waits for a version after {self.seen[thread]}, and version {self.version} is there")
+    def nobody_waits_for_what_is_there(self):
+        """A thread waits only while the version is not newer than the one that it remembered."""
+        return all(self.at[thread] != At.WAITING or self.seen[thread] >= self.version for thread in Thread)
+
+    @invariant(says="{thread} waits for an update that nobody has requested")
+    def update_is_under_way(self):
+        """While a thread waits, an update is requested."""
+        return all(self.at[thread] != At.WAITING or self.update_requested or self.closed for thread in Thread)
+
+    @invariant(says="{thread} goes on without the topic's metadata")
+    def done_means_known(self):
+        """A thread goes on only if the topic is in the cache."""
+        return all(self.at[thread] != At.DONE or self.topic_is_cached for thread in Thread)
+
+    @invariant
+    def sender_sleeps_in_peace(self):
+        """A sender sleeps with an update requested only if it has asked, or a thread is about to wake it."""
+        is_needed = self.update_requested and self.request == Request.NONE
+        about_to_wake = any(self.at[thread] == At.ASKED for thread in Thread)
+        return self.sender != Sender.ASLEEP or not is_needed or about_to_wake
+
+    @step_invariant
+    def version_only_grows(self, old):
+        """The version never goes back."""
+        return self.version >= old.version
+
+    @reachable
+    def everybody_is_done(self):
+        """All threads get the metadata."""
+        return all(self.at[thread] == At.DONE for thread in Thread)
+
+    @reachable
+    def waker_comes_before_sleep(self):
+        """A wake-up comes between the sender's check and its sleep."""
+        return self.sender == Sender.ABOUT_TO_POLL and self.wakeup_pending
+
+    @reachable
+    def update_comes_before_wait(self):
+        """The update is there before the thread begins to wait."""
+        return any(self.at[thread] == At.ABOUT_TO_WAIT and self.version > self.seen[thread] for thread in Thread)
+
+
+class VersionReadTooLate(MetadataWait):
+    """Not Kafka: the version is read when the wait begins, not when the update is requested.
+
+    Metadata.requestUpdate returns the version that it replaces, so that nobody can do this.
+    """
+
+    def remember_version(self, thread: Thread):
+        """Not yet."""
+
+    @action
+    def await_update(self, thread: Thread):
+        """Read the version, then wait for a newer one."""
+        require(self.at[thread] == At.ABOUT_TO_WAIT)
+        self.seen[thread] = self.version
+        self.wait_or_go_on(thread)
+
+
+class WaitWithoutTest(MetadataWait):
+    """Not Kafka: a thread waits without a look at the version first, and misses an update that came before."""
+
+    @action
+    def await_update(self, thread: Thread):
+        """Wait, whatever has happened."""
+        require(self.at[thread] == At.ABOUT_TO_WAIT)
+        self.at[thread] = At.WAITING
+
+
+class WaitWithoutLoop(MetadataWait):
+    """Not Kafka: a thread that was woken takes it for granted that it now has what it waited for."""
+
+    @action
+    def run_again(self, thread: Thread):
+        """Go on with whatever there is."""
+        require(self.at[thread] == At.NOTIFIED)
+        self.leave(thread, At.DONE)
+
+
+class WakeupIsForgotten(MetadataWait):
+    """Not Kafka: a wake-up reaches only a sender that sleeps already (Selector.wakeup is remembered)."""
+
+    def wake_up(self):
+        """Wake a sleeping sender."""
+        if self.sender == Sender.ASLEEP:
+            self.sender = Sender.CHECKING
+
+
+class OneIsNotified(MetadataWait):
+    """Not Kafka: an update notifies one of the threads that wait (ProducerMetadata.update calls notifyAll)."""
+
+    def notify_waiting(self):
+        """Notify the first one found."""
+        for thread in Thread:
+            if self.at[thread] == At.WAITING:
+                self.at[thread] = At.NOTIFIED
+                break
+
+
+SMALL = dict(threads=2)
+ONE = dict(threads=1, misses=0)
+LARGER = dict(threads=3, misses=2, losses=1)
+
+scenarios = [
+    Scenario(
+        MetadataWait,
+        "small",
+        SMALL,
+        deadlock=True,
+        tells="Two threads wait for a topic that the broker does not know at first: both get its metadata.",
+    ),
+    Scenario(
+        MetadataWait,
+        "larger",
+        LARGER,
+        deadlock=True,
+        tells="Three threads, two answers without the topic, one lost request: nobody waits for ever.",
+    ),
+    Scenario(
+        MetadataWait,
+        "timeouts_and_spurious_wakeups",
+        SMALL | dict(timeouts=1, spurious_wakeups=1),
+        deadlock=True,
+        tells="One wait times out, another ends for no reason: the rest still get the metadata.",
+    ),
+    Scenario(
+        MetadataWait,
+        "closed",
+        SMALL | dict(closes=True),
+        deadlock=True,
+        tells="The producer is closed while threads wait for metadata: they all learn it.",
+    ),
+    Scenario(
+        MetadataWait,
+        "everything_at_once",
+        dict(threads=3, misses=1, losses=1, timeouts=1, spurious_wakeups=1, closes=True, max_version=8),
+        deadlock=True,
+        tells="Three threads, and one of everything that can go wrong: nobody waits for ever.",
+    ),
+    Scenario(
+        VersionReadTooLate,
+        "update_missed",
+        ONE,
+        properties=["update_is_under_way"],
+        expect={"update_is_under_way": 9, "deadlock": 13},
+        deadlock=True,
+        tells="The update comes before the thread reads the version, and it waits for another that nobody requests.",
+    ),
+    Scenario(
+        WaitWithoutTest,
+        "update_missed",
+        ONE,
+        properties=["nobody_waits_for_what_is_there"],
+        expect={"nobody_waits_for_what_is_there": 9, "deadlock": 13},
+        deadlock=True,
+        tells="The update and its notification come before the wait begins, and nothing comes after.",
+    ),
+    Scenario(
+        WaitWithoutLoop,
+        "topic_still_unknown",
+        dict(threads=1, misses=1),
+        expect={"done_means_known": 12},
+        tells="The answer does not have the topic yet, and the thread goes on as if it had.",
+    ),
+    Scenario(
+        WakeupIsForgotten,
+        "sender_sleeps",
+        ONE,
+        properties=["sender_sleeps_in_peace"],
+        expect={"sender_sleeps_in_peace": 6, "deadlock": 7},
+        deadlock=True,
+        tells="The sender has found nothing to do, is woken before it sleeps, and sleeps with a request to send.",
+    ),
+    Scenario(
+        OneIsNotified,
+        "other_waits",
+        dict(threads=2, misses=0),
+        properties=["nobody_waits_for_what_is_there"],
+        expect={"nobody_waits_for_what_is_there": 15, "deadlock": 19},
+        deadlock=True,
+        tells="The update is there, one of two waiting threads is told, the other is not.",
+    ),
+]

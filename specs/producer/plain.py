@@ -1,0 +1,415 @@
+"""The producer without idempotence against brokers that answer each connection in order, and what can go wrong.
+
+Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md; `specs.producer.sequence_checked` has the remedy.
+"""
+
+from checker.language import (
+    Arrow,
+    Channel,
+    Constant,
+    Drawing,
+    Lane,
+    Log,
+    Map,
+    Range,
+    Scenario,
+    Seq,
+    action,
+    invariant,
+    reachable,
+    require,
+)
+from specs.producer.sender import Error, Node, Partition, Request, Response, Sender
+
+
+class PlainProducer(Sender):
+    """One producer without idempotence, one or two brokers, each connection served in order.
+
+    A broker takes the requests of a connection one after the other (SocketServer mutes the channel meanwhile; see
+    specs.broker.network for what that is good for). When the connection closes, what the broker had not taken is lost,
+    and so are the responses that the client had not read. The log follows the leader without loss: see
+    specs.producer.acks for what acks is good for.
+    """
+
+    refusals = Constant(0, at_least=0)  # retriable errors, nothing appended
+    late_refusals = Constant(0, at_least=0)  # NOT_ENOUGH_REPLICAS_AFTER_APPEND, acks=all only
+    rejections = Constant(0, at_least=0)  # errors that are not retriable
+    leader_moves = Constant(0, at_least=0)
+
+    wire = Map(Node, Seq(Request, "max(max_in_flight, records + resends)"))
+    responses = Map(Node, Seq(Response, "max_in_flight"))
+    refusals_left = Range(0, "refusals")
+    late_refusals_left = Range(0, "late_refusals")
+    rejections_left = Range(0, "rejections")
+    leader_moves_left = Range(0, "leader_moves")
+
+    draws = Drawing(
+        Lane("application", facts={"sent": "last record sent"}, boxes={"future": "future of each record"}),
+        Lane(
+            "producer",
+            boxes={"queue": "queued batches", "in_flight": "in flight, oldest first"},
+            facts={"known_leader": "leader in its metadata", "muted": "muted"},
+        ),
+        Lane("broker", each=Node, boxes={"wire": "requests to be read", "responses": "responses to be read"}),
+        Lane("partition", each=Partition, logs=(Log("log", colour="."),), facts={"leader": "led by"}),
+        channels=(
+            Channel("wire", "producer", "broker", lost=("connection_closed", "producer_restart")),
+            Channel("responses", "broker", "producer", lost=("connection_closed", "producer_restart")),
+        ),
+        arrows=(
+            Arrow("application_send", "'application'", "'producer'", "record {record}"),
+            Arrow("application_resend", "'application'", "'producer'", "record {record} again"),
+            Arrow("broker_append", "node", "f'partition {wire[node][0].partition}'", "append"),
+            Arrow("broker_refuse_after_append", "node", "f'partition {wire[node][0].partition}'", "append"),
+        ),
+    )
+
+    def init(self):
+        """Faults to come."""
+        super().init()
+        self.refusals_left = self.refusals
+        self.late_refusals_left = self.late_refusals
+        self.rejections_left = self.rejections
+        self.leader_moves_left = self.leader_moves
+
+    # The connections.
+
+    def transmit(self, node, request):
+        """Write a request to the connection to `node`."""
+        self.wire[node].append(request)
+
+    def disconnect(self, node):
+        """Requests that the broker had not taken and responses that the client had not read are lost."""
+        self.wire[node].clear()
+        self.responses[node].clear()
+
+    def is_under_way(self, record):
+        """Whether a request with this record may still reach a log."""
+        return any(record in request.records for node in Node for request in self.wire[node])
+
+    @action
+    def receive_response(self, node: Node):
+        """The client reads the next response of a connection. Source: NetworkClient.handleCompletedReceives."""
+        require(len(self.responses[node]) > 0)
+        response = self.responses[node].pop(0)
+        self.receive(node, response)
+
+    # The brokers.
+
+    def respond(self, node, response):
+        """Answer, unless acks=0: then an error closes the connection. Source: KafkaApis.handleProduceRequest."""
+        if self.acks != "0":
+            self.responses[node].append(response)
+        elif response.error != Error.NONE:
+            self.disconnect(node)
+
+    def takes(self, request):
+        """Whether a batch is small enough."""
+        return len(request.records) <= self.broker_limit
+
+    @action
+    def broker_append(self, node: Node):
+        """The leader appends the batch of the next request and answers."""
+        require(len(self.wire[node]) > 0)
+        request = self.wire[node].pop(0)
+        require(self.leader[request.partition] == node and self.takes(request))
+        response = self.append(request)
+        self.respond(node, response)
+
+    @action
+    def broker_refuse(self, node: Node):
+        """For the moment the leader cannot append: too few replicas are in sync, for instance."""
+        require(self.refusals_left > 0)
+        require(len(self.wire[node]) > 0)
+        request = self.wire[node].pop(0)
+        require(self.leader[request.partition] == node)
+        self.refusals_left -= 1
+        self.respond(node, self.refused(request, Error.NOT_ENOUGH_REPLICAS))
+
+    @action
+    def broker_refuse_after_append(self, node: Node):
+        """The leader appends, then finds too few replicas in sync: a retriable error, and the data stays."""
+        require(self.acks == "all")
+        require(self.late_refusals_left > 0)
+        require(len(self.wire[node]) > 0)
+        request = self.wire[node].pop(0)
+        require(self.leader[request.partition] == node and self.takes(request))
+        self.late_refusals_left -= 1
+        response = self.append(request)
+        require(response.error == Error.NONE)
+        self.respond(node, self.refused(request, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND))
+
+    @action
+    def broker_reject(self, node: Node):
+        """An error that no retry helps against."""
+        require(self.rejections_left > 0)
+        require(len(self.wire[node]) > 0)
+        request = self.wire[node].pop(0)
+        self.rejections_left -= 1
+        self.respond(node, self.refused(request, Error.TOPIC_AUTHORIZATION_FAILED))
+
+    @action
+    def broker_finds_batch_too_large(self, node: Node):
+        """Source: UnifiedLog.append, RecordTooLargeException."""
+        require(len(self.wire[node]) > 0)
+        request = self.wire[node].pop(0)
+        require(self.leader[request.partition] == node and not self.takes(request))
+        self.respond(node, self.refused(request, Error.MESSAGE_TOO_LARGE))
+
+    @action
+    def broker_is_not_leader(self, node: Node):
+        """The request went to a broker that leads no more."""
+        require(len(self.wire[node]) > 0)
+        request = self.wire[node].pop(0)
+        require(self.leader[request.partition] != node)
+        self.respond(node, self.refused(request, Error.NOT_LEADER_OR_FOLLOWER))
+
+    # Leadership and metadata.
+
+    @action
+    def leader_moves_to(self, partition: Partition, node: Node):
+        """Another broker, which has the whole log, becomes the leader."""
+        require(self.leader_moves_left > 0)
+        require(self.leader[partition] != node)
+        self.leader_moves_left -= 1
+        self.leader[partition] = node
+
+    @action
+    def metadata_update(self, partition: Partition):
+        """The client learns who leads: by an error's request for an update, or because metadata.max.age.ms is over."""
+        require(self.known_leader[partition] != self.leader[partition])
+        self.known_leader[partition] = self.leader[partition]
+
+    # Properties.
+
+    @invariant(says="{node}: in flight {self.in_flight[node]}, answered {self.responses[node]}")
+    def responses_matched_in_order(self):
+        """The next response of a connection answers its oldest request in flight."""
+        return all(
+            self.responses[node][i].records == self.in_flight[node][i].records
+            for node in Node
+            for i in range(len(self.responses[node]))
+        )
+
+    @reachable
+    def a_retry_is_sent(self):
+        """Where errors are allowed, a batch is sent again."""
+        cannot_fail = self.refusals + self.late_refusals + self.disconnects + self.leader_moves == 0
+        return (
+            cannot_fail
+            or self.retries == 0
+            or any(batch.attempts > 0 for node in Node for batch in self.in_flight[node])
+        )
+
+
+ORDER = ["no_reorder"]
+
+scenarios = [
+    Scenario(
+        PlainProducer,
+        "p1_reorder_by_retry",
+        dict(max_in_flight=2, refusals=1),
+        expect={"no_reorder": 10},
+        properties=ORDER,
+        tells="P1: a broker refuses the first of two requests in flight and takes the second; the retry comes last.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p1_fixed_in_flight_1",
+        dict(max_in_flight=1, refusals=1),
+        deadlock=True,
+        tells="P1 with one request in flight: the retry is sent before anything else of its partition.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p1_fixed_in_flight_1_larger",
+        dict(records=4, max_in_flight=1, refusals=2, retries=2),
+        deadlock=True,
+        tells="P1 with one request in flight, four records and two refusals.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p1_reorder_by_split",
+        dict(records=3, batch_size=2, broker_limit=1, max_in_flight=2, retries=0),
+        expect={"no_reorder": 11},
+        properties=ORDER,
+        tells="P1 with retries=0: a batch that is too large is split and sent again whatever retries says.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p1_split_in_flight_1",
+        dict(records=3, batch_size=2, broker_limit=1, retries=0),
+        deadlock=True,
+        tells="P1: with one request in flight the parts of a split batch stay ahead of what follows.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p1_split_in_flight_1_larger",
+        dict(records=4, batch_size=2, broker_limit=1, refusals=1),
+        deadlock=True,
+        tells="P1: the same with four records and a refusal.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p2_reorder_by_reenqueue",
+        dict(max_in_flight=2, disconnects=1),
+        expect={"no_reorder": 10},
+        properties=ORDER,
+        tells="P2: a connection closes under two requests; each is put at the head of the queue, the older one first.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p2_fixed_requeue_in_order",
+        dict(max_in_flight=2, disconnects=1, requeue="in_order"),
+        properties=[*ORDER, "every_record_succeeds", "a_retry_is_sent"],
+        tells="P2 with batches put back in the order of their records: a disconnect alone reorders nothing.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p2_fixed_requeue_in_order_larger",
+        dict(records=3, max_in_flight=3, disconnects=2, retries=2, requeue="in_order"),
+        properties=[*ORDER, "every_record_succeeds", "a_retry_is_sent"],
+        tells="P2 with batches put back in order: three in flight, two disconnects.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p3_duplicate_on_lost_ack",
+        dict(records=1, disconnects=1),
+        expect={"no_duplicate": 7},
+        properties=["no_duplicate"],
+        tells="P3: the batch is appended, its response is lost with the connection, the retry is appended again.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p3_duplicate_after_append",
+        dict(records=1, acks="all", late_refusals=1),
+        expect={"no_duplicate": 7},
+        properties=["no_duplicate"],
+        tells="P3: NOT_ENOUGH_REPLICAS_AFTER_APPEND is retriable, though the batch is in the log.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p3_no_retries",
+        dict(records=2, acks="all", retries=0, disconnects=1, late_refusals=1),
+        deadlock=True,
+        tells="P3 with retries=0: no duplicate, but a record may fail, in the log or not.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p4_reorder_when_leader_moves",
+        dict(nodes=2, leader_moves=1, mute_partitions=False),
+        expect={"no_reorder": 13},
+        properties=ORDER,
+        tells="P4 (KAFKA-3197): the cap is per connection; the next batch goes to the new leader while one waits.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p4_fixed_mute",
+        dict(nodes=2, leader_moves=1),
+        deadlock=True,
+        tells="P4 with the partition muted while a batch of it is in flight.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p4_fixed_mute_larger",
+        dict(records=4, nodes=2, leader_moves=2, retries=2),
+        deadlock=True,
+        tells="P4 with mute, four records, two moves.",
+    ),
+    Scenario(
+        PlainProducer,
+        "one_in_flight_keeps_the_order",
+        dict(records=6, retries=2, nodes=2, refusals=2, leader_moves=2, rejections=1, delivery_timeouts=True),
+        deadlock=True,
+        tells="P1, P4 and P11 with one request in flight and mute: six records and a dozen chances to go wrong.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p5_retry_behind_newer_batches",
+        dict(refusals=1, requeue="tail"),
+        expect={"no_reorder": 11},
+        properties=ORDER,
+        tells="P5 (librdkafka#1092): the failed batch is queued behind newer ones.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p5_fixed_requeue_in_order",
+        dict(refusals=1, requeue="in_order"),
+        deadlock=True,
+        tells="P5 with the failed batch put back in the order of its records.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p5_fixed_requeue_in_order_larger",
+        dict(records=4, refusals=2, retries=2, requeue="in_order"),
+        deadlock=True,
+        tells="P5 with the failed batch put back in order, four records, two refusals.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p9_duplicate_by_restart",
+        dict(records=1, retries=0, restarts=1),
+        expect={"no_duplicate": 8},
+        properties=["no_duplicate"],
+        tells="P9: the process dies after the append and before the response; its successor sends the record again.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p9_fixed_read_back",
+        dict(records=2, retries=0, restarts=1, read_back=True),
+        deadlock=True,
+        tells="P9 where the successor first reads the log (and nothing of its predecessor is still on its way).",
+    ),
+    Scenario(
+        PlainProducer,
+        "p9_fixed_read_back_larger",
+        dict(records=3, retries=1, restarts=2, refusals=1, read_back=True),
+        deadlock=True,
+        tells="P9 with reading back, three records, two restarts.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p11_timeout_is_not_a_refusal",
+        dict(retries=0, delivery_timeouts=True, resends=1),
+        expect={"no_duplicate": 9},
+        properties=["no_duplicate"],
+        tells="P11: delivery.timeout.ms fails a record in flight, the application sends it again, both arrive.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p11_sent_again_behind_the_next",
+        dict(retries=0, delivery_timeouts=True, resends=1),
+        expect={"no_late_copy": 10},
+        properties=["no_late_copy"],
+        tells="P11: the record that timed out is sent again, behind the next one, with one request in flight.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p11_fixed_no_resend",
+        dict(retries=1, delivery_timeouts=True, refusals=1),
+        deadlock=True,
+        tells="P11 where the application leaves a timed-out record alone: no duplicate, be it in the log or not.",
+    ),
+    Scenario(
+        PlainProducer,
+        "p11_fixed_no_resend_larger",
+        dict(records=4, batch_size=2, retries=2, delivery_timeouts=True, refusals=2),
+        deadlock=True,
+        tells="P11 without sending again, four records in batches of two, two refusals.",
+    ),
+    Scenario(
+        PlainProducer,
+        "partitions_are_apart",
+        dict(records=4, partitions=2, nodes=2, leader_moves=1, refusals=1),
+        deadlock=True,
+        tells="Two partitions, one of which may move to another broker: each keeps its order, neither stops the other.",
+    ),
+    Scenario(
+        PlainProducer,
+        "acks_0_forgets",
+        dict(acks="0", disconnects=1),
+        expect={"no_acked_loss": 4},
+        properties=["no_acked_loss"],
+        tells="P6 in small: with acks=0 success is reported once the request is written; then the connection closes.",
+    ),
+]

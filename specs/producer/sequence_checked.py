@@ -1,0 +1,63 @@
+"""The remedy for retries that reorder or duplicate: brokers that check sequences.
+
+Scenarios: entries P1 to P3 of docs/producer.md.
+"""
+
+from checker.language import Constant, Scenario
+from specs.producer.plain import PlainProducer
+
+
+class SequenceCheckedProducer(PlainProducer):
+    """A producer whose brokers check sequences: the remedy for most of what `PlainProducer` gets wrong.
+
+    Of the idempotent producer (KIP-98) this has two rules: a batch that is in the log is not appended again, and a
+    batch is appended only right behind its predecessor. Its errors, epochs and lost state are specs of their own.
+    """
+
+    requeue = Constant("in_order", one_of=("in_order",))  # insertInSequenceOrder
+    acks = Constant("all", one_of=("all",))
+    restarts = Constant(0, at_most=0)  # a new process has a new producer id, so its sequences begin again
+    resends = Constant(0, at_most=0)  # a record sent again has a new sequence number
+
+    def is_sequence_checked(self):
+        """Whether brokers hold sequence numbers against a batch."""
+        return True
+
+
+scenarios = [
+    Scenario(
+        SequenceCheckedProducer,
+        "p1_fixed_by_sequences",
+        dict(records=3, max_in_flight=2, refusals=1, retries=2),
+        deadlock=True,
+        tells="P1 with sequences: the broker refuses the second request until the first is in the log.",
+    ),
+    Scenario(
+        SequenceCheckedProducer,
+        "p2_fixed_by_sequences",
+        dict(records=3, max_in_flight=3, disconnects=2, retries=3),
+        deadlock=True,
+        tells="P2 with sequences and batches put back in their order: three in flight, two disconnects.",
+    ),
+    Scenario(
+        SequenceCheckedProducer,
+        "p3_fixed_by_sequences",
+        dict(records=1, disconnects=1, late_refusals=1, retries=2),
+        deadlock=True,
+        tells="P3 with sequences: the retry is recognised and answered with the first offset.",
+    ),
+    Scenario(
+        SequenceCheckedProducer,
+        "p3_fixed_by_sequences_larger",
+        dict(records=3, max_in_flight=2, disconnects=1, late_refusals=1, retries=2),
+        deadlock=True,
+        tells="P3 with sequences, three records, two in flight.",
+    ),
+    Scenario(
+        SequenceCheckedProducer,
+        "five_in_flight",
+        dict(records=6, max_in_flight=5, refusals=1, disconnects=1, late_refusals=1, retries=3),
+        deadlock=True,
+        tells="P1, P2 and P3 with sequences: six records, five in flight, a fault of each kind.",
+    ),
+]

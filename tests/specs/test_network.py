@@ -1,0 +1,226 @@
+"""The broker's network layer step by step: what SocketServerTest, SelectorTest and InFlightRequestsTest ask for."""
+
+import pytest
+
+from checker.check.interpreted import explore
+from checker.check.plan import Plan
+from checker.check.scenario import checked_properties, compare, stop_for
+from checker.language import Disabled, action, require
+from specs.broker import network
+from specs.broker.network import BrokerNetwork, Connection, SequenceCheckedBroker
+
+SENT = ("application_send 1", "application_send 2", "sender_drain 0", "sender_drain 0")
+"""Two batches on their way over the same connection."""
+
+
+def play(spec, *calls, state=None):
+    """Take the steps that calls such as "processor_receive 0" name, from `state` or the initial one."""
+    if state is None:
+        (state,) = spec.initial_states()
+    for call in calls:
+        name, *arguments = call.split()
+        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
+    return state
+
+
+def is_enabled(spec, state, call):
+    try:
+        play(spec, call, state=state)
+    except Disabled:
+        return False
+    return True
+
+
+def futures(state):
+    return [future.value for future in state.future.items_in_order()]
+
+
+def log(state):
+    return list(state.log[0])
+
+
+def in_flight(state):
+    return [list(batch.records) for batch in state.in_flight.items_in_order()[0]]
+
+
+def test_channel_is_muted_until_its_response_is_sent():
+    """SelectorTest.testMute, SocketServerTest.testUnmuteChannelWithBufferedReceives: the next request stays unread."""
+    spec = BrokerNetwork(acks="1", max_in_flight=2)
+    state = play(spec, *SENT, "processor_receive 0")
+    for step in ("handler_take h1", "handler_append h1"):
+        assert not is_enabled(spec, state, "processor_receive 0")
+        state = play(spec, step, state=state)
+    assert is_enabled(spec, state, "processor_receive 0")
+
+
+def test_mute_lasts_while_an_append_waits_for_replicas():
+    """KafkaChannel, MUTED_AND_RESPONSE_PENDING: with acks=all the handler is done long before the response."""
+    spec = BrokerNetwork(max_in_flight=2)
+    state = play(spec, *SENT, "processor_receive 0", "handler_take h1", "handler_append h1")
+    assert state.handling.items_in_order() == (None, None)
+    assert not is_enabled(spec, state, "processor_receive 0")
+    assert is_enabled(spec, play(spec, "purgatory_complete", state=state), "processor_receive 0")
+
+
+def test_one_request_a_poll():
+    """Selector.poll: of a connection with two requests in its socket one is received."""
+    spec = BrokerNetwork(max_in_flight=2)
+    state = play(spec, *SENT, "processor_receive 0")
+    assert (len(state.request_queue), len(state.socket[0])) == (1, 1)
+
+
+def test_queue_is_bounded():
+    """RequestChannel: where queued.max.requests are queued, the processor waits."""
+    spec = BrokerNetwork(max_in_flight=2, queue_size=1, mute_until="never")
+    state = play(spec, *SENT, "processor_receive 0")
+    assert not is_enabled(spec, state, "processor_receive 0")
+    assert is_enabled(spec, play(spec, "handler_take h1", state=state), "processor_receive 0")
+
+
+def test_any_idle_handler_takes_the_oldest_request():
+    """KafkaRequestHandlerPool: handlers share the queue, and a busy one takes nothing."""
+    spec = BrokerNetwork(max_in_flight=2, mute_until="never")
+    state = play(spec, *SENT, "processor_receive 0", "processor_receive 0", "handler_take h2")
+    assert not is_enabled(spec, state, "handler_take h2")
+    state = play(spec, "handler_take h1", state=state)
+    assert [list(received.records) for received in state.handling.items_in_order()] == [[2], [1]]
+
+
+def test_requests_of_a_closed_connection_are_executed():
+    """SocketServerTest.testClientDisconnectionWithOutstandingReceivesProcessedUntilFailedSend."""
+    spec = BrokerNetwork(acks="1", max_in_flight=2, disconnects=1, retries=0)
+    state = play(spec, *SENT, "processor_receive 0", "connection_closed n1")
+    assert (futures(state), in_flight(state)) == (["failed", "failed"], [])
+    state = play(spec, "handler_take h1", "handler_append h1", state=state)
+    assert (log(state), len(state.responses)) == ([1], 0)
+    state = play(spec, "processor_receive 0", "handler_take h1", "handler_append h1", state=state)
+    assert log(state) == [1, 2]
+
+
+def test_what_a_closed_connection_holds_may_be_lost():
+    """SelectorTest.testExpireClosedConnectionWithPendingReceives: or nobody reads what is left in its socket."""
+    spec = BrokerNetwork(acks="1", max_in_flight=2, disconnects=1)
+    state = play(spec, *SENT, "connection_closed n1", "processor_discard 0")
+    assert not is_enabled(spec, state, "processor_receive 0")
+
+
+def test_open_connection_loses_nothing():
+    """A processor discards nothing of a connection that is open."""
+    spec = BrokerNetwork(max_in_flight=2, disconnects=1)
+    assert not is_enabled(spec, play(spec, *SENT), "processor_discard 0")
+
+
+def test_new_connection_is_not_muted():
+    """SocketServer: mute belongs to a channel, so the retry on a new one is read while the old request is at work."""
+    spec = BrokerNetwork(acks="1", disconnects=1)
+    state = play(spec, "application_send 1", "sender_drain 0", "processor_receive 0", "connection_closed n1")
+    state = play(spec, "sender_drain 0", "processor_receive 1", "handler_take h1", "handler_take h2", state=state)
+    assert play(spec, "handler_append h2", "receive_response", state=state).future[1].value == "succeeded"
+
+
+def test_responses_lost_with_the_connection_are_not_read_on_the_next():
+    """InFlightRequestsTest.testClearAll: nothing in flight is left for a late response."""
+    spec = BrokerNetwork(acks="1", disconnects=1)
+    state = play(spec, "application_send 1", "sender_drain 0", "processor_receive 0", "handler_take h1")
+    state = play(spec, "handler_append h1", "connection_closed n1", state=state)
+    assert not is_enabled(spec, state, "receive_response")
+    assert in_flight(state) == []
+
+
+def test_requests_are_answered_in_order():
+    """InFlightRequestsTest.testCompleteNext: with mute, each response meets the oldest request in flight."""
+    spec = BrokerNetwork(acks="1", max_in_flight=2)
+    served = ("processor_receive 0", "handler_take h1", "handler_append h1")
+    state = play(spec, *SENT, *served, *served)
+    assert spec.holds("responses_matched_in_order", state)
+    state = play(spec, "receive_response", "receive_response", state=state)
+    assert list(state.offset.items_in_order()) == [0, 1]
+
+
+def test_nothing_to_complete_without_a_response():
+    """InFlightRequestsTest.testCompleteNextThrowsIfNoInflights: a response is read only when there is one."""
+    spec = BrokerNetwork()
+    assert not is_enabled(spec, spec.initial_states()[0], "receive_response")
+
+
+@pytest.mark.parametrize("first", ["h1", "h2"])
+def test_sequences_let_one_copy_in(first):
+    """P12 with sequences, both ways: the retry first or the zombie first, the record is in the log once."""
+    spec = SequenceCheckedBroker(disconnects=1)
+    state = play(spec, "application_send 1", "sender_drain 0", "processor_receive 0", "connection_closed n1")
+    state = play(spec, "sender_drain 0", "processor_receive 1", "handler_take h1", "handler_take h2", state=state)
+    second = "h2" if first == "h1" else "h1"
+    state = play(spec, f"handler_append {first}", f"handler_append {second}", state=state)
+    assert log(state) == [1]
+
+
+# The scenarios; the native engine runs the larger ones.
+
+LARGE = ("_larger", "_in_flight_2")
+SMALL = [scenario for scenario in network.scenarios if not scenario.name.endswith(LARGE)]
+
+
+def run(scenario):
+    """Explore a scenario as `python -m checker run --engine python` does; return the result and its differences."""
+    plan = Plan(checked_properties(scenario), stop_for(scenario.expect), deadlock=scenario.deadlock)
+    result = explore(scenario.spec(**scenario.constants), plan)
+    return result, compare(result, scenario.expect)
+
+
+@pytest.mark.parametrize("scenario", SMALL, ids=lambda scenario: scenario.name)
+def test_scenario(scenario):
+    """Every scenario has the verdict that it states."""
+    _, comparison = run(scenario)
+    assert comparison.matches, comparison.sentences
+
+
+def last_state(name, violated):
+    """Return the actions of the shortest counterexample of a scenario, and its last state."""
+    (scenario,) = (found for found in network.scenarios if found.name == name)
+    (violation,) = (found for found in run(scenario)[0].violations if found.property == violated)
+    return [step.action for step in violation.trace[1:]], violation.trace[-1].state
+
+
+def test_n1_tells_its_story():
+    """Two handlers at work on one connection, and the second appends first."""
+    actions, state = last_state("n1_no_mute", "no_reorder")
+    assert actions[-4:] == ["handler_take", "handler_take", "handler_append", "handler_append"]
+    assert log(state) == [2, 1]
+
+
+def test_p12_tells_its_story():
+    """The retry and the next batch are appended, then the request of the closed connection."""
+    _, state = last_state("p12_zombie_request", "no_late_copy")
+    assert log(state) == [1, 2, 1]
+
+
+class ClosedSocketsAreNotRead(BrokerNetwork):
+    """A broker that never reads what a closed connection has left in its socket."""
+
+    @action
+    def processor_receive(self, connection: Connection):
+        require(connection == self.connection)
+        super().processor_receive(connection)
+
+
+def violated(spec, *properties, deadlock=False):
+    """Return the violated properties with the lengths of their counterexamples."""
+    result = explore(spec, Plan(properties, frozenset(properties), deadlock=deadlock))
+    return {violation.property: violation.length for violation in result.violations}
+
+
+def test_p12_needs_no_closed_socket():
+    """P12 as the catalogue has it: the zombie is in the request queue or in a handler when its connection closes."""
+    assert violated(ClosedSocketsAreNotRead(acks="1", disconnects=1), "no_late_copy") == {"no_late_copy": 17}
+
+
+class MuteIsForgotten(BrokerNetwork):
+    """A broker that does not unmute a channel."""
+
+    def send_response(self, connection, response):
+        self.responses.append(response)
+
+
+def test_channel_that_stays_muted_is_stuck():
+    """The properties have teeth: the second request is never read."""
+    assert violated(MuteIsForgotten(acks="1", max_in_flight=2), "deadlock", deadlock=True) == {"deadlock": 9}
