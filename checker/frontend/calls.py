@@ -55,8 +55,10 @@ def call(typer: Expressions, node: ast.Call, wanted: Type | None) -> nodes.Expr:
         owner = node.func.value
         if typer.root_of(owner) is not None:
             return typer.compiler.method_call(typer, node, typer.root_of(owner), node.func.attr, after=None)
-        if _is_super(owner):
-            return typer.compiler.method_call(typer, node, "self", node.func.attr, after=typer.scope.owner)
+        if _is_super(owner) and typer.scope.owner is not None:
+            # The method may run on `old`: its own first parameter says which state it is.
+            root = next(iter(typer.scope.roots.values()))
+            return typer.compiler.method_call(typer, node, root, node.func.attr, after=typer.scope.owner)
         if typer.scope.object_of(node.func) is None:
             return _collection_method(typer, node, node.func)
     found = typer.scope.object_of(node.func)
@@ -205,11 +207,11 @@ _FUNCTIONS: dict[Any, Any] = {
 
 
 def _fold_call(typer: Expressions, node: ast.Call, kind: str) -> nodes.Expr:
-    default = None
+    default: nodes.Expr | None = None
     for keyword in node.keywords:
         if keyword.arg != "default" or kind not in ("min", "max"):
             raise typer.scope.error(node, f"{kind} does not take {keyword.arg}= in this language")
-        default = keyword.value
+        default = typer.integer(keyword.value)
     if len(node.args) > 1:
         return _extremum(typer, node, kind)
     (argument,) = node.args or (None,)
@@ -230,7 +232,7 @@ def _fold_call(typer: Expressions, node: ast.Call, kind: str) -> nodes.Expr:
 
 
 def _fold_over(
-    typer: Expressions, node: ast.Call, kind: str, argument: ast.expr, default: ast.expr | None
+    typer: Expressions, node: ast.Call, kind: str, argument: ast.expr, default: nodes.Expr | None
 ) -> nodes.Expr:
     over = iterable(typer, argument)
     with inner_locals(typer.scope):
@@ -250,7 +252,7 @@ def _fold(
     kind: str,
     clauses: tuple[nodes.Clause, ...],
     value: nodes.Expr,
-    default: ast.expr | None,
+    default: nodes.Expr | None,
 ) -> nodes.Expr:
     site = typer.scope.site(node)
     if kind in ("all", "any"):
@@ -258,12 +260,11 @@ def _fold(
     assert isinstance(value.type, IntType)
     if kind == "sum":
         return nodes.Fold(_sum_type(value.type, _most(clauses)), site, "sum", clauses, value)
-    fallback = None if default is None else typer.integer(default)
     bounds = value.type
-    if fallback is not None:
-        assert isinstance(fallback.type, IntType)
-        bounds = join_integers(bounds, fallback.type)
-    return nodes.Fold(bounds, site, kind, clauses, value, fallback)  # type: ignore[arg-type]
+    if default is not None:
+        assert isinstance(default.type, IntType)
+        bounds = join_integers(bounds, default.type)
+    return nodes.Fold(bounds, site, kind, clauses, value, default)  # type: ignore[arg-type]
 
 
 def _sum_type(item: IntType, count: int) -> IntType:
@@ -322,10 +323,17 @@ def _collected(
 
 def _clauses(typer: Expressions, generators: list[ast.comprehension]) -> tuple[nodes.Clause, ...]:
     clauses: list[nodes.Clause] = []
-    for generator in generators:
+    for position, generator in enumerate(generators):
         clauses.append(for_clause(typer, generator.target, generator.iter, typer.scope.bind))
+        if position == 0:
+            # What the first clause goes over belongs to the function around; all else sees the comprehension's names.
+            typer.scope.hide({name for later in generators[1:] for name in _names(later.target)} - set(_names(generator.target)))
         clauses.extend(nodes.IfClause(typer.condition(test)) for test in generator.ifs)
     return tuple(clauses)
+
+
+def _names(target: ast.expr) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
 
 
 def for_clause(typer: Expressions, target: ast.expr, over: ast.expr, bind: Bind) -> nodes.ForClause:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import types
 from typing import Any
 
@@ -38,16 +39,20 @@ class Compiler:
         """Return the whole program."""
         program = nodes.Program(self.spec.name, dict(self.spec.variables))
         if hasattr(self.spec, "init"):
-            self._init()
+            program.init = self._init()
         for shape in self.spec.shapes():
             program.actions.append(self._action(shape))
         program.properties = [self._predicate(name) for name in properties]
         program.constraints = [self._predicate(name) for name in self.spec.names_of(Role.CONSTRAINT)]
         return program
 
-    def _init(self) -> None:
-        """Type `init`, which the interpreter runs, so that a mistake in it is found like any other."""
-        self._body("init", [(parameter.name, parameter.type) for parameter in self.spec.parameters_of("init")])
+    def _init(self) -> nodes.Action:
+        """Return `init` as an action on the first values; the interpreter runs it for the engines that explore."""
+        found = self.spec.parameters_of("init")
+        scope, statements = self._body("init", [(parameter.name, parameter.type) for parameter in found])
+        parameters = tuple(nodes.ActionParameter(scope.locals[p.name], p.choices, None) for p in found)
+        count = math.prod(parameter.choices for parameter in parameters)
+        return nodes.Action("init", parameters, statements, first_instance=0, instances=count)
 
     def _body(self, name: str, parameters: list[tuple[str, Type]]) -> tuple[Scope, tuple[nodes.Stmt, ...]]:
         function, owner = self._find(name, after=None)

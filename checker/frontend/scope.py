@@ -7,7 +7,7 @@ import builtins
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from checker.frontend.typing import NONE, can_become, join, join_integers
+from checker.frontend.typing import NONE, NOTHING, can_become, join, join_integers
 from checker.ir import nodes
 from checker.ir.types import BoolType, EnumType, IntType, NameType, Type
 from checker.language.declare import Domain
@@ -83,6 +83,12 @@ class Scope:
         bound = self.locals[name] = nodes.Local(name, kind)
         self.assigned.add(name)
         return bound
+
+    def hide(self, names: set[str]) -> None:
+        """Note that names are variables of a comprehension that are not bound yet: locals of these names are not seen."""
+        for name in names - self.roots.keys():
+            self.locals[name] = nodes.Local(name, NOTHING)
+            self.assigned.discard(name)
 
     def _widened(self, before: Type, after: Type) -> Type:
         if self.passes < WIDEN_AFTER or not isinstance(before, IntType) or not isinstance(after, IntType):

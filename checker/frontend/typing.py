@@ -12,6 +12,7 @@ from checker.ir.types import (
     SeqType,
     SetType,
     Type,
+    patterns,
 )
 
 LARGEST = 2**62
@@ -29,7 +30,7 @@ def set_of(item: Type, size: int) -> SetType:
 
 def has_small_universe(kind: Type) -> bool:
     """Say whether a set of this type can be a bit set."""
-    return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE
+    return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and patterns(kind) <= SMALL_UNIVERSE
 
 
 def is_bounded(kind: Type) -> bool:

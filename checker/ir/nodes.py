@@ -458,11 +458,12 @@ class Predicate:
 
 @dataclass
 class Program:
-    """A spec with its constants set, ready for an engine."""
+    """A spec with its constants set, ready for an engine; `init` runs on the variables' first values."""
 
     name: str
     variables: dict[str, Type]
     actions: list[Action] = field(default_factory=list)
+    init: Action | None = None
     properties: list[Predicate] = field(default_factory=list)
     constraints: list[Predicate] = field(default_factory=list)
 

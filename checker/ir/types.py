@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -311,6 +312,27 @@ class MapType(Type):
 
     def __str__(self) -> str:
         return f"Map({self.key}, {self.value})"
+
+
+def patterns(kind: Type) -> int:
+    """Return how many numbers stand for values of a type when its parts are packed side by side, unused ones included."""
+    scalars = (BoolType, IntType, DomainType, EnumType, NeverType)
+    if isinstance(kind, scalars) or (isinstance(kind, OptionType) and isinstance(kind.item, scalars)):
+        return kind.cardinality()
+    if isinstance(kind, OptionType):
+        return 2 * _power_of_two(patterns(kind.item))
+    if isinstance(kind, StructType):
+        return math.prod(_power_of_two(patterns(field)) for _, field in kind.fields)
+    if isinstance(kind, MapType):
+        return int(_power_of_two(patterns(kind.value)) ** kind.key.cardinality())
+    if isinstance(kind, SetType) and kind.capacity is None:
+        return int(2 ** patterns(kind.item))
+    assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
+    return _power_of_two(kind.capacity + 1) * int(_power_of_two(patterns(kind.item)) ** kind.capacity)
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << max(count - 1, 0).bit_length()
 
 
 SMALL_UNIVERSE = 64

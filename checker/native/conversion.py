@@ -10,6 +10,12 @@ from checker.native.emitter import Emitter, Number, Packed, Place, Value
 from checker.native.layout import bit_items, layout_of, packed_number
 
 
+def _within(number: int, kind: IntType) -> int:
+    """Return a number as it is, or another one where a check before has made what follows unreachable."""
+    low, high = kind.low, kind.high
+    return number if low is None or high is None else min(max(number, low), high)
+
+
 class Conversion:
     """Emits conversions."""
 
@@ -47,7 +53,7 @@ class Conversion:
             self.collections.check(self.emit.compare(">=", number, target.low), fail)
         if target.high is not None and (source.high is None or source.high > target.high):
             self.collections.check(self.emit.compare("<=", number, target.high), fail)
-        return Packed(target, number)
+        return Packed(target, _within(number, target) if isinstance(number, int) else number)
 
     def _zero(self, kind: Type) -> Value:
         return self.emit.load(self.emit.temporary(kind), copy=False)

@@ -140,10 +140,6 @@ class Emitter:
             return number.bit_count()
         return self.builder.ctpop(number)
 
-    def lowest_bit(self, number: ir.Value) -> ir.Value:
-        """Return the position of the lowest bit set; one is."""
-        return self.builder.cttz(number, ir.Constant(I1, 1))
-
     def compare(self, operator: str, left: Number, right: Number) -> Truth:
         """Return a signed comparison."""
         if isinstance(left, int) and isinstance(right, int):
@@ -324,7 +320,7 @@ class Emitter:
             return self.widened(value.number)
         if isinstance(value.type, IntType) and value.type.low is not None:
             return self.subtract(value.number, value.type.low)
-        return value.number  # type: ignore[no-any-return]
+        return value.number
 
     def from_bits(self, kind: Type, bits: Number) -> Packed:
         """Return the packed value that some bits stand for."""

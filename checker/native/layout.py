@@ -25,6 +25,7 @@ from checker.ir.types import (
     SetType,
     StructType,
     Type,
+    patterns,
 )
 from checker.language.errors import SpecError
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue
@@ -116,10 +117,10 @@ def layout_of(kind: Type) -> Layout:
 
 def _universe_bits(kind: SetType) -> int:
     """Return how many bits a bit set of this type has: one for each number that may stand for an item."""
-    item = layout_of(kind.item)
-    count = kind.item.cardinality() if _is_scalar(kind.item) else 1 << item.bits
+    count = patterns(kind.item)
     if count > WORD:
-        raise SpecError(f"{kind}: packed, an item takes {item.bits} bits, too many for a bit set: give a capacity")
+        bits = layout_of(kind.item).bits
+        raise SpecError(f"{kind}: packed, an item takes {bits} bits, too many for a bit set: give a capacity")
     return count
 
 
@@ -314,7 +315,7 @@ def decode(layout: Layout, words: list[int], word: int = 0, shift: int = 0) -> A
         return MapValue(kind, items)
     if isinstance(kind, SeqType):
         return SeqValue(kind, items)
-    return SetValue(kind, items) if isinstance(kind, SetType) else BagValue(kind, items)  # type: ignore[arg-type]
+    return SetValue(kind, items) if isinstance(kind, SetType) else BagValue(kind, items)
 
 
 def _decode_part(part: Part, words: list[int], word: int, shift: int) -> Any:

@@ -58,7 +58,7 @@ class Outliner:
         roots = [lowering.roots.get(name, null) for name in ("self", "old")]
         arguments = []
         for parameter, argument in zip(node.function.parameters, node.arguments, strict=True):
-            value = lowering.convert(lowering.evaluate(argument), parameter.type, lambda: None)
+            value = lowering.convert(lowering.evaluate(argument), parameter.type, lowering.failing(node.site))
             arguments.append(_passed(emit, value))
         status = emit.builder.call(self._function(node.function), [*roots, result.pointer, *arguments])
         self._leave_unless_done(lowering, status)

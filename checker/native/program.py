@@ -9,9 +9,10 @@ from llvmlite import ir
 
 from checker.ir import nodes
 from checker.ir.types import SetType
+from checker.native.analysis import reassigned_locals
 from checker.native.collections import Collections, is_bit_set
 from checker.native.emitter import I1, I32, I64, WORD_POINTER, Emitter, Number, Packed, Place, Value
-from checker.native.expressions import Frame, reassigned_locals
+from checker.native.evaluation import Frame
 from checker.native.layout import StateLayout, bit_items, state_layout
 from checker.native.outline import Outliner, size_of
 from checker.native.statements import Statements

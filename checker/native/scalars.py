@@ -1,0 +1,93 @@
+"""Lowering of integers and bools."""
+
+from __future__ import annotations
+
+from checker.ir import nodes
+from checker.ir.types import (
+    IntType,
+)
+from checker.native.analysis import (
+    is_cheap,
+)
+from checker.native.emitter import Number, Packed, Value
+from checker.native.evaluation import Evaluation
+
+
+class Scalars(Evaluation):
+    """Emits arithmetic, comparisons and logic."""
+
+    def _Arithmetic(self, node: nodes.Arithmetic) -> Value:
+        left, right = self.number(node.left), self.number(node.right)
+        if node.operator in ("//", "%"):
+            return Packed(node.type, self._division(node, left, right))
+        operation = {"+": self.emit.add, "-": self.emit.subtract, "*": self.emit.multiply}[node.operator]
+        return Packed(node.type, operation(left, right))
+
+    def _division(self, node: nodes.Arithmetic, left: Number, right: Number) -> Number:
+        divisor = node.right.type
+        assert isinstance(divisor, IntType)
+        if divisor.low is None or divisor.low <= 0:
+            self.collections.check(self.emit.compare("!=", right, 0), self.failing(node.site))
+        if isinstance(left, int) and isinstance(right, int) and right != 0:
+            return left // right if node.operator == "//" else left % right
+        builder, top, bottom = self.emit.builder, self.emit.value(left), self.emit.value(right)
+        quotient, remainder = builder.sdiv(top, bottom), builder.srem(top, bottom)
+        # LLVM rounds towards zero, Python downwards: they differ where the remainder and the divisor differ in sign.
+        differs = self.emit.both(
+            self.emit.compare("!=", remainder, 0), self.emit.compare("<", builder.xor(remainder, bottom), 0)
+        )
+        if node.operator == "//":
+            return self.emit.subtract(quotient, self.emit.widened(differs))
+        return self.emit.add(remainder, self.emit.select(differs, bottom, 0))
+
+    def _Extremum(self, node: nodes.Extremum) -> Value:
+        best = self.number(node.operands[0])
+        for operand in node.operands[1:]:
+            other = self.number(operand)
+            closer = self.emit.compare("<" if node.operator == "min" else ">", other, best)
+            best = self.emit.select(closer, other, best)
+        return Packed(node.type, best)
+
+    def _Comparison(self, node: nodes.Comparison) -> Value:
+        left, right = self.view(node.left), self.view(node.right)
+        if isinstance(node.left.type, IntType) and isinstance(node.right.type, IntType):
+            assert isinstance(left, Packed) and isinstance(right, Packed)
+            return Packed(nodes.BOOL, self.emit.compare(node.operator, left.number, right.number))
+        equal = self.emit.equal(left, right)
+        return Packed(nodes.BOOL, equal if node.operator == "==" else self.emit.negate(equal))
+
+    def _Not(self, node: nodes.Not) -> Value:
+        return Packed(nodes.BOOL, self.emit.negate(self.truth(node.operand)))
+
+    def _Logical(self, node: nodes.Logical) -> Value:
+        if not node.eager and not is_cheap(node):
+            return self._branched(node)
+        combine = self.emit.both if node.operator == "and" else self.emit.either
+        result = self.truth(node.operands[0])
+        for operand in node.operands[1:]:
+            result = combine(result, self.truth(operand))
+        return Packed(nodes.BOOL, result)
+
+    def _branched(self, node: nodes.Expr) -> Value:
+        """Emit a bool that is decided by branches."""
+        result = self.emit.slot()
+        then, otherwise, end = (self.emit.block(name) for name in ("true", "false", "decided"))
+        self.branch_on(node, then, otherwise)
+        for block, truth in ((then, 1), (otherwise, 0)):
+            self.emit.position(block)
+            self.emit.builder.store(self.emit.value(truth), result)
+            self.emit.jump(end)
+        self.emit.position(end)
+        return Packed(nodes.BOOL, self.emit.compare("!=", self.emit.builder.load(result), 0))
+
+    def _Conditional(self, node: nodes.Conditional) -> Value:
+        test = self.truth(node.test)
+        if isinstance(test, bool):
+            return self.evaluate(node.then if test else node.otherwise)
+        result = self.own_place(node.type)
+        self.emit.when(
+            test,
+            lambda: self.write_own(result, self.evaluate(node.then), node.type),
+            lambda: self.write_own(result, self.evaluate(node.otherwise), node.type),
+        )
+        return self.read_own(result, node.type)
