@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
-from checker.check.location import line_in, source_files
+from checker.check.guards import why_disabled
 from checker.check.result import TraceStep, Violation
 from checker.ir.types import BoundsError, show
 from checker.language.errors import Disabled, SpecError
@@ -147,7 +145,7 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
     try:
         after = other.step(before, step.action, *_arguments(spec, other, step))
     except Disabled as error:
-        return SideStep(call, "disabled", f"not enabled here: {_guard(other, error)}", before, False)
+        return SideStep(call, "disabled", f"not enabled here: {why_disabled(other, error)}", before, False)
     except BoundsError as error:
         return SideStep(call, "error", f"cannot be executed: {error}", before, False)
     except SpecError as error:
@@ -194,12 +192,3 @@ def _holds(spec: Spec, name: str, after: State, before: State | None) -> bool:
         return spec.holds(name, after, before)
     except BoundsError:
         return False
-
-
-def _guard(spec: Spec, error: Disabled) -> str:
-    """Return the `require` that is false, with where it stands."""
-    place = line_in(source_files(type(spec)), error.__traceback__)
-    if place is None:
-        return "a require is false"
-    file, line = place
-    return f"{linecache.getline(file, line).strip()} is false ({Path(file).name}:{line})"

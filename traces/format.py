@@ -199,7 +199,7 @@ def _cut_text(error: json.JSONDecodeError) -> str:
         try:
             _, position = decoder.raw_decode(error.doc, position)
         except json.JSONDecodeError:
-            is_cut = error.pos >= len(error.doc.rstrip())
+            is_cut = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
             return f"it {'ends' if is_cut else 'goes wrong'} in the middle of step {number}"
         number += 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from checker.check.guards import why_disabled
 from checker.check.plan import DEADLOCK
 from checker.check.result import TraceStep, Violation
 from checker.ir.types import BoundsError, show
@@ -33,8 +34,8 @@ def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) ->
     what = f"step {number}, {step}, cannot be replayed"
     try:
         found = spec.step(before.state, step.action, *step.arguments)
-    except Disabled:
-        raise SpecError(f"{what}: it is not enabled in the state before") from None
+    except Disabled as error:
+        raise SpecError(f"{what}: it is not enabled in the state before, {why_disabled(spec, error)}") from None
     except BoundsError as error:
         raise SpecError(f"{what}: {error}") from None
     different = changes(spec, step.state, found)

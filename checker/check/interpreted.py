@@ -164,16 +164,16 @@ class _Exploration:
             if name not in self._violations and not self._true(name, number):
                 self._violations[name] = violations.false_property(self._spec, name, self._trace(number))
         for name in self._reachables:
-            if name not in self._reached and self._true(name, number):
+            if name not in self._reached and self._true(name, number, if_failed=False):
                 self._reached[name] = len(self._trace(number))
 
-    def _true(self, name: str, number: int) -> bool:
-        """Return whether a property is true in a state; one that cannot be evaluated has been reported already."""
+    def _true(self, name: str, number: int, *, if_failed: bool = True) -> bool:
+        """Return whether a property is true in a state; `if_failed` where it cannot be evaluated, which is reported."""
         try:
             return self._spec.holds(name, self._states[number])
         except BoundsError:
             self._fail(violations.bounds_in_property(self._spec, name, self._trace(number)))
-            return True
+            return if_failed
 
     def _check_step(self, number: int, step: Step) -> None:
         for name in self._step_invariants:

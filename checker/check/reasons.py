@@ -37,6 +37,11 @@ def reason_of_call(returned: Returned, wanted: bool) -> Reason:
     return _Walk(calls=0).returned(returned, wanted)
 
 
+def reason_of_expression(node: ast.expr, scope: Scope, wanted: bool) -> Reason:
+    """Return why an expression of a method has the truth value `wanted`, which it must have."""
+    return _Walk(calls=0)._why(node, scope, wanted)
+
+
 class _Walk:
     """One walk; `calls` is how many helpers it is inside of."""
 

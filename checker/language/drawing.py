@@ -22,8 +22,9 @@ class Log:
 
     `markers`: names of offsets and what they are called on the ruler, `{"high_watermark": "HW"}`; cells below the first
     one are drawn as committed, the others hatched. `end` is what the log end offset is called. `colour`: the field of
-    an item by which cells are coloured, such as the leader epoch; "." is the item itself. `at`: what properties call an offset of this log,
-    so that the cell where one fails can be pointed at.
+    an item by which cells are coloured, such as the leader epoch; "." is the item itself. `at`: what properties call an
+    offset of this log, so that the cell where one fails can be pointed at; `called`: what they call the value by which
+    items are coloured, so that the item that one fails for can be followed.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Log:
     end: str = "LEO"
     colour: str = ""
     at: tuple[str, ...] = ("offset",)
+    called: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Channel:
 
     `source` and `target` are titles of lanes; where there is a lane for each key of the map, that lane is meant. A
     message is sent in the step in which it appears, and received in the one in which it is gone; by one of the actions
-    `lost`, it is lost instead.
+    `lost`, it is lost instead. `answered`: a bool of the messages that is true of those on their way back.
     """
 
     name: str
@@ -80,9 +82,9 @@ class Channel:
 class Arrow:
     """What flows between lanes in a step of `action`.
 
-    `source` and `target` are expressions over the action's parameters and the state before it, whose values are members
-    that have lanes, or titles of lanes in quotes. `says` is the arrow's label, an f-string over the same names. `since`:
-    an expression for a message that was sent earlier; the arrow begins in the step in which it got its value.
+    `source` and `target` are expressions over the action's parameters and the state before it: a member that has a
+    lane, or the title of a lane in quotes. `says` is the arrow's label, an f-string over the same names. `since`: an
+    expression for a message that was sent earlier; the arrow begins in the step in which it got its value.
     """
 
     action: str
@@ -112,12 +114,10 @@ class Drawing:
             if first not in spec.declared_variables and not callable(getattr(spec, first, None)):
                 known = ", ".join(spec.declared_variables)
                 raise SpecError(
-                    f"{spec.__name__}.draws names {name}: {first} is no state variable and no helper; {known}"
+                    f"{spec.__name__}.draws names {name}: {first} is no variable or helper; there are {known}"
                 )
         titles = [lane.title for lane in self.lanes]
         for channel in self.channels:
             for title in (channel.source, channel.target):
                 if title not in titles:
-                    raise SpecError(
-                        f"{spec.__name__}.draws: channel {channel.name} names the lane {title}, which is not drawn"
-                    )
+                    raise SpecError(f"{spec.__name__}.draws: channel {channel.name}: there is no lane {title}")

@@ -73,7 +73,7 @@ def svg(graph: Digraph) -> str:
     from graphviz import ExecutableNotFound
 
     try:
-        return graph.pipe(format="svg", encoding="utf-8")
+        return str(graph.pipe(format="svg", encoding="utf-8"))
     except ExecutableNotFound:
         raise SpecError(
             "SVG needs the program dot, which is missing: install Graphviz (apt-get install graphviz, "
@@ -105,7 +105,8 @@ class _Growing:
 def _number(spec: Spec, numbers: dict[State, int], state: State) -> int:
     if state not in numbers and len(numbers) == MOST_STATES:
         raise SpecError(
-            f"{spec.name} has more than {MOST_STATES} states, too many for a graph: make it smaller with --set NAME=VALUE"
+            f"{spec.name} has more than {MOST_STATES} states, too many for a graph: "
+            "make it smaller with --set NAME=VALUE"
         )
     return numbers.setdefault(state, len(numbers))
 
@@ -159,12 +160,17 @@ def _changes_text(spec: Spec, before: State, after: State) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text as Graphviz prints it unchanged: no escapes, and no HTML, which `<...>` would begin."""
-    from graphviz import escape
-
-    return str(escape(text)).replace("\n", "\\n")
+    """Return text as Graphviz prints it unchanged, its lines centred."""
+    return _lines(text, "\\n").removesuffix("\\n")
 
 
 def _left(text: str) -> str:
-    """Return a label whose lines stand flush left."""
-    return _escaped(text).replace("\\n", "\\l") + "\\l"
+    """Return text as Graphviz prints it unchanged, its lines flush left."""
+    return _lines(text, "\\l")
+
+
+def _lines(text: str, end: str) -> str:
+    # A label that begins with < and ends with > would be HTML, but for a space behind it.
+    from graphviz import escape
+
+    return "".join(f"{escape(line)}{' ' if line.endswith('>') else ''}{end}" for line in text.split("\n"))

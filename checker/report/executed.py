@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import linecache
 import sys
@@ -49,11 +50,8 @@ def executed(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) 
     An instance that is disabled or leaves its bounds is listed up to the line where that happens.
     """
     watch = _Watch()
-    with watch:
-        try:
-            spec.step(state, action, *arguments)
-        except (Disabled, BoundsError, SpecError):
-            pass
+    with watch, contextlib.suppress(Disabled, BoundsError, SpecError):
+        spec.step(state, action, *arguments)
     return tuple(watch.listings())
 
 

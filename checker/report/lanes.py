@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from checker.ir.types import BagType, BoundsError, DomainType, EnumType, MapType, SeqType, SetType, Type, show
-from checker.language.drawing import Drawing, Lane, Log
+from checker.ir.types import SeqType, SetType, show
+from checker.language.drawing import Drawing, Log
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-
-Fate = Literal["kept", "added", "gone", "changed"]
-"""What a step did to a part of the drawing; `gone` is shown struck through for this one step."""
+from checker.report.boxes import Box, Fate, rows_of_boxes
+from checker.report.places import Place, Witness, identity, is_of, places_of, type_of, value_of
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,6 @@ class Ruler:
         """The offsets that have markers, each with its markers."""
         offsets = sorted({marker.offset for marker in self.markers})
         return [(offset, [marker for marker in self.markers if marker.offset == offset]) for offset in offsets]
-
-
-@dataclass(frozen=True)
-class Box:
-    """An item of a collection, with its index where it stands in a sequence, or its key in a map."""
-
-    text: str
-    fate: Fate = "kept"
-    index: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,55 +106,6 @@ class StateView:
         return [list(lanes) for _, lanes in itertools.groupby(self.lanes, key=lambda lane: lane.is_single)]
 
 
-@dataclass(frozen=True)
-class Place:
-    """A lane of the drawing: what declares it, and whose it is (`member` is None in a single lane)."""
-
-    lane: Lane
-    kind: Type | None
-    member: Any
-    title: str
-
-    def is_called(self, name: str) -> bool:
-        """Return whether a variable of this name may stand for the lane: a number could be anything otherwise."""
-        return not isinstance(self.member, int) or self.lane.title.startswith(name)
-
-
-@dataclass
-class Witness:
-    """The values that the failing property bound: members have their lanes marked, and offsets their cells."""
-
-    bindings: Mapping[str, Any] = field(default_factory=dict)
-
-    def names(self, place: Place) -> bool:
-        """Return whether a lane is one of those that fail."""
-        return any(is_of(place, value) and place.is_called(name) for name, value in self.bindings.items())
-
-    def is_at(self, place: Place, log: Log, offset: int) -> bool:
-        """Return whether a cell is where the property fails."""
-        return self.names(place) and any(self.bindings.get(name) == offset for name in log.at)
-
-
-def places_of(spec: Spec, drawing: Drawing) -> list[Place]:
-    """Return the lanes of a drawing, one for each member of the types that have several.
-
-    A lane is called by its member alone where that cannot be mistaken for another one.
-    """
-    types = [lane.each for lane in drawing.lanes]
-    places = []
-    with spec.bound():
-        for lane in drawing.lanes:
-            if lane.each is None:
-                places.append(Place(lane, None, None, lane.title))
-                continue
-            kind = spec._binding.resolve(lane.each)
-            is_own_name = isinstance(kind, (DomainType, EnumType)) and types.count(lane.each) == 1
-            for member in kind.values():
-                title = show(member) if is_own_name else f"{lane.title} {show(member)}"
-                places.append(Place(lane, kind, member, title))
-    return places
-
-
 class Artist:
     """Draws the states of a spec one after the other, each as what its step made of the one before."""
 
@@ -182,6 +122,9 @@ class Artist:
                 for offset, item in enumerate(value_of(working, place, log.name)):
                     if self._witness.is_at(place, log, offset):
                         yield item
+
+    def _is_watched(self, log: Log, item: Any) -> bool:
+        return item is not None and (item in self._watched or self._witness.is_about(log, item))
 
     def draw(self, before: State | None, after: State, *, is_last: bool = False) -> StateView:
         """Return the lanes of the state `after`; the witness is marked in the last state."""
@@ -230,7 +173,7 @@ class Artist:
             (label, value_of(old, place, name), value_of(new, place, name)) for name, label in log.markers.items()
         ]
         committed = offsets[0][2] if offsets and isinstance(offsets[0][2], int) else len(after)
-        kept = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b), min(len(before), len(after)))
+        kept = _common(before, after)
         cells = []
         for offset in range(self._width(place, log, before, after)):
             is_new = offset < len(after)
@@ -243,7 +186,7 @@ class Artist:
                     _colour(item, log),
                     is_committed=is_new and offset < committed,
                     is_witness=witness.is_at(place, log, offset),
-                    is_watched=item is not None and item in self._watched,
+                    is_watched=self._is_watched(log, item),
                 )
             )
         markers = [_marker(label, was, now) for label, was, now in offsets if isinstance(now, int)]
@@ -275,81 +218,6 @@ class Artist:
         return frozenset(place.title for place in self.places for member in members if is_of(place, member))
 
 
-def value_of(working: Any, place: Place, name: str) -> Any:
-    """Return what a name of a drawing stands for in a lane; None where a part on the way is None or has no value."""
-    first, *rest = name.split(".")
-    kind = working.variables.get(first)
-    try:
-        value = getattr(working, first)
-        if kind is None:
-            value = value() if place.member is None else value(place.member)
-        elif isinstance(kind, MapType) and place.kind is not None and kind.key == place.kind:
-            value = value[place.member]
-        for part in rest:
-            value = getattr(value, part) if value is not None else None
-    except BoundsError:
-        return None
-    return value
-
-
-def type_of(spec: Spec, place: Place, name: str) -> Type | None:
-    """Return the type of what a name stands for in a lane; None for a helper."""
-    first, *rest = name.split(".")
-    kind: Any = spec.variables.get(first)
-    if isinstance(kind, MapType) and kind.key == place.kind:
-        kind = kind.value
-    for part in rest:
-        kind = kind.type_of(part) if hasattr(kind, "type_of") else None
-    return kind  # type: ignore[no-any-return]
-
-
-def rows_of_boxes(title: str, before: Any, after: Any) -> Iterator[tuple[str, tuple[Box, ...]]]:
-    """Iterate over the titles and boxes of a collection; a map of collections has a row for each key."""
-    kind = getattr(after, "type", None)
-    if not isinstance(kind, MapType):
-        yield title, boxes_of(before, after)
-        return
-    keys = [show(key) for key in kind.key.values()]
-    values = list(zip(keys, before.items_in_order(), after.items_in_order(), strict=True))
-    if isinstance(kind.value, (SeqType, SetType, BagType)):
-        for key, old, new in values:
-            yield (f"{title} {key}" if len(keys) > 1 else title), boxes_of(old, new)
-        return
-    yield title, tuple(box for key, old, new in values for box in _entry_boxes(key, old, new))
-
-
-def _entry_boxes(key: str, old: Any, new: Any) -> Iterator[Box]:
-    """Iterate over the box of a map's entry; where it changed, over the old one and the new one."""
-    if old != new:
-        yield Box(show(old), "gone", key)
-    yield Box(show(new), "kept" if old == new else "added", key)
-
-
-def boxes_of(before: Any, after: Any) -> tuple[Box, ...]:
-    """Return the items of a collection, those that a step took out of it among them."""
-    old, new = [show(item) for item in _items(before)], [show(item) for item in _items(after)]
-    is_sequence = isinstance(getattr(after, "type", None), SeqType)
-    boxes: list[Box] = []
-    for what, old_start, old_end, new_start, new_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
-        if what != "equal":
-            boxes += [Box(text, "gone") for text in old[old_start:old_end]]
-        fate: Fate = "kept" if what == "equal" else "added"
-        boxes += [
-            Box(text, fate, new_start + position if is_sequence else None)
-            for position, text in enumerate(new[new_start:new_end])
-        ]
-    return tuple(boxes)
-
-
-def _items(value: Any) -> list[Any]:
-    return [] if value is None else list(value) if hasattr(value, "__iter__") else [value]
-
-
-def is_of(place: Place, value: Any) -> bool:
-    """Return whether a lane is the one of a value."""
-    return place.member is not None and type(value) is type(place.member) and value == place.member
-
-
 def _fact(title: str, before: Any, after: Any) -> Fact:
     return Fact(title, show(after), show(before) if before != after else None)
 
@@ -359,8 +227,11 @@ def _marker(label: str, before: Any, after: int) -> Marker:
 
 
 def _colour(item: Any, log: Log) -> int | None:
-    """Return the number of a cell's colour: the value of the field that the log is coloured by."""
-    if item is None or not log.colour:
-        return None
-    value = item if log.colour == "." else item.field(log.colour)
+    """Return the number of a cell's colour: the value of what the log is coloured by."""
+    value = identity(item, log)
     return value if isinstance(value, int) else getattr(value, "index", None)
+
+
+def _common(one: list[Any], other: list[Any]) -> int:
+    """Return how many items two sequences begin with alike."""
+    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))

@@ -12,7 +12,7 @@ from checker.ir.types import BoundsError, MapType, show
 from checker.language.drawing import Arrow, Channel, Drawing
 from checker.language.errors import SpecError
 from checker.language.spec import Spec
-from checker.report.lanes import Place, is_of, places_of
+from checker.report.places import Place, is_of, places_of
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.check.explain import witness
 from checker.check.plan import DEADLOCK
 from checker.check.result import Call, TraceStep, Violation
 from checker.ir.types import BoundsError, show
+from checker.language.drawing import Drawing
 from checker.language.errors import Disabled
 from checker.language.interpreter import State, call_text
 from checker.language.spec import Role, Spec
 from checker.report.executed import Listing, executed
-from checker.report.lanes import Artist, StateView, Witness, places_of
+from checker.report.lanes import Artist, StateView
 from checker.report.messages import Flight, flights
+from checker.report.places import Witness, places_of
 from checker.report.table import Table, tables
 from checker.report.text import Change, changes
 
@@ -62,12 +64,29 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Legend:
+    """What of a drawing needs explaining: the labels on the ruler in words, what colours stand for, and other marks."""
+
+    has_logs: bool
+    marks: tuple[tuple[str, str], ...]
+    colours: tuple[str, ...]
+    has_markers: bool
+    has_crowns: bool
+    has_members: bool
+
+
+@dataclass(frozen=True)
 class Story:
     """All moments of a trace, and the lanes of the spec, from top to bottom, that have a place in its overview."""
 
     moments: tuple[Moment, ...]
     lanes: tuple[str, ...]
     flights: tuple[Flight, ...] = ()
+
+    def with_listings(self, most: int) -> Story:
+        """Return the story with the source of so many functions in each step at most."""
+        moments = tuple(replace(moment, listings=moment.listings[:most]) for moment in self.moments)
+        return replace(self, moments=moments)
 
 
 def tell(spec: Spec, violation: Violation) -> Story:
@@ -101,6 +120,29 @@ def property_value(spec: Spec, name: str, state: State, old: State | None) -> bo
         return None
 
 
+def drawn_variables(drawing: Drawing) -> frozenset[str]:
+    """Return the variables that the lanes of a drawing show in full."""
+    names = {name for lane in drawing.lanes for name in lane.names()}
+    # Of a path only a part is shown: `quorum.leader` is not all of `quorum`.
+    return frozenset(name for name in names if "." not in name)
+
+
+def legend_of(drawing: Drawing) -> Legend:
+    """Return what there is to explain in the pictures of a drawing."""
+    logs = [log for lane in drawing.lanes for log in lane.logs]
+    marks = {label: name.replace("_", " ") for log in logs for name, label in log.markers.items()}
+    marks |= {log.end: "log end offset" for log in logs if log.end == "LEO"}
+    colours = dict.fromkeys(log.colour.replace("_", " ") for log in logs if log.colour not in ("", "."))
+    return Legend(
+        has_logs=bool(logs),
+        marks=tuple(marks.items()),
+        colours=tuple(colours),
+        has_markers=any(log.markers for log in logs),
+        has_crowns=any(lane.crowned for lane in drawing.lanes),
+        has_members=any(lane.members for lane in drawing.lanes),
+    )
+
+
 def _lane_titles(spec: Spec) -> tuple[str, ...]:
     return tuple(place.title for place in places_of(spec, spec.draws)) if spec.draws is not None else ()
 
@@ -113,6 +155,7 @@ class _Teller:
         if drawing is not None and self._trace:
             self._artist = Artist(spec, drawing, witness_of(spec, violation), self._trace[-1].state)
         self.flights = flights(spec, self._trace)
+        self._drawn = drawn_variables(drawing) if drawing is not None else frozenset()
         self._seen_false: set[str] = set()
 
     def moments(self) -> Iterator[Moment]:
@@ -139,7 +182,7 @@ class _Teller:
             properties=tuple(self._properties(step.state, before)),
             flights=tuple(flight for flight in self.flights if flight.arrived == index + 1),
             view=self._artist.draw(before, step.state, is_last=is_last) if self._artist is not None else None,
-            tables=tables(self._spec, before, step.state),
+            tables=tables(self._spec, before, step.state, self._drawn),
         )
 
     def _failed(self, call: Call) -> Moment:
@@ -157,7 +200,7 @@ class _Teller:
             properties=(),
             flights=(),
             view=self._artist.draw(last, last, is_last=True) if self._artist is not None else None,
-            tables=tables(self._spec, last, last),
+            tables=tables(self._spec, last, last, self._drawn),
             is_failed=True,
         )
 
@@ -174,9 +217,10 @@ class _Teller:
     def _choices(self, before: State, taken: str) -> tuple[Choice, ...]:
         steps, failures = self._spec.expand(before)
         calls: dict[str, list[str]] = {}
-        for step in (*steps, *failures):
-            calls.setdefault(step.action, []).append(call_text(step.action, step.arguments))
-        return tuple(Choice(action, tuple(found), taken in found) for action, found in calls.items())
+        found = [*((s.action, s.arguments) for s in steps), *((f.action, f.arguments) for f in failures)]
+        for action, arguments in found:
+            calls.setdefault(action, []).append(call_text(action, arguments))
+        return tuple(Choice(action, tuple(texts), taken in texts) for action, texts in calls.items())
 
     def _properties(self, state: State, before: State | None) -> Iterator[PropertyValue]:
         for name in self._spec.properties:

@@ -41,10 +41,12 @@ class Table:
     rows: tuple[Row, ...]
 
 
-def tables(spec: Spec, before: State | None, after: State) -> tuple[Table, ...]:
-    """Return a state as tables, with what was otherwise in the state before."""
+def tables(spec: Spec, before: State | None, after: State, drawn: frozenset[str] = frozenset()) -> tuple[Table, ...]:
+    """Return a state as tables, with what was otherwise in the state before, but for variables that are drawn."""
     by_key: dict[tuple[str, ...], list[Row]] = {(): []}
     for name, kind in spec.variables.items():
+        if name in drawn:
+            continue
         new = after.values[name]
         old = before.values[name] if before is not None else new
         for columns, row in _rows(name, kind, old, new):

@@ -130,7 +130,9 @@ def _parts(path: str, kind: Type, before: Any, after: Any) -> list[tuple[str, Ty
         fields = [(f"{path}.{name}", part, before.field(name), after.field(name)) for name, part in kind.fields]
         is_all_new = all(old != new for _, _, old, new in fields)
         return None if is_all_new and kind.declared.shows else fields
-    if isinstance(kind, SeqType) and isinstance(kind.item, StructType) and len(before) == len(after) > 1:
+    # A struct's own `shows` may leave out just what changed.
+    is_telling = len(before) > 1 or show(before) == show(after) if isinstance(kind, SeqType) else False
+    if isinstance(kind, SeqType) and isinstance(kind.item, StructType) and len(before) == len(after) and is_telling:
         items = enumerate(zip(before, after, strict=True))
         return [(f"{path}[{index}]", kind.item, old, new) for index, (old, new) in items]
     return None

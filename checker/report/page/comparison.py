@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from checker.check.result import TraceStep, Violation
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.report.lanes import Artist, StateView, Witness
-from checker.report.page.render import Occasion, constants_text, render
-from checker.report.story import first_sentence, witness_of
+from checker.report.lanes import Artist, StateView
+from checker.report.page.render import Occasion, chosen_constants, render
+from checker.report.places import Witness
+from checker.report.story import first_sentence, legend_of, witness_of
 from checker.report.table import Table, tables
+from checker.report.text import constants_text
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,12 @@ def comparison_page(violation: Violation, columns: Sequence[Column], occasion: O
         "comparison.html.j2",
         title=f"{violation.property}: {', '.join(column.name for column in columns)}",
         violation=violation,
-        constants=constants_text(own.spec.constants),
+        constants=constants_text(chosen_constants(own.spec)),
         columns=columns,
         moments=moments,
         parted=frozenset().union(*(column.parts for column in columns)),
         occasion=occasion,
-        has_lanes=any(artist is not None for artist in artists),
+        legend=legend_of(own.spec.draws) if own.spec.draws is not None else None,
     )
 
 

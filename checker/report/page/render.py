@@ -14,7 +14,7 @@ from checker.check.result import Kind, Violation
 from checker.ir.types import show
 from checker.language.spec import Spec
 from checker.report.page.timeline import timeline
-from checker.report.story import tell
+from checker.report.story import Story, legend_of, tell
 from checker.report.text import constants_text
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ _VERDICTS: dict[Kind, str] = {
     "deadlock": "no action is enabled any more",
     "bounds_error": "leaves the bounds of a type",
 }
+
+
+MOST_BYTES = 300_000
+"""What a page should not be larger than: it is an artifact of many CI runs."""
+
+_FEWER_FUNCTIONS = (12, 3, 1, 0)
+"""Of how many functions each step shows the source: what fits."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,19 @@ class Occasion:
 
 
 def counterexample_page(spec: Spec, violation: Violation, occasion: Occasion) -> str:
-    """Return the page of a violation that has a trace."""
+    """Return the page of a violation that has a trace.
+
+    Where a long trace would make it larger than `MOST_BYTES`, less of the source is shown in each step.
+    """
     story = tell(spec, violation)
+    for functions in _FEWER_FUNCTIONS:
+        page = _page(spec, violation, occasion, story.with_listings(functions))
+        if len(page.encode()) <= MOST_BYTES:
+            break
+    return page
+
+
+def _page(spec: Spec, violation: Violation, occasion: Occasion, story: Story) -> str:
     sentence, _, reason = violation.explanation.partition("\n")
     return render(
         "counterexample.html.j2",
@@ -57,8 +75,10 @@ def counterexample_page(spec: Spec, violation: Violation, occasion: Occasion) ->
         reason=reason,
         promise=_promise(spec, violation.property),
         constants=constants_text(spec.constants),
+        chosen=constants_text(chosen_constants(spec)),
         occasion=occasion,
         story=story,
+        legend=legend_of(spec.draws) if spec.draws is not None else None,
         timeline=timeline(story),
     )
 
@@ -87,6 +107,12 @@ def _environment() -> Environment:
 
 def _resource(name: str) -> str:
     return resources.files("checker.report.page").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def chosen_constants(spec: Spec) -> dict[str, int | bool | str]:
+    """Return the constants of a spec that are not at their defaults."""
+    declared = spec.declared_constants
+    return {name: value for name, value in spec.constants.items() if value != declared[name].default}
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -33,11 +33,11 @@ class ArrowLine:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything that is drawn, in pixels."""
+    """Everything that is drawn, in pixels; the names of the lanes stand in a part of their own, `names_width` wide."""
 
     width: float
     height: float
-    left: float
+    names_width: float
     column: float
     lanes: tuple[tuple[str, float], ...]
     columns: tuple[tuple[int, float, str, bool], ...]
@@ -46,9 +46,8 @@ class Timeline:
 
 
 def timeline(story: Story) -> Timeline:
-    """Return the overview of a story; without lanes it has the steps alone."""
-    left = 20 + 7.5 * max((len(lane) for lane in story.lanes), default=0)
-    across = {moment.number: left + _COLUMN * (moment.number - 0.5) for moment in story.moments}
+    """Return the overview of a story."""
+    across = {moment.number: _COLUMN * (moment.number - 0.5) for moment in story.moments}
     down = {lane: _TOP + _ROW * (index + 0.5) for index, lane in enumerate(story.lanes)}
     points = tuple(
         Point(across[moment.number], down[lane.title], moment.number)
@@ -59,9 +58,9 @@ def timeline(story: Story) -> Timeline:
     )
     violated = {moment.number for moment in story.moments if any(found.is_violated for found in moment.properties)}
     return Timeline(
-        width=left + _COLUMN * len(story.moments) + 8,
+        width=_COLUMN * len(story.moments) + 8,
         height=_TOP + _ROW * len(story.lanes) + 6,
-        left=left,
+        names_width=20 + 7.5 * max((len(lane) for lane in story.lanes), default=0),
         column=_COLUMN,
         lanes=tuple(down.items()),
         columns=tuple(
