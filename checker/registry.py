@@ -18,6 +18,7 @@ from types import ModuleType
 from checker.check.location import located
 from checker.language.errors import SpecError
 from checker.language.spec import Scenario, Spec
+from checker.language.tables import Table
 
 PACKAGE = "specs"
 
@@ -54,6 +55,7 @@ class Family:
     name: str
     entries: tuple[Entry, ...]
     summary: str = ""
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def load_family(name: str) -> Family:
 
 
 def load_package(dotted: str) -> Family:
-    """Return the specs of a package that can be imported, a family under its last name; raise SpecError if it cannot."""
+    """Return the specs of a package, a family under its last name; raise SpecError if it cannot be imported."""
     name = dotted.rpartition(".")[2]
     package = _imported(dotted)
     names = [module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg]
@@ -208,7 +210,8 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
         Entry(name, f"{target}/{spec.name}", spec, tuple(found for found in scenarios.values() if found.spec is spec))
         for spec in specs
     )
-    return Family(name, entries, (modules[0].__doc__ or "").strip().split("\n")[0])
+    tables = {id(table): table for module in modules for table in _tables_of(module)}
+    return Family(name, entries, (modules[0].__doc__ or "").strip().split("\n")[0], tuple(tables.values()))
 
 
 def _specs_of(module: ModuleType) -> list[type[Spec]]:
@@ -229,4 +232,13 @@ def _scenarios_of(module: ModuleType) -> list[Scenario]:
         return []
     if not isinstance(found, (list, tuple)) or not all(isinstance(item, Scenario) for item in found):
         raise SpecError("scenarios must be a list of Scenario(...)", file=module.__file__)
+    return list(found)
+
+
+def _tables_of(module: ModuleType) -> list[Table]:
+    found = vars(module).get("tables", [])
+    if isinstance(found, ModuleType):
+        return []
+    if not isinstance(found, (list, tuple)) or not all(isinstance(item, Table) for item in found):
+        raise SpecError("tables must be a list of Table(...)", file=module.__file__)
     return list(found)

@@ -1,0 +1,174 @@
+"""The pytest plugin: scenarios as tests (`pytest --checker-specs specs/`), and the fixture `check`.
+
+pytest loads it wherever this distribution is installed: nothing is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from checker.check.result import Result
+    from checker.language.spec import Scenario, Spec
+    from checker.testing.checking import Checking
+
+MARK = "checker"
+
+_CHOSEN = pytest.StashKey[dict[Path, set[str]]]()
+"""The scenarios that the command line names, as a test is named: by family path."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("checker", "specs and their scenarios (tidemark)")
+    group.addoption(
+        "--checker-specs",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="Check every scenario of a spec file, or of a folder of specs, as a test (repeatable).",
+    )
+    group.addoption(
+        "--checker-engine", choices=("native", "python"), default="native", help="The engine that explores specs."
+    )
+    parser.addini("checker_specs", "Files and folders whose scenarios are tests, as --checker-specs.", type="paths")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark of the scenarios: `pytest -m checker` runs nothing else."""
+    config.addinivalue_line("markers", f"{MARK}: a scenario of a spec, checked by exploring it.")
+
+
+@pytest.fixture
+def check(pytestconfig: pytest.Config) -> Callable[..., Result]:
+    """`check(spec, **constants)`: explore a spec; fails with the counterexample in text, or returns the result."""
+    return _checking(pytestconfig).check
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Add the families of specs to what the session collects."""
+    report = yield
+    if isinstance(collector, pytest.Session) and report.passed:
+        report.result.extend(_families(collector))
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Take the names of scenarios out of what pytest looks for in test files: they are chosen from the specs."""
+    paths = set(_family_paths(session.config))
+    chosen: dict[Path, set[str]] = {}
+    others = []
+    for argument in session.config.args:
+        file, colons, name = argument.partition("::")
+        path = (session.config.invocation_params.dir / file).resolve()
+        if colons and path in paths:
+            chosen.setdefault(path, set()).add(name)
+        else:
+            others.append(argument)
+    if chosen:
+        session.config.args[:] = others
+        session.config.stash[_CHOSEN] = chosen
+
+
+def _family_paths(config: pytest.Config) -> list[Path]:
+    """Return the files and packages of the specs that are to be tests, each once."""
+    given = [
+        *(Path(path) for path in config.getini("checker_specs")),
+        *(config.invocation_params.dir / path for path in config.getoption("--checker-specs")),
+    ]
+    if not given:
+        return []
+    from checker import folders
+
+    for path in given:
+        if not path.exists():
+            raise pytest.UsageError(f"--checker-specs: there is no file or folder {path}")
+    return list(dict.fromkeys(found for path in given for found in folders.family_paths(path.resolve())))
+
+
+def _families(session: pytest.Session) -> Iterator[SpecFamily]:
+    chosen = session.config.stash.get(_CHOSEN, None)
+    for path in _family_paths(session.config):
+        if chosen is None or path in chosen:
+            yield SpecFamily.of(session, path)
+
+
+class SpecFamily(pytest.Collector):
+    """A family of specs; imported when it is collected."""
+
+    @classmethod
+    def of(cls, session: pytest.Session, path: Path) -> SpecFamily:
+        """Return the collector of the family at a path."""
+        relative = Path(os.path.relpath(path, session.config.rootpath)).as_posix()
+        made: SpecFamily = cls.from_parent(session, name=relative, path=path, nodeid=relative)
+        return made
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Iterate over the scenarios; a spec without any is explored on its default constants."""
+        from checker import folders
+
+        chosen = self.config.stash.get(_CHOSEN, {}).get(self.path, set())
+        found = set()
+        for entry in folders.load(self.path).entries:
+            for scenario in entry.scenarios or (None,):
+                name = entry.name if scenario is None else f"{entry.name}/{scenario.name}"
+                found.add(name)
+                if chosen and name not in chosen:
+                    continue
+                yield SpecItem.from_parent(self, name=name, spec=entry.spec, scenario=scenario)
+        for name in sorted(chosen - found):
+            raise self.CollectError(f"{self.name} has no scenario {name}; there are: {', '.join(sorted(found))}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return one sentence where a spec is wrong."""
+        from checker.language.errors import SpecError
+
+        return str(excinfo.value) if isinstance(excinfo.value, SpecError) else super().repr_failure(excinfo)
+
+
+class SpecItem(pytest.Item):
+    """A scenario as a test; without one, the spec on its default constants."""
+
+    def __init__(self, *, spec: type[Spec], scenario: Scenario | None, **named: Any):
+        super().__init__(**named)
+        self._spec, self._scenario = spec, scenario
+        self.add_marker(MARK)
+
+    def runtest(self) -> None:
+        """Explore the spec."""
+        checking = _checking(self.config)
+        if self._scenario is None:
+            checking.check(self._spec)
+        else:
+            checking.check_scenario(self._scenario, self.name)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the counterexample, or what is wrong with the spec."""
+        from checker.language.errors import SpecError
+        from checker.testing.checking import CheckFailed
+
+        if isinstance(excinfo.value, (CheckFailed, SpecError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the spec stands (lines count from 0 here), and the name of the scenario."""
+        from checker.check.places import place_of
+
+        place = place_of(self._spec, "")
+        return (Path(place.file), place.first_line - 1, self.name) if place else (self.path, None, self.name)
+
+
+def _checking(config: pytest.Config) -> Checking:
+    from checker.testing.checking import Checking
+
+    return Checking(engine=config.getoption("--checker-engine"))

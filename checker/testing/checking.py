@@ -1,0 +1,98 @@
+"""A spec explored by a test, which fails with the counterexample."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+from checker.check.plan import DEADLOCK, Plan, Stop
+from checker.check.result import Result
+from checker.check.scenario import checked_properties, compare, end_text, stop_for
+from checker.language.errors import SpecError
+from checker.language.spec import Scenario, Spec
+
+
+class CheckFailed(AssertionError):  # noqa: N818 - tests fail, and do not err
+    """A property does not hold, or a scenario's verdict differs: says which, with the counterexample in text."""
+
+
+@dataclass(frozen=True)
+class Checking:
+    """How tests explore specs: `Checking(max_states=10_000).check(Log, replicas=2)`.
+
+    `properties` are the ones to check (None: all), `deadlock` asks for the built-in property, `workers` counts threads
+    (None: one a core).
+    """
+
+    engine: Literal["native", "python"] = "native"
+    workers: int | None = None
+    max_states: int | None = None
+    max_depth: int | None = None
+    properties: tuple[str, ...] | None = None
+    deadlock: bool = False
+
+    def check(self, spec: type[Spec] | Spec, /, **constants: int | bool | str) -> Result:
+        """Explore a spec on these constants and return the result.
+
+        Raises CheckFailed if a property is violated, a value leaves its bounds or a limit is reached, SpecError if the
+        spec, a constant or the name of a property is wrong.
+        """
+        __tracebackhide__ = True
+        given = _with_constants(spec, constants)
+        properties = given.properties if self.properties is None else list(self.properties)
+        unknown = [name for name in properties if name not in (*given.properties, DEADLOCK)]
+        if unknown:
+            raise SpecError(f"{given.name} has no property {unknown[0]}; there are: {', '.join(given.properties)}")
+        if self.deadlock:
+            properties.append(DEADLOCK)
+        result = self._explore(given, tuple(properties), "first")
+        if result.verdict != "holds":
+            sentences = [] if result.violations else [f"{given.name} was not explored to the end: {end_text(result)}"]
+            raise CheckFailed(_failure_text(given, given.name, sentences, result))
+        return result
+
+    def check_scenario(self, scenario: Scenario, name: str = "") -> Result:
+        """Explore a scenario and return the result; raise CheckFailed if it differs from what the scenario expects."""
+        __tracebackhide__ = True
+        spec = scenario.spec(**scenario.constants)
+        result = self._explore(spec, checked_properties(scenario), stop_for(scenario.expect))
+        comparison = compare(result, scenario.expect)
+        if not comparison.matches:
+            shown = name or f"{scenario.spec.name}/{scenario.name}"
+            raise CheckFailed(_failure_text(spec, shown, list(comparison.sentences), result))
+        return result
+
+    def _explore(self, spec: Spec, properties: tuple[str, ...], stop: Stop) -> Result:
+        plan = Plan(
+            properties=tuple(name for name in properties if name != DEADLOCK),
+            stop=stop,
+            workers=self.workers or os.cpu_count() or 1,
+            max_states=self.max_states,
+            max_depth=self.max_depth,
+            deadlock=DEADLOCK in properties,
+        )
+        if self.engine == "python":
+            from checker.check.interpreted import explore
+        else:
+            from checker.native.engine import explore
+        return explore(spec, plan)
+
+
+def check(spec: type[Spec] | Spec, /, **constants: int | bool | str) -> Result:
+    """Explore a spec on these constants and return the result; see `Checking.check`."""
+    __tracebackhide__ = True
+    return Checking().check(spec, **constants)
+
+
+def _with_constants(spec: type[Spec] | Spec, constants: dict[str, int | bool | str]) -> Spec:
+    if isinstance(spec, Spec):
+        return type(spec)(**(spec.constants | constants))
+    return spec(**constants)
+
+
+def _failure_text(spec: Spec, name: str, sentences: list[str], result: Result) -> str:
+    from checker.report import lines, text
+
+    shown = [lines.plain(text.counterexample(spec, name, violation)) for violation in result.violations]
+    return "\n".join([*sentences, *shown]).rstrip()

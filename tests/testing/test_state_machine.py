@@ -1,0 +1,125 @@
+"""An implementation driven along a spec: a right one passes, a planted bug is found and shrunk."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from checker.language import SpecError
+from checker.testing import Adapter, state_machine
+from examples.replicated_log.implementation import HastyCluster
+from examples.replicated_log.specification import ReplicatedLog
+from examples.replicated_log.test_replicated_log import ClusterAdapter
+from tests.toy import Bounded, Counter
+
+QUICK = settings(max_examples=60, stateful_step_count=20, deadline=None, database=None, derandomize=True)
+
+
+class HastyAdapter(ClusterAdapter):
+    cluster_class = HastyCluster
+
+
+class CountingAdapter(Adapter):
+    closed = 0
+
+    def start(self, state):
+        self.count = state.value
+
+    def increment(self):
+        self.count += 1
+
+    def stay(self):
+        pass
+
+    def reset(self):
+        self.count = 0
+
+    def observe(self):
+        return self.count
+
+    def project(self, state):
+        return state.value
+
+    def close(self):
+        type(self).closed += 1
+
+
+def test_a_right_implementation_passes():
+    run_state_machine_as_test(state_machine(ReplicatedLog, ClusterAdapter), settings=QUICK)
+
+
+def test_a_planted_bug_is_found_and_shrunk_to_the_shortest_run():
+    machine = state_machine(ReplicatedLog, HastyAdapter)
+    with pytest.raises(AssertionError) as found:
+        run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=300))
+    message = str(found.value)
+    assert "the implementation differs from replicated_log" in message
+    # A record of the old leader, an election, a record of the new one: nothing shorter tells the two apart.
+    assert [line.split(maxsplit=1)[1] for line in message.splitlines() if line.strip()[:1].isdigit()] == [
+        "initial state",
+        "write()",
+        "elect(b2)",
+        "write()",
+        "fetch(b1)",
+    ]
+    assert "log of b1: [0], and in the spec []" in message
+    notes = "\n".join(found.value.__notes__)
+    assert "state.elect(call=elect(b2))" in notes
+
+
+def test_constants_of_the_spec_are_those_that_it_was_given():
+    class Logged(ClusterAdapter):
+        names = set()
+
+        def start(self, state):
+            super().start(state)
+            self.names.update(self.cluster.names)
+
+    run_state_machine_as_test(
+        state_machine(ReplicatedLog(replicas=2), Logged), settings=settings(QUICK, max_examples=3)
+    )
+    assert Logged.names == {"b1", "b2"}
+
+
+def test_a_run_may_end_where_nothing_is_enabled_or_outside_of_the_constraints():
+    for spec in (Counter(limit=1), Bounded):
+        run_state_machine_as_test(state_machine(spec, CountingAdapter), settings=QUICK)
+
+
+def test_the_implementation_is_closed_after_each_run():
+    before = CountingAdapter.closed
+    run_state_machine_as_test(state_machine(Counter, CountingAdapter), settings=settings(QUICK, max_examples=5))
+    assert CountingAdapter.closed > before
+
+
+def test_what_is_no_mapping_is_shown_whole():
+    class Stuck(CountingAdapter):
+        def increment(self):
+            pass
+
+    with pytest.raises(AssertionError, match=r"after increment\(\) the implementation differs from counter:\n  0, and"):
+        run_state_machine_as_test(state_machine(Counter, Stuck), settings=QUICK)
+
+
+def test_a_missing_method_is_named_with_its_parameters():
+    class Incomplete(Adapter):
+        leaves_out = ("write",)
+
+    with pytest.raises(SpecError, match=r"Incomplete cannot take fetch: add def fetch\(self, follower\)"):
+        state_machine(ReplicatedLog, Incomplete)
+
+
+def test_leaving_out_an_unknown_action():
+    class Wrong(Adapter):
+        leaves_out = ("writes",)
+
+    with pytest.raises(SpecError, match=r"Wrong\.leaves_out names writes: replicated_log has no such action"):
+        state_machine(ReplicatedLog, Wrong)
+
+
+def test_hypothesis_is_imported_only_where_it_is_used():
+    script = "import sys, checker.testing; print('hypothesis' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
