@@ -121,6 +121,12 @@ def run(
     update_ledger: Annotated[
         bool, typer.Option("--update-ledger", help="Record what was found in the ledger, and show the difference.")
     ] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Compute the tables of guarantees that families declare.")
+    ] = False,
+    update_docs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --table: write the table to its section of this page.")
+    ] = None,
 ) -> None:
     """Explore every reachable state of specs and check their properties.
 
@@ -148,6 +154,10 @@ def run(
         ledger=ledger,
         update_ledger=update_ledger,
     )
+    if table or update_docs is not None:
+        from checker.cli.tables import tabulate
+
+        raise typer.Exit(tabulate(request, how, update_docs, asked=table))
     raise typer.Exit(execute(request, how))
 
 
@@ -168,3 +178,24 @@ def show(
     from checker.cli.showing import show_trace
 
     show_trace(trace, format, tuple(against or ()), out)
+
+
+@app.command()
+def mutate(
+    target: Annotated[str, typer.Argument(metavar="SPEC[/SCENARIO]", help="A spec; without a scenario its first one.")],
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant.")] = None,
+    most: Annotated[
+        int | None, typer.Option("--max", min=1, metavar="N", help="Try N mutants only, spread over the spec.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless said.")] = None,
+    json: Annotated[str, typer.Option(metavar="FILE|-", help="Write JSON to a file, or to standard output.")] = "",
+) -> None:
+    """Change a spec in small ways, one at a time, and report which properties notice.
+
+    A mutant drops a requirement or an assignment, negates a condition, shifts a bound. One that no property kills is
+    something that the properties do not check, or that makes no difference; a property that kills none checks nothing
+    that the others do not.
+    """
+    from checker.cli.mutating import mutate as run_mutants
+
+    raise typer.Exit(run_mutants(target, tuple(settings or ()), most, workers, json))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from checker.evidence.finding import Finding, common
+from checker.check.result import Result
+from checker.evidence.common import findings_in_common
+from checker.evidence.finding import Finding
 from checker.report.lines import BLANK, Line, line
 
 if TYPE_CHECKING:
@@ -28,11 +30,16 @@ class SpecFindings:
 
 def findings_by_spec(finished: list[Finished]) -> list[SpecFindings]:
     """Return the findings of each spec that was explored completely at least once."""
-    judged: dict[str, list[tuple[Finding, ...]]] = {}
+    results: dict[str, list[Result]] = {}
     for done in finished:
-        if done.result.findings is not None:
-            judged.setdefault(done.run.entry.name, []).append(done.result.findings)
-    return [SpecFindings(name, tuple(common(runs)), len(runs)) for name, runs in judged.items()]
+        results.setdefault(done.run.entry.name, []).append(done.result)
+    specs = []
+    for name, runs in results.items():
+        findings = findings_in_common(runs)
+        if findings is not None:
+            judged = sum(result.findings is not None for result in runs)
+            specs.append(SpecFindings(name, tuple(findings), judged))
+    return specs
 
 
 def finding_lines(specs: list[SpecFindings], *, with_notes: bool) -> list[Line]:

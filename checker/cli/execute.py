@@ -19,7 +19,7 @@ from checker.check.scenario import Comparison, compare
 from checker.cli import evidence, ledgers, pool
 from checker.cli.graphs import check_graph, write_graph
 from checker.cli.outputs import STANDARD_OUTPUT, CounterexampleFolder, JsonLines, result_to_json
-from checker.cli.reports import reports
+from checker.cli.reports import Reports, reports
 from checker.cli.runs import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.language.errors import SpecError
 from checker.language.spec import Spec
@@ -86,7 +86,7 @@ def execute(request: Request, settings: Settings) -> int:
     with (
         reports(settings.junit, settings.sarif, settings.html, settings.out, strict=settings.strict) as report,
         JsonLines(settings.json) as json_lines,
-        _interruptible() as cancelled,
+        interruptible() as cancelled,
     ):
         try:
             runs = runs_for(request)
@@ -112,10 +112,11 @@ def execute(request: Request, settings: Settings) -> int:
             report.add(run, done.result, done.comparison)
             if cancelled.is_set():
                 break
-    if screen is not None and finished:
-        screen.finish(finished, len(wrong))
-    is_idle = _say_findings(finished, settings)
-    is_drift = _hold_against_ledger(request, settings, finished, is_cut_short=bool(wrong) or cancelled.is_set())
+        if screen is not None and finished:
+            screen.finish(finished, len(wrong))
+        is_idle = _say_findings(finished, settings)
+        is_cut_short = bool(wrong) or cancelled.is_set()
+        is_drift = _hold_against_ledger(request, settings, finished, report, is_cut_short=is_cut_short)
     folder.close()
     for message in dict.fromkeys(str(error) for error in wrong):
         print(f"error: {message}", file=sys.stderr)
@@ -135,13 +136,17 @@ def _say_findings(finished: list[Finished], settings: Settings) -> bool:
     return settings.strict and any(spec.warnings for spec in found)
 
 
-def _hold_against_ledger(request: Request, settings: Settings, finished: list[Finished], *, is_cut_short: bool) -> bool:
+def _hold_against_ledger(
+    request: Request, settings: Settings, finished: list[Finished], report: Reports, *, is_cut_short: bool
+) -> bool:
     """Hold the runs against the ledger, or rewrite it, and return whether they differ from what is recorded."""
     use = ledgers.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
     if use is None:
         return False
     shown, is_drift = ledgers.hold(use, finished, is_cut_short)
     lines.write(shown, sys.stderr if settings.json == STANDARD_OUTPUT else sys.stdout)
+    if is_drift:
+        report.add_drift(use.path, lines.plain(shown))
     return is_drift
 
 
@@ -207,7 +212,7 @@ def _explored(run: Run, plan: Plan, explore: Callable[[Spec, Plan], Result]) -> 
 
 
 @contextmanager
-def _interruptible() -> Iterator[threading.Event]:
+def interruptible() -> Iterator[threading.Event]:
     """While this holds, the first Ctrl-C sets the event and the second one interrupts as usual."""
     cancelled = threading.Event()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TextIO
 
 from checker.check.places import Place, place_of, place_of_error
 from checker.check.result import Result
 from checker.check.scenario import Comparison
-from checker.cli.problems import BOUNDS, Problem, problems_of
+from checker.cli.gathered import GatheredFindings, place_of_finding
+from checker.cli.problems import BOUNDS, DRIFT, Problem, problems_of
 from checker.cli.runs import Run
 from checker.language.errors import SpecError
 
@@ -19,10 +21,14 @@ def wanted() -> bool:
 
 
 class Annotations:
-    """Writes an `::error` for everything that makes a run fail to a stream that the runner reads."""
+    """Writes an `::error` for everything that makes a command fail to a stream that the runner reads.
 
-    def __init__(self, stream: TextIO):
-        self._stream = stream
+    What is idle in a spec, where that was asked for, is a `::warning`; if it fails the command, an `::error`.
+    """
+
+    def __init__(self, stream: TextIO, *, strict: bool = False):
+        self._stream, self._strict = stream, strict
+        self._findings = GatheredFindings()
         self._written: list[str] = []
 
     def add(self, run: Run, result: Result, comparison: Comparison | None) -> None:
@@ -31,22 +37,32 @@ class Annotations:
             if not problem.accepted:
                 text = f"{problem.message}\n\n{problem.details}".strip()
                 self._keep(place_of(type(run.spec), problem.method), _title(problem), text)
+        self._findings.add(run, result)
 
     def add_wrong(self, name: str, error: SpecError) -> None:
         """Keep the annotation of a run that could not be executed, for its spec is wrong."""
         self._keep(place_of_error(error), f"{name} cannot be run", error.message)
 
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Keep the annotation of what is not as it is recorded in the ledger."""
+        self._keep(Place(str(ledger), 1, 1), DRIFT, text.strip())
+
     def close(self) -> None:
         """Write the annotations."""
+        level = "error" if self._strict else "warning"
+        for name, findings in self._findings:
+            for finding in findings:
+                if not finding.is_note:
+                    self._keep(place_of_finding(finding), f"{name}: idle", finding.message, level)
         self._stream.write("".join(self._written))
         self._stream.flush()
 
-    def _keep(self, place: Place | None, title: str, text: str) -> None:
+    def _keep(self, place: Place | None, title: str, text: str, level: str = "error") -> None:
         parts = {"title": title}
         if place is not None:
             parts = {"file": place.relative, "line": str(place.first_line), "endLine": str(place.last_line), **parts}
         shown = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in parts.items())
-        command = f"::error {shown}::{_escaped(text)}\n"
+        command = f"::{level} {shown}::{_escaped(text)}\n"
         if command not in self._written:
             self._written.append(command)
 

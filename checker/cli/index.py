@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from checker.check.result import Result
 from checker.check.scenario import Comparison, end_text
+from checker.cli.gathered import GatheredFindings
 from checker.cli.outputs import make_folder, open_for_writing, stem_of
 from checker.cli.problems import Problem, problems_of
 from checker.cli.runs import Run
@@ -44,9 +45,11 @@ class IndexReport:
         self._stream: TextIO = open_for_writing(file)
         self._folder, self._pages = file.parent, pages
         self._rows: list[Row] = []
+        self._findings = GatheredFindings()
 
     def add(self, run: Run, result: Result, comparison: Comparison | None) -> None:
         """Add a run as a row."""
+        self._findings.add(run, result)
         idle = [name for name, coverage in result.coverage.items() if not coverage.generated]
         sentences = list(comparison.sentences) if comparison is not None else []
         if result.ended not in ("complete", "violation"):
@@ -68,6 +71,10 @@ class IndexReport:
         """Add a run that could not be executed, for its spec is wrong."""
         self._rows.append(Row(name, "wrong", "cannot be run", sentences=(str(error),)))
 
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Add what is not as it is recorded in the ledger as a row."""
+        self._rows.append(Row(str(ledger), "differs", "not as recorded", sentences=tuple(text.strip().splitlines())))
+
     def close(self) -> None:
         """Write the page."""
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -78,7 +85,7 @@ class IndexReport:
         page = environment.get_template("index.html")
         counts = {status: sum(row.status == status for row in self._rows) for status in ("differs", "wrong", "stopped")}
         with self._stream:
-            self._stream.write(page.render(rows=self._rows, counts=counts, link=self._link))
+            self._stream.write(page.render(rows=self._rows, counts=counts, findings=self._findings, link=self._link))
 
     def _link(self, problem: Problem) -> str | None:
         """Return the relative address of a counterexample's page, or of its text, or None where there is none."""

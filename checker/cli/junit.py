@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 from checker.check.places import place_of
 from checker.check.result import Result
 from checker.check.scenario import Comparison, end_text
+from checker.cli.gathered import GatheredFindings
 from checker.cli.outputs import open_for_writing
-from checker.cli.problems import BOUNDS, Problem, problems_of
+from checker.cli.problems import BOUNDS, DRIFT, Problem, problems_of
 from checker.cli.runs import Run
-from checker.evidence.finding import Finding, common
+from checker.evidence.finding import Finding
 from checker.language.errors import SpecError
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -25,7 +26,7 @@ class JUnitReport:
 
     def __init__(self, path: Path, *, strict: bool = False):
         self._strict = strict
-        self._findings: dict[str, list[tuple[Finding, ...]]] = {}
+        self._findings = GatheredFindings()
         self._stream: TextIO = open_for_writing(path)
         self._root = ElementTree.Element("testsuites", name="tidemark")
 
@@ -36,8 +37,7 @@ class JUnitReport:
         if run.expected == "error" or any(problem.property == BOUNDS for problem in problems):
             cases.append(_case(run, result, BOUNDS, problems))
         self._add_suite(run.name, cases, result.seconds)
-        if result.findings is not None:
-            self._findings.setdefault(run.entry.name, []).append(result.findings)
+        self._findings.add(run, result)
 
     def add_wrong(self, name: str, error: SpecError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
@@ -45,10 +45,16 @@ class JUnitReport:
         _say(case, "error", error.message, str(error))
         self._add_suite(name, [case], 0.0)
 
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Add what is not as it is recorded in the ledger, as a suite of its own."""
+        case = ElementTree.Element("testcase", name=ledger.name)
+        _say(case, "failure", DRIFT, text)
+        self._add_suite("ledger", [case], 0.0)
+
     def close(self) -> None:
         """Write the document."""
-        for name, runs in self._findings.items():
-            self._add_suite(f"{name} evidence", _evidence_cases(common(runs), self._strict), 0.0)
+        for name, findings in self._findings:
+            self._add_suite(f"{name} evidence", _evidence_cases(findings, self._strict), 0.0)
         self._root.set("time", f"{sum(float(suite.get('time', '0')) for suite in self._root):.3f}")
         for outcome in ("tests", "failures", "errors"):
             self._root.set(outcome, str(sum(int(suite.get(outcome, "0")) for suite in self._root)))
@@ -70,13 +76,9 @@ class JUnitReport:
 def _case(run: Run, result: Result, name: str, problems: list[Problem]) -> ElementTree.Element:
     case = ElementTree.Element("testcase", name=name)
     own = [problem for problem in problems if problem.property == name]
-    place = place_of(type(run.spec), own[0].method if own else name)
-    if place is not None:
-        case.set("file", place.relative)
-        case.set("line", str(place.first_line))
     wrong = [problem for problem in own if not problem.accepted]
     if wrong:
-        _say(case, "failure", wrong[0].message, "\n".join(problem.details for problem in wrong))
+        _say(case, "failure", wrong[0].message, "\n".join(_text(problem) for problem in wrong))
     elif not own and result.ended not in ("complete", "violation"):
         ElementTree.SubElement(case, "skipped", message=f"not decided: {end_text(result)}")
     return case
@@ -86,14 +88,19 @@ def _evidence_cases(findings: list[Finding], strict: bool) -> list[ElementTree.E
     """Return a test case for each finding about a spec, or the one that says there is none."""
     cases = []
     for finding in findings:
-        case = ElementTree.Element("testcase", name=f"{finding.kind} {finding.subject}", file=finding.file)
-        case.set("line", str(finding.line))
+        case = ElementTree.Element("testcase", name=f"{finding.kind} {finding.subject}")
         if strict and not finding.is_note:
             _say(case, "failure", finding.message, str(finding))
         else:
             ElementTree.SubElement(case, "system-out").text = _NOT_IN_XML.sub("\ufffd", str(finding))
         cases.append(case)
     return cases or [ElementTree.Element("testcase", name="nothing is idle")]
+
+
+def _text(problem: Problem) -> str:
+    """Return where a property is written, and the counterexample."""
+    place = place_of(type(problem.run.spec), problem.method)
+    return (f"{place.relative}:{place.first_line}\n\n" if place is not None else "") + problem.details
 
 
 def _say(case: ElementTree.Element, outcome: str, message: str, content: str) -> None:

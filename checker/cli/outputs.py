@@ -115,6 +115,13 @@ class CounterexampleFolder:
             if violation.trace:
                 self._write(self._folder / stem_of(run, violation), run, violation)
 
+    def write_as(self, name: str, run: Run, violation: Violation) -> Path | None:
+        """Write one counterexample under a name of its own and return its JSON file, if there is a folder."""
+        if self._folder is None:
+            return None
+        self._write(self._folder / name, run, violation)
+        return self._folder / (name + formats.ENDINGS["json"])
+
     def close(self) -> None:
         """Say, once, what is missing for the formats that were left out."""
         for message in self._missing:
@@ -143,8 +150,10 @@ def stem_of(run: Run, violation: Violation) -> str:
 
 
 def open_for_writing(path: Path) -> TextIO:
-    """Return a new text file; raise SpecError if it cannot be written."""
+    """Return a new text file, in a new folder if need be; raise SpecError if it cannot be written."""
     try:
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
         return path.open("w", encoding="utf-8")
     except OSError as error:
         raise SpecError(f"the file {path} cannot be written: {error.strerror}") from None

@@ -14,6 +14,8 @@ from checker.report import lines, text
 BOUNDS = "bounds"
 """What stands for the property where a value left its type's bounds: that belongs to none."""
 
+DRIFT = "the results are not as recorded in the ledger"
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +23,9 @@ class Report(Protocol):
 
     def add_wrong(self, name: str, error: SpecError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
+
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Add what is not as it is recorded in the ledger."""
 
     def close(self) -> None:
         """Write the report."""
@@ -44,10 +47,16 @@ class Reports:
         for report in self._reports:
             report.add_wrong(name, error)
 
-    def close(self) -> None:
-        """Write the reports."""
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Add what is not as it is recorded in the ledger."""
         for report in self._reports:
-            report.close()
+            report.add_drift(ledger, text)
+
+    def close(self) -> None:
+        """Write the reports, each of them whatever becomes of the others."""
+        with ExitStack() as stack:
+            for report in self._reports:
+                stack.callback(report.close)
 
 
 @contextmanager
@@ -68,13 +77,13 @@ def reports(
     if sarif is not None:
         from checker.cli.sarif import SarifReport
 
-        found.append(SarifReport(sarif))
+        found.append(SarifReport(sarif, strict=strict))
     if html is not None:
         from checker.cli.index import IndexReport
 
         found.append(IndexReport(html, pages))
     if github.wanted():
-        found.append(github.Annotations(sys.stderr))
+        found.append(github.Annotations(sys.stderr, strict=strict))
     gathered = Reports(found)
     try:
         yield gathered

@@ -99,7 +99,7 @@ def _scenarios(selection: registry.Selection, request: Request) -> list[Scenario
 
 def _run(entry: registry.Entry, scenario: Scenario | None, request: Request) -> Run:
     constants = dict(scenario.constants) if scenario is not None else {}
-    settings = _settings(entry.spec, request.settings)
+    settings = settings_of(entry.spec, request.settings)
     usual = checked_properties(scenario) if scenario is not None else tuple(property_names(entry.spec))
     properties = usual
     if request.properties:
@@ -118,7 +118,7 @@ def _known_properties(spec: type[Spec]) -> list[str]:
     return [*property_names(spec), DEADLOCK]
 
 
-def _settings(spec: type[Spec], settings: tuple[str, ...]) -> dict[str, int | bool | str]:
+def settings_of(spec: type[Spec], settings: tuple[str, ...]) -> dict[str, int | bool | str]:
     """Return the values of `NAME=VALUE` settings; raise SpecError for an unknown constant or a wrong value."""
     values = {}
     for setting in settings:

@@ -14,9 +14,11 @@ from checker.check.places import Place, last_action, place_of, place_of_error
 from checker.check.plan import DEADLOCK
 from checker.check.result import Result, TraceStep, Violation
 from checker.check.scenario import Comparison
+from checker.cli.gathered import GatheredFindings, place_of_finding
 from checker.cli.outputs import open_for_writing
 from checker.cli.problems import BOUNDS, Problem, problems_of
 from checker.cli.runs import Run
+from checker.evidence.finding import Finding
 from checker.language.errors import SpecError
 from checker.report import lines, text
 from traces.format import tidemark_version
@@ -30,7 +32,9 @@ _Json = dict[str, Any]
 class SarifReport:
     """Gathers runs, and writes them to a file as one SARIF run when it is closed."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, *, strict: bool = False):
+        self._strict = strict
+        self._findings = GatheredFindings()
         self._stream: TextIO = open_for_writing(path)
         self._rules: dict[str, _Json] = {}
         self._results: list[_Json] = []
@@ -42,22 +46,30 @@ class SarifReport:
             self._rule(run, name)
         for problem in problems_of(run, result, comparison):
             rule = self._rule(run, problem.property)
-            self._results.append({"ruleId": rule, "ruleIndex": list(self._rules).index(rule), **_result(problem)})
+            self._add_result(rule, _result(problem))
+        self._findings.add(run, result)
 
     def add_wrong(self, name: str, error: SpecError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
         description = "A spec that is wrong or outside the language cannot be run."
         self._rules.setdefault(WRONG_SPEC, _rule(WRONG_SPEC, "wrong_spec", description, description))
-        locations = _locations(place_of_error(error))
         message = {"text": f"{name} cannot be run: {error.message}"}
-        index = list(self._rules).index(WRONG_SPEC)
-        self._results.append(
-            {"ruleId": WRONG_SPEC, "ruleIndex": index, "level": "error", "message": message, "locations": locations}
-        )
-        self._errors.append({"level": "error", "message": message, "locations": locations})
+        found = {"level": "error", "message": message, "locations": _locations(place_of_error(error))}
+        self._add_result(WRONG_SPEC, found)
+        self._errors.append(found)
+
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Add what is not as it is recorded in the ledger."""
+        description = "The results of all scenarios are as recorded in the ledger."
+        self._rules.setdefault("ledger", _rule("ledger", "ledger", description, description))
+        locations = [_location(Place(str(ledger), 1, 1))]
+        self._add_result("ledger", {"level": "error", "message": {"text": text.strip()}, "locations": locations})
 
     def close(self) -> None:
         """Write the log."""
+        for name, findings in self._findings:
+            for finding in findings:
+                self._add_finding(name, finding)
         driver = {"name": "tidemark", "semanticVersion": _version(), "rules": list(self._rules.values())}
         invocation = {"executionSuccessful": not self._errors, "toolExecutionNotifications": self._errors}
         run = {"tool": {"driver": driver}, "invocations": [invocation], "results": self._results}
@@ -65,6 +77,18 @@ class SarifReport:
         with self._stream:
             json.dump(log, self._stream, indent=1)
             self._stream.write("\n")
+
+    def _add_result(self, rule: str, result: _Json) -> None:
+        self._results.append({"ruleId": rule, "ruleIndex": list(self._rules).index(rule), **result})
+
+    def _add_finding(self, name: str, finding: Finding) -> None:
+        rule = f"evidence/{finding.kind}"
+        description = f"Idle: {finding.kind.replace('_', ' ')}, in any run of a spec that was explored completely."
+        self._rules.setdefault(rule, _rule(rule, finding.kind, description, description, "warning"))
+        level = "note" if finding.is_note else "error" if self._strict else "warning"
+        message = {"text": f"{name}: {finding.message}"}
+        locations = [_location(place_of_finding(finding))]
+        self._add_result(rule, {"level": level, "message": message, "locations": locations})
 
     def _rule(self, run: Run, name: str) -> str:
         """Return the id of the rule of a property, after it has been added."""
@@ -79,14 +103,14 @@ def _version() -> str:
     return found if found[0].isdigit() else "0.0.0"
 
 
-def _rule(rule: str, name: str, short: str, full: str) -> _Json:
+def _rule(rule: str, name: str, short: str, full: str, level: str = "error") -> _Json:
     return {
         "id": rule,
         "name": name,
         "shortDescription": {"text": short},
         "fullDescription": {"text": full},
         "help": {"text": full},
-        "defaultConfiguration": {"level": "error"},
+        "defaultConfiguration": {"level": level},
         "properties": {"tags": ["model-checking"]},
     }
 

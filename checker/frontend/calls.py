@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from checker.frontend.typing import NONE, can_become, is_bounded, join, join_integers, set_of
+from checker.frontend.typing import NONE, is_bounded, join, join_integers, set_of, towards
 from checker.ir import nodes
 from checker.ir.types import (
     BagType,
@@ -306,8 +306,7 @@ def comprehension(
     with inner_locals(typer.scope):
         clauses = _clauses(typer, generators)
         value = typer.expression(element, wanted)
-        if wanted is not None and can_become(value.type, wanted):
-            value = typer.scope.convert(element, value, wanted)
+        value = typer.scope.convert(element, value, towards(value.type, wanted))
         return _collected(typer, node, kind, clauses, value)
 
 
@@ -478,7 +477,7 @@ def _collection_method(typer: Expressions, node: ast.Call, function: ast.Attribu
     if name in ("index", "count") and isinstance(base.type, (SeqType, BagType)):
         (argument,) = plain_arguments(typer, node, 1)
         if name == "count":
-            counted = typer.expression(argument, base.type.item)
+            counted = typer.expression(argument)
             if join(counted.type, base.type.item) is None:
                 raise typer.scope.error(node, f"a {counted.type} is never in a {base.type}")
             return nodes.Count(IntType(0, base.type.capacity, "int"), site, base, counted)
@@ -488,6 +487,11 @@ def _collection_method(typer: Expressions, node: ast.Call, function: ast.Attribu
     if name in ("append", "insert", "pop", "extend", "clear", "add", "discard", "remove"):
         raise typer.scope.error(node, f"{name} changes a collection: use it as a statement on a part of self")
     raise typer.scope.error(node, f"a {base.type} has no method {name} in this language")
+
+
+def guide(annotated: Type | None) -> Type | None:
+    """Return what an annotation says about a display: only a Map cannot be told from the display itself."""
+    return annotated if isinstance(annotated, MapType) else None
 
 
 def is_require(typer: Expressions, node: ast.Call) -> bool:

@@ -15,6 +15,7 @@ from checker.frontend.typing import (
     is_bounded,
     join,
     set_of,
+    towards,
     union_type,
 )
 from checker.ir import nodes
@@ -391,8 +392,7 @@ class Expressions:
             if joined is None:
                 raise self.scope.error(item_node, f"a {item.type} beside a {kind} in one display")
             kind = joined
-        if wanted is not None and can_become(kind, wanted):
-            kind = wanted
+        kind = towards(kind, wanted)
         if isinstance(kind, NameType) or not is_bounded(kind):
             raise self.scope.error(node, f"the items' type {kind} cannot be stored: keep them in a Range")
         return [self.scope.convert(n, item, kind) for n, item in zip(node.elts, items, strict=True)], kind
@@ -415,17 +415,22 @@ class Expressions:
         if not isinstance(wanted, MapType):
             raise self.scope.error(node, "a dict is only written where a Map is assigned")
         values: dict[Any, nodes.Expr] = {}
+        kind = wanted.value
         for key_node, value_node in zip(node.keys, node.values, strict=True):
             key = self.expression(key_node) if key_node is not None else None
             if not isinstance(key, nodes.Literal):
                 raise self.scope.error(
                     node, "the keys of a dict are written out: {Role.LEADER: 0, ...}, or use a comprehension"
                 )
-            values[key.value] = self.converted(value_node, wanted.value)
+            value = self.expression(value_node, wanted.value)
+            if not can_become(value.type, wanted.value):
+                raise self.scope.error(value_node, f"expected {wanted.value}, found {value.type}")
+            values[key.value], kind = value, towards(kind, value.type)
         missing = [key for key in wanted.key.values() if key not in values]
         if missing or len(values) != wanted.key.cardinality():
             raise self.scope.error(node, f"a {wanted} needs exactly one value for each key")
-        return nodes.MapItems(wanted, self.scope.site(node), tuple(values[key] for key in wanted.key.values()))
+        items = tuple(self.scope.convert(node, values[key], kind) for key in wanted.key.values())
+        return nodes.MapItems(MapType(wanted.key, kind), self.scope.site(node), items)
 
     def _DictComp(self, node: ast.DictComp, wanted: Type | None) -> nodes.Expr:
         simple = len(node.generators) == 1 and not node.generators[0].ifs

@@ -7,7 +7,7 @@ import math
 import types
 from typing import Any
 
-from checker.frontend.calls import plain_arguments
+from checker.frontend.calls import guide, plain_arguments
 from checker.frontend.expressions import Expressions
 from checker.frontend.scope import Scope
 from checker.frontend.statements import Body
@@ -88,13 +88,13 @@ class Compiler:
             takes = "(self, old)" if wanted == 2 else "(self)"
             raise scope.error(scope.source.tree, f"a {role.value} takes {takes}")
         typed = self._typed(scope, name, ())
-        if typed.result is None or not can_become(typed.result, BoolType()):
+        if typed.result != BoolType():
             raise scope.error(scope.source.tree, f"{name} must return a bool on every path")
         if typed.writes:
             raise scope.error(scope.source.tree, f"{name} is a {role.value}: it must not change the state")
         if typed.requires:
             raise scope.error(scope.source.tree, f"{name} is a {role.value}: `require` is for actions, return a bool")
-        assert role in (*PROPERTY_ROLES, Role.CONSTRAINT)
+        assert role in (*PROPERTY_ROLES, Role.LEMMA, Role.CONSTRAINT)
         return nodes.Predicate(name, role.value, typed)
 
     def _typed(self, scope: Scope, name: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
@@ -183,7 +183,7 @@ class Compiler:
         typed = {}
         for argument in declared.args[skip:]:
             wanted = None if argument.annotation is None else self._declared(scope, argument.annotation)
-            value = typer.expression(given[argument.arg], wanted)
+            value = typer.expression(given[argument.arg], guide(wanted))
             if wanted is not None and can_become(value.type, wanted) and not isinstance(wanted, BoolType):
                 value = typer.scope.convert(given[argument.arg], value, join(value.type, wanted) or wanted)
             typed[argument.arg] = value

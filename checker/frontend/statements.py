@@ -205,7 +205,7 @@ class Body(Expressions):
 
     def _discarded(self, call: ast.Call, argument: ast.expr, place: nodes.Expr, kind: SetType) -> nodes.Expr:
         """Return a set without an item, which may be of a wider type than the set's: then it may be in no such set."""
-        item = self.expression(argument, kind.item)
+        item = self.expression(argument)
         if item.type == kind.item:
             single = nodes.Items(kind, item.site, (item,))
             return nodes.SetOperation(kind, self.scope.site(call), "-", place, single)
@@ -247,7 +247,7 @@ class Body(Expressions):
         if popped is not None:
             return self._assign_popped(node, target, popped)
         if isinstance(target, ast.Name):
-            typed = self.expression(value, wanted)
+            typed = self.expression(value, calls.guide(wanted))
             if wanted is not None:
                 # An annotation widens: a local that Python does not check is not checked here either.
                 typed = self.scope.convert(value, typed, join(typed.type, wanted) or wanted)

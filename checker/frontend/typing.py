@@ -66,6 +66,12 @@ def join(left: Type, right: Type) -> Type | None:
     return None
 
 
+def towards(kind: Type, wanted: Type | None) -> Type:
+    """Return a type as near to what is wanted as has all values of `kind`: a display is made before it is stored."""
+    joined = None if wanted is None else join(kind, wanted)
+    return kind if joined is None or not is_bounded(joined) else joined
+
+
 def union_type(left: SetType, right: SetType) -> SetType | None:
     """Return the type of the union of two sets."""
     return _join_sets(left, right, lambda one, other: one + other)

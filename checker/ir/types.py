@@ -360,7 +360,7 @@ class SetType(Type):
     def values(self) -> Iterator[Any]:
         from checker.language.values import SetValue
 
-        universe = list(self.item.values())
+        universe = [] if self.capacity == 0 else list(self.item.values())
         if self.capacity is None:
             for bits in range(2 ** len(universe)):
                 yield SetValue(self, tuple(item for i, item in enumerate(universe) if bits >> i & 1))
@@ -415,7 +415,7 @@ class SeqType(Type):
     def values(self) -> Iterator[Any]:
         from checker.language.values import SeqValue
 
-        universe = list(self.item.values())
+        universe = [] if self.capacity == 0 else list(self.item.values())
         for size in range(self.capacity + 1):
             for items in itertools.product(universe, repeat=size):
                 yield SeqValue(self, items)
@@ -456,7 +456,7 @@ class BagType(Type):
     def values(self) -> Iterator[Any]:
         from checker.language.values import BagValue
 
-        universe = list(self.item.values())
+        universe = [] if self.capacity == 0 else list(self.item.values())
         for size in range(self.capacity + 1):
             for items in itertools.combinations_with_replacement(universe, size):
                 yield BagValue(self, items)

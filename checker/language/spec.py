@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 from checker.language.declare import Binding, Constant, _attached, is_type
@@ -24,6 +25,7 @@ class Role(enum.Enum):
     STEP_INVARIANT = "step invariant"
     REACHABLE = "reachable"
     CONSTRAINT = "constraint"
+    LEMMA = "lemma"
 
 
 PROPERTY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
@@ -69,6 +71,11 @@ def reachable(method: Method) -> Method:
     return _marked(method, Role.REACHABLE)
 
 
+def lemma(method: Method | None = None, *, says: str = "") -> Any:
+    """Mark a method as a lemma: true in every reachable state, proved and assumed beside the invariants by the prover."""
+    return _property(method, Role.LEMMA, says)
+
+
 def constraint(method: Method) -> Method:
     """Mark a method as a bound: states in which it is false are checked, but not explored further."""
     return _marked(method, Role.CONSTRAINT)
@@ -112,9 +119,10 @@ class Spec(Interpreter):
         cls.name = cls.__dict__.get("name", snake_case(cls.__name__))
         for attribute, value in list(vars(cls).items()):
             is_nested_class = isinstance(value, type) and value.__qualname__.startswith(cls.__qualname__ + ".")
+            is_spoken_for = hasattr(Spec, attribute) and not attribute.startswith("__")
+            if is_spoken_for and (is_type(value) or isinstance(value, (Constant, FunctionType))):
+                raise SpecError(f"{cls.__name__}.{attribute}: the name is taken by the language, choose another")
             if is_type(value) and not is_nested_class:
-                if hasattr(Spec, attribute):
-                    raise SpecError(f"{cls.__name__}.{attribute}: the name is taken by the language, choose another")
                 setattr(cls, attribute, Variable(attribute, value))
         cls._collect()
         if cls.draws is not None and not abstract:

@@ -21,9 +21,9 @@ _INSTANCE, _SITE, _HEADER = range(3)
 
 @dataclass
 class Expansion:
-    """What the action instances of a state do: `successors` by instance, `failures` with the text of the site."""
+    """What the action instances of a state do: the `words` of each successor, `failures` with the text of the site."""
 
-    successors: dict[int, State] = field(default_factory=dict)
+    words: dict[int, list[int]] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
 
 
@@ -71,7 +71,7 @@ class Probe:
             if entry[_SITE]:
                 found.failures[entry[_INSTANCE]] = self._native.sites[entry[_SITE] - 1].text
             else:
-                found.successors[entry[_INSTANCE]] = self.state_of(entry[_HEADER:])
+                found.words[entry[_INSTANCE]] = entry[_HEADER:]
         return found
 
     def check(self, state: State, names: Iterable[str]) -> Finding:

@@ -98,7 +98,7 @@ class BrokerNetwork(Sender):
             facts={"muted_channels": "muted connections"},
         ),
         Lane("handler", each=Handler, boxes={"handling": "at work on"}),
-        Lane("partition", each=Partition, logs=(Log("log", colour="."),)),
+        Lane("partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),)),
         channels=(
             Channel("socket", "producer", "network", lost=("processor_discard",)),
             Channel("responses", "network", "producer", lost=("connection_closed", "producer_restart")),

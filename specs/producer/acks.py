@@ -75,8 +75,8 @@ class Acks(Spec):
             boxes={"socket": "requests to the leader", "waiting": "waiting for the high watermark"},
             facts={"leader": "leader", "isr": "ISR", "high_watermark": "high watermark"},
         ),
-        Lane("broker", each=Broker, logs=(Log("log", colour="."),)),
-        Lane("consumer", logs=(Log("consumed", end="position", colour="."),)),
+        Lane("broker", each=Broker, logs=(Log("log", colour=".", called=("record",)),)),
+        Lane("consumer", logs=(Log("consumed", end="position", colour=".", called=("record",)),)),
         channels=(Channel("socket", "producer", "partition"),),
         arrows=(
             Arrow("leader_append", "'partition'", "leader", "append"),

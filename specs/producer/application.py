@@ -70,7 +70,7 @@ class Application(Spec, abstract=True):
 
     # Properties.
 
-    @invariant(says="{partition} holds {self.log[partition]}")
+    @invariant(says="partition {partition} holds {self.log[partition]}")
     def no_reorder(self):
         """The first copies of a partition's records stand in the order in which they were sent."""
         return all(
@@ -80,7 +80,7 @@ class Application(Spec, abstract=True):
             for i in range(len(self.log[partition]))
         )
 
-    @invariant(says="{partition} holds {self.log[partition]}")
+    @invariant(says="partition {partition} holds {self.log[partition]}")
     def no_late_copy(self):
         """No copy of a record, be it the first, stands behind a later record: who reads in order never steps back."""
         return all(
@@ -89,7 +89,7 @@ class Application(Spec, abstract=True):
             for i in range(1, len(self.log[partition]))
         )
 
-    @invariant(says="{partition} holds {self.log[partition]}")
+    @invariant(says="partition {partition} holds {self.log[partition]}")
     def no_duplicate(self):
         """No record is in the log twice."""
         return all(self.log[partition].count(record) <= 1 for partition in Partition for record in self.log[partition])

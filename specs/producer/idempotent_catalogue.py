@@ -66,7 +66,6 @@ survived = [
             max_disconnects=1,
             max_abandoned=1,
             max_restarts=1,
-            max_timeouts=1,
             snapshot_batches=5,
         ),
         tells="Six batches, five in flight, one fault of each kind: with all repairs every promise is kept.",

@@ -79,7 +79,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
         Lane(
             "leader of",
             each=Partition,
-            logs=(Log("log", colour="id"),),
+            logs=(Log("log", colour="id", called=("b",)),),
             boxes={"requests": "requests and, answered, responses", "cached": "remembered batches"},
             facts={"producer_epoch": "producer epoch", "abandoned": "being handled, connection closed"},
         ),

@@ -51,7 +51,9 @@ class PlainProducer(Sender):
             facts={"known_leader": "leader in its metadata", "muted": "muted"},
         ),
         Lane("broker", each=Node, boxes={"wire": "requests to be read", "responses": "responses to be read"}),
-        Lane("partition", each=Partition, logs=(Log("log", colour="."),), facts={"leader": "led by"}),
+        Lane(
+            "partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),), facts={"leader": "led by"}
+        ),
         channels=(
             Channel("wire", "producer", "broker", lost=("connection_closed", "producer_restart")),
             Channel("responses", "broker", "producer", lost=("connection_closed", "producer_restart")),

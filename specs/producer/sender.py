@@ -324,6 +324,10 @@ class Sender(Application, abstract=True):
         """Whether the batch is in the log already."""
         return all(record in self.log[request.partition] for record in request.records)
 
+    def copy_of(self, request):
+        """Return the offset of a batch that is in the log already."""
+        return self.log[request.partition].index(min(request.records))
+
     def follows(self, request):
         """Whether a batch begins where the log ends, its records taken as sequence numbers."""
         end = len(self.log[request.partition])
@@ -334,7 +338,7 @@ class Sender(Application, abstract=True):
     def append(self, request):
         """Append a batch, or answer a sequence-checked one as ProducerStateManager would; return the response."""
         if self.is_sequence_checked() and self.is_duplicate(request):
-            return self.appended_at(request, self.log[request.partition].index(min(request.records)))
+            return self.appended_at(request, self.copy_of(request))
         if self.is_sequence_checked() and not self.follows(request):
             return self.refused(request, Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
         base = len(self.log[request.partition])

@@ -17,6 +17,13 @@ class Outcome:
     err: str
 
 
+@pytest.fixture(autouse=True)
+def outside_of_github(monkeypatch):
+    """Keep what a GitHub runner says of itself from the tests that it runs."""
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+
+
 @pytest.fixture
 def checker(capsys):
     def call(*arguments):

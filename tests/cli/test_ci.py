@@ -29,10 +29,8 @@ class Wrong(Counter):
 
 
 @pytest.fixture
-def reported(checker, tmp_path, monkeypatch):
+def reported(checker, tmp_path):
     """Run specs and return the outcome with the validated JUnit and SARIF documents."""
-    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
 
     def call(*arguments):
         junit, sarif = tmp_path / "junit.xml", tmp_path / "results.sarif"
@@ -165,7 +163,8 @@ def test_paths_are_relative_to_the_checkout_and_whole_outside_of_it(reported, mi
     mine(TOY_TEXT)
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     _, junit, sarif = reported("mine.py/log", "--set", "log_size=1")
-    assert next(junit.iter("testcase")).get("file") == "project/mine.py"
+    line = line_of(TOY_TEXT, "def logs_agree")
+    assert next(junit.iter("failure")).text.startswith(f"project/mine.py:{line}\n")
     assert sarif["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "project/mine.py"
     (tmp_path / "else where").mkdir()
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "else where"))
@@ -248,6 +247,44 @@ def test_index_as_a_file_and_with_names_that_are_no_html(checker, mine, tmp_path
     assert "&lt;script&gt;alert(1)" in index
     assert "<script" not in index
     assert "1 violated or not as expected" in index
+
+
+def test_findings_are_in_the_reports(reported, mine, monkeypatch):
+    path = mine(TOY_TEXT) + "/bounded"
+    _, junit, sarif = reported(path, "--coverage")
+    assert junit.get("failures") == "0"
+    found = {result["ruleId"]: result for result in sarif["results"]}
+    assert found["evidence/never_enabled"]["level"] == "warning"
+    line = found["evidence/never_enabled"]["locations"][0]["physicalLocation"]["region"]["startLine"]
+    assert line == line_of(TOY_TEXT, "def reset")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    outcome, junit, sarif = reported(path, "--strict")
+    assert outcome.status == 1
+    assert "is never enabled" in next(junit.iter("failure")).get("message")
+    assert "error" in {result["level"] for result in sarif["results"]}
+    assert f"::error file=mine.py,line={line}," in outcome.err
+
+
+def test_what_differs_from_the_ledger_is_in_the_reports(reported, mine, tmp_path, monkeypatch):
+    path = mine(TOY_TEXT)
+    assert reported(path, "--ledger", "ledger.toml", "--update-ledger")[0].status == 0
+    ledger = Path("ledger.toml")
+    ledger.write_text(ledger.read_text().replace("logs_agree = 5", "logs_agree = 6"))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    outcome, junit, sarif = reported(path, "--ledger", ledger, "--html", tmp_path / "all.html")
+    assert outcome.status == 1
+    (failure,) = junit.iter("failure")
+    assert "mine/log/two_leaders" in failure.text
+    (drift,) = [result for result in sarif["results"] if result["ruleId"] == "ledger"]
+    assert drift["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "ledger.toml"
+    assert "::error file=ledger.toml," in outcome.err
+    assert "not as recorded" in (tmp_path / "all.html").read_text()
+
+
+def test_the_folders_of_reports_are_made(checker, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    checker("run", TOY, "--junit", folder / "junit.xml", "--sarif", folder / "results.sarif")
+    assert sorted(path.name for path in folder.iterdir()) == ["junit.xml", "results.sarif"]
 
 
 @pytest.mark.parametrize("option", ["--sarif", "--html", "--junit"])

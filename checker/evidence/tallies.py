@@ -1,0 +1,176 @@
+"""Which values the parts of a state take: counted by an engine, judged here.
+
+A part is named by its path with the keys and positions left open: `log[Replica][].epoch` is the epoch of every record
+of every replica's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from checker.ir.types import (
+    BagType,
+    BoolType,
+    DomainType,
+    EnumType,
+    IntType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+    show,
+)
+
+MOST_LISTED = 64
+"""Of an integer type with more values than this only the lowest and the highest are looked at."""
+
+
+@dataclass
+class Tally:
+    """What was seen of one part: numbers of values for a scalar or a bit set's items, lengths for a collection."""
+
+    kind: Type
+    seen: set[int] = field(default_factory=set)
+
+
+Tallies = dict[str, Tally]
+
+
+@dataclass(frozen=True)
+class Unused:
+    """Something that a part never is, in words after its path; `key` does not depend on constants."""
+
+    path: str
+    words: str
+    key: str
+
+
+def is_scalar(kind: Type) -> bool:
+    """Say whether a type's values are single numbers: bools, integers, members, and options of them."""
+    return isinstance(kind.item if isinstance(kind, OptionType) else kind, (BoolType, IntType, DomainType, EnumType))
+
+
+def key_of(kind: MapType) -> str:
+    """Return what stands in a path for the keys of a map."""
+    return kind.key.name or "key" if isinstance(kind.key, IntType) else str(kind.key)
+
+
+def tally(tallies: Tallies, path: str, kind: Type, value: Any) -> None:
+    """Count a value in the interpreter's form, and the parts of it."""
+    if is_scalar(kind):
+        _seen(tallies, path, kind).add(_number(kind, value))
+    elif isinstance(kind, OptionType):
+        _seen(tallies, path, kind).add(int(value is not None))
+        if value is not None:
+            tally(tallies, path, kind.item, value)
+    elif isinstance(kind, StructType):
+        for name, part in kind.fields:
+            tally(tallies, f"{path}.{name}", part, value.field(name))
+    elif isinstance(kind, MapType):
+        for item in value.items_in_order():
+            tally(tallies, f"{path}[{key_of(kind)}]", kind.value, item)
+    elif isinstance(kind, SetType) and kind.capacity is None:
+        universe = list(kind.item.values())
+        _seen(tallies, path, kind).update(universe.index(item) for item in value)
+    elif isinstance(kind, (SetType, SeqType, BagType)):
+        _seen(tallies, path, kind).add(len(value))
+        for item in value:
+            tally(tallies, f"{path}[]", kind.item, item)
+
+
+def _seen(tallies: Tallies, path: str, kind: Type) -> set[int]:
+    # An option of a struct and the struct inside share a path: the type tells them apart.
+    return tallies.setdefault(f"{path}?" if _is_presence(kind) else path, Tally(kind)).seen
+
+
+def _is_presence(kind: Type) -> bool:
+    return isinstance(kind, OptionType) and not is_scalar(kind)
+
+
+def add_seen(tallies: Tallies, path: str, kind: Type, numbers: set[int]) -> None:
+    """Count numbers that were seen of a part, as `tally` numbers them."""
+    _seen(tallies, path, kind).update(numbers)
+
+
+def _number(kind: Type, value: Any) -> int:
+    if isinstance(kind, OptionType):
+        return 0 if value is None else 1 + _number(kind.item, value)
+    if isinstance(kind, IntType):
+        assert kind.low is not None
+        return int(value) - kind.low
+    return list(kind.values()).index(value)
+
+
+def unused(tallies: Tallies) -> Iterator[Unused]:
+    """Iterate over what is never seen of each part."""
+    for path, found in tallies.items():
+        for words, key in _missing(found.kind, found.seen):
+            yield Unused(path.rstrip("?"), words, key)
+
+
+def _missing(kind: Type, seen: set[int]) -> Iterator[tuple[str, str]]:
+    if isinstance(kind, OptionType):
+        yield from _missing_option(kind, seen)
+    elif isinstance(kind, SetType) and kind.capacity is None:
+        yield from _missing_items(kind, seen)
+    elif isinstance(kind, (SetType, SeqType, BagType)):
+        assert kind.capacity is not None
+        if seen <= {0}:
+            yield "is always empty", "empty"
+        elif kind.capacity not in seen:
+            yield f"has never {kind.capacity} items, its capacity, but {max(seen)} at most", "capacity"
+    else:
+        yield from _missing_scalars(kind, seen)
+
+
+def _missing_option(kind: OptionType, seen: set[int]) -> Iterator[tuple[str, str]]:
+    if seen <= {0}:
+        yield "is always None", "always none"
+        return
+    if 0 not in seen:
+        yield "is never None", "never none"
+    if is_scalar(kind.item):
+        yield from _missing_scalars(kind.item, {number - 1 for number in seen if number})
+
+
+def _missing_scalars(kind: Type, seen: set[int]) -> Iterator[tuple[str, str]]:
+    if isinstance(kind, IntType):
+        yield from _missing_integers(kind, seen)
+        return
+    missing = [value for number, value in enumerate(kind.values()) if number not in seen]
+    if isinstance(kind, DomainType):
+        if missing:
+            yield f"is never {', '.join(map(show, missing))}", "members"
+        return
+    for value in missing:
+        text = str(value) if isinstance(value, bool) else show(value)
+        yield f"is never {text}", text
+
+
+def _missing_integers(kind: IntType, seen: set[int]) -> Iterator[tuple[str, str]]:
+    assert kind.low is not None and kind.high is not None
+    highest = kind.high - kind.low
+    if len(seen) == 1 and highest:
+        yield f"is always {min(seen) + kind.low}", "always"
+        return
+    if 0 not in seen:
+        yield f"is never below {min(seen) + kind.low}: its type begins at {kind.low}", "lowest"
+    if highest not in seen:
+        yield f"is never above {max(seen) + kind.low}: its type ends at {kind.high}", "highest"
+    if highest < MOST_LISTED:
+        gaps = [str(number + kind.low) for number in range(min(seen), max(seen)) if number not in seen]
+        if gaps:
+            yield f"is never {', '.join(gaps)}", "between"
+
+
+def _missing_items(kind: SetType, seen: set[int]) -> Iterator[tuple[str, str]]:
+    if not seen:
+        yield "is always empty", "empty"
+        return
+    missing = [show(value) for number, value in enumerate(kind.item.values()) if number not in seen]
+    if missing:
+        yield f"never contains {', '.join(missing)}", "items"

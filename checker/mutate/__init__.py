@@ -1,0 +1,1 @@
+"""Mutation of specs: changes that a property should notice, one at a time, and which of them it does."""

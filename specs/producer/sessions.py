@@ -1,0 +1,102 @@
+"""An idempotent producer that may be restarted: what sequences are good for within a session, and beyond it.
+
+Scenarios: entry P9 of docs/producer.md.
+"""
+
+from checker.language import Constant, Map, Range, Scenario, action
+from specs.producer.application import Offset, Partition, RecordId
+from specs.producer.plain import PlainProducer
+
+
+class FirstRecord(Range):
+    """The first record of a session; one past the last where there is none to send."""
+
+    low, high = 1, "records + 1"
+
+
+class ProducerSessions(PlainProducer):
+    """Brokers check sequences as in `SequenceCheckedProducer`, but a restarted producer has a new producer id.
+
+    So its sequences begin again, and what its predecessor got into the log is unknown to the brokers as its own.
+    Source: KIP-98 (idempotence holds within a session), Sender.maybeSendAndPollTransactionalRequest (InitProducerId).
+    """
+
+    requeue = Constant("in_order", one_of=("in_order",))
+    acks = Constant("all", one_of=("all",))
+    retries = Constant(2, at_least=0)
+    restarts = Constant(1, at_least=0)
+    resends = Constant(0, at_most=0)
+
+    session_start = Map(Partition, Offset)  # the end of the log when the present session began
+    session_first = Map(Partition, FirstRecord)
+
+    def init(self):
+        """The first session begins with the partition's first record."""
+        super().init()
+        for partition in Partition:
+            self.session_first[partition] = min(partition + 1, self.records + 1)
+
+    def is_sequence_checked(self):
+        """Whether brokers hold sequence numbers against a batch."""
+        return True
+
+    @action
+    def producer_restart(self):
+        """The successor has a producer id of its own, and sends again whatever had not been completed."""
+        super().producer_restart()
+        for partition in Partition:
+            self.session_start[partition] = len(self.log[partition])
+            self.session_first[partition] = min(
+                (r for r in RecordId if self.partition_of(r) == partition and not self.is_complete(r)),
+                default=self.records + 1,
+            )
+
+    def is_duplicate(self, request):
+        """Whether this session got the batch into the log already."""
+        session = self.log[request.partition][self.session_start[request.partition] :]
+        return all(record in session for record in request.records)
+
+    def copy_of(self, request):
+        """Return the offset of this session's copy."""
+        start = self.session_start[request.partition]
+        return start + self.log[request.partition][start:].index(min(request.records))
+
+    def follows(self, request):
+        """Whether a batch begins where the session's part of the log ends, or is the session's first."""
+        end = len(self.log[request.partition])
+        if end == self.session_start[request.partition]:
+            return min(request.records) == self.session_first[request.partition]
+        return min(request.records) == self.log[request.partition][end - 1] + self.partitions
+
+
+scenarios = [
+    Scenario(
+        ProducerSessions,
+        "p9_idempotent_within_a_session",
+        dict(records=3, max_in_flight=2),
+        expect={"no_duplicate": 8, "no_late_copy": 11},
+        properties=["no_duplicate", "no_late_copy"],
+        tells="P9 with idempotence: the successor has another producer id, so a copy is a new record to the broker.",
+    ),
+    Scenario(
+        ProducerSessions,
+        "one_session",
+        dict(records=3, max_in_flight=2, refusals=1, disconnects=1, restarts=0),
+        deadlock=True,
+        tells="P1 to P3 with sequences, as long as the producer lives.",
+    ),
+    Scenario(
+        ProducerSessions,
+        "p9_fixed_read_back",
+        dict(records=3, max_in_flight=2, read_back=True),
+        deadlock=True,
+        tells="P9 with idempotence where the successor reads the log before it sends.",
+    ),
+    Scenario(
+        ProducerSessions,
+        "p9_fixed_read_back_larger",
+        dict(records=4, max_in_flight=3, refusals=1, disconnects=1, restarts=2, read_back=True),
+        deadlock=True,
+        tells="P9 with idempotence and reading back, three in flight, two restarts.",
+    ),
+]

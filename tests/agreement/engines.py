@@ -1,0 +1,189 @@
+"""The engines held against each other: successor by successor, property by property, and run by run."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import random
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+from checker.check import interpreted
+from checker.check.plan import Plan
+from checker.check.result import Result
+from checker.ir.types import (
+    BagType,
+    BoundsError,
+    IntType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+)
+from checker.language import Spec, State
+from checker.language.spec import Role
+from checker.native import engine as native
+from checker.native.probe import Probe
+
+_modules = itertools.count()
+
+
+def load(source: str, folder: Path) -> ModuleType:
+    """Return a module made of a text; its file stands in `folder`, for the front end to read."""
+    name = f"random_spec_{next(_modules)}"
+    path = folder / f"{name}.py"
+    path.write_text(source)
+    description = importlib.util.spec_from_file_location(name, path)
+    assert description is not None and description.loader is not None
+    module = importlib.util.module_from_spec(description)
+    sys.modules[name] = module
+    description.loader.exec_module(module)
+    return module
+
+
+def random_value(kind: Type, random: random.Random) -> object:
+    """Return a value of a type, not an evenly chosen one."""
+    if isinstance(kind, IntType):
+        assert kind.low is not None and kind.high is not None
+        near = [kind.low, kind.high, min(max(0, kind.low), kind.high)]
+        return random.choice(
+            [*near, random.randint(kind.low, kind.high), random.randint(kind.low, min(kind.high, kind.low + 3))]
+        )
+    if isinstance(kind, OptionType):
+        return None if random.random() < 0.3 else random_value(kind.item, random)
+    if isinstance(kind, StructType):
+        return kind.declared(**{name: random_value(field, random) for name, field in kind.fields})
+    if isinstance(kind, MapType):
+        return kind.coerce({key: random_value(kind.value, random) for key in kind.key.values()})
+    if isinstance(kind, (SeqType, BagType)):
+        return kind.coerce([random_value(kind.item, random) for _ in range(random.randint(0, kind.capacity))])
+    if isinstance(kind, SetType):
+        most = kind.item.cardinality() if kind.capacity is None else kind.capacity
+        return kind.coerce({random_value(kind.item, random) for _ in range(random.randint(0, most))})
+    return random.choice(list(kind.values()))
+
+
+def random_state(spec: Spec, random: random.Random) -> State:
+    with spec.bound():
+        return State({name: random_value(kind, random) for name, kind in spec.variables.items()})
+
+
+def holds(spec: Spec, name: str, state: State, old: State | None = None) -> bool | None:
+    """Return whether a property is true in the interpreter; None where it leaves its bounds."""
+    try:
+        return spec.holds(name, state, old)
+    except BoundsError:
+        return None
+
+
+def compare_state(spec: Spec, probe: Probe, state: State) -> list[State]:
+    """Assert that both engines do the same in a state, and return its successors."""
+    assert probe.state_of(probe.words_of(state)) == state, state
+    steps, failures = spec.expand(state)
+    found = probe.expand(state)
+    expected = {step.instance: step.state for step in steps}
+    texts = {
+        number: f"{failure.action}{failure.arguments}: {failure.message}"
+        for failure in failures
+        for number in [failure.instance]
+    }
+    assert found.failures.keys() == texts.keys(), f"failures: {texts} against {found.failures} in {state}"
+    assert found.words.keys() == expected.keys(), (
+        f"{sorted(expected)} against {sorted(found.words)} in {state}"
+    )
+    for instance, successor in expected.items():
+        same = probe.state_of(found.words[instance])
+        assert same == successor, f"{spec.arguments_of(instance, state)} in {state}: {successor} against {same}"
+        # What no value uses is zero: equal states have equal words.
+        assert found.words[instance] == probe.words_of(successor), f"{same}: {found.words[instance]}"
+    compare_properties(spec, probe, state)
+    for step in steps:
+        compare_step(spec, probe, state, step.state)
+    return [step.state for step in steps]
+
+
+def compare_properties(spec: Spec, probe: Probe, state: State) -> None:
+    constraints = [holds(spec, name, state) for name in spec.names_of(Role.CONSTRAINT)]
+    for name in spec.names_of(Role.INVARIANT, Role.REACHABLE):
+        truth = holds(spec, name, state)
+        found = probe.check(state, [name])
+        assert found.failed == (truth is None or None in constraints), f"{name}: {truth} in {state}"
+        if not found.failed:
+            reported = truth is (spec.roles[name] is Role.REACHABLE)
+            assert (name in found.names) == reported, f"{name} is {truth} in {state}"
+    if None not in constraints:
+        assert probe.within_constraints(state) == all(constraints), f"constraints: {constraints} in {state}"
+
+
+def compare_step(spec: Spec, probe: Probe, old: State, new: State) -> None:
+    for name in spec.names_of(Role.STEP_INVARIANT):
+        truth = holds(spec, name, new, old)
+        found = probe.check_step(old, new, [name])
+        assert found.failed == (truth is None), f"{name}: {truth} from {old} to {new}"
+        if truth is not None:
+            assert (name in found.names) == (not truth), f"{name} is {truth} from {old} to {new}"
+
+
+def compare_states(spec: Spec, probe: Probe, seed: int, reached: int, invented: int) -> None:
+    """Compare the engines on the first states that are reached and on some that need not be reachable."""
+    chooser = random.Random(seed)
+    try:
+        frontier = spec.initial_states()
+    except BoundsError:
+        frontier = []
+    known = set(frontier)
+    for number in range(reached):
+        if number >= len(frontier):
+            break
+        for state in compare_state(spec, probe, frontier[number]):
+            if state not in known:
+                known.add(state)
+                frontier.append(state)
+    for _ in range(invented):
+        compare_state(spec, probe, random_state(spec, chooser))
+
+
+def outline(result: Result) -> dict[str, object]:
+    """Return what every engine must find alike."""
+    violated = {v.property: (v.kind, v.length) for v in result.violations if v.kind != "bounds_error"}
+    return {
+        "verdict": result.verdict,
+        "ended": result.ended,
+        "distinct": result.distinct_states,
+        "generated": result.generated_states,
+        "levels": result.levels,
+        "violated": violated,
+        "reached": result.reached,
+        "unreached": result.unreached,
+        "coverage": result.coverage,
+    }
+
+
+def failed_properties(result: Result) -> set[tuple[str, int]]:
+    return {(v.property, v.length) for v in result.violations if v.kind == "bounds_error"}
+
+
+def compare_runs(spec: Spec, plans: Iterable[Plan]) -> None:
+    """Compare whole explorations: the interpreter's, and the native engine's with each plan's workers."""
+    compiled: dict[tuple[str, ...], native.Compiled] = {}
+    compile_native = native.compile_native
+
+    def compile_once(spec: Spec, names: list[str], **options: bool) -> native.Compiled:
+        if tuple(names) not in compiled:
+            compiled[tuple(names)] = compile_native(spec, names, **options)
+        return compiled[tuple(names)]
+
+    expected: Result | None = None
+    for plan in plans:
+        if expected is None:
+            expected = interpreted.explore(spec, plan)
+        with mock.patch.object(native, "compile_native", compile_once):
+            found = native.explore(spec, plan)
+        assert outline(found) == outline(expected)
+        assert bool(failed_properties(found)) == bool(failed_properties(expected))
+        assert failed_properties(found) <= failed_properties(expected) | {("init", 0)}

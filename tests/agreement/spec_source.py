@@ -1,0 +1,175 @@
+"""The source text of a random spec: types, variables, actions, properties, over the whole language."""
+
+from __future__ import annotations
+
+from spec_expressions import Expressions, Helper, Name, World
+from spec_statements import Statements
+from spec_types import BOOL, Below, Group, Heap, Kind, Opt, Types, group, heap
+
+HEADER = '''"""A random spec."""
+
+from checker.language import (
+    Bag, Constant, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct,
+    action, constraint, implies, invariant, reachable, replace, require, step_invariant,
+)
+
+'''
+
+
+def spec_source(below: Below) -> str:
+    """Return the source of a module with the spec `Random`. `below(n)` chooses a number from 0 to n - 1."""
+    return _Source(below).text()
+
+
+class _Source:
+    def __init__(self, below: Below):
+        self.below = below
+        self.types = Types(below)
+        variables = {f"s{index}": self.types.variable() for index in range(2 + below(4))}
+        variables["net"] = group(self.types.message, 3) if below(2) else heap(self.types.message, 3)
+        self.world = World(self.types, variables, careful=below(3) > 0)
+        self.base: list[str] = []
+        self.derived: list[str] = []
+
+    def text(self) -> str:
+        functions = [line for _ in range(self.below(3)) for line in self._function()]
+        for _ in range(1 + self.below(4)):
+            self._helper()
+        self._init()
+        for number in range(2 + self.below(3)):
+            self._action(f"act{number}")
+        for number in range(1 + self.below(3)):
+            self._property(f"inv{number}", "invariant")
+        for number in range(1 + self.below(2)):
+            self._property(f"step{number}", "step_invariant")
+        self._property("seen", "reachable")
+        if self.below(3) == 0:
+            self._property("within", "constraint")
+        return "\n".join([HEADER, *self.types.classes, *functions, *self._classes()]) + "\n"
+
+    def _classes(self) -> list[str]:
+        base = ["", "", "class Base(Spec, abstract=True):", f"    nodes = Constant({self.types.nodes})"]
+        base += [
+            "    limit = Constant(3)",
+            "    flag = Constant(True)",
+            '    mode_name = Constant("x", one_of=("x", "y"))',
+        ]
+        base += [f"    {name} = {kind.text}" for name, kind in self.world.variables.items()]
+        return [*base, *self.base, "", "", "class Random(Base):", *(self.derived or ["    pass"])]
+
+    def _method(self, decorator: str, head: str, body: list[str], *, overridden: bool = False) -> None:
+        lines = [
+            "",
+            *([f"    @{decorator}"] if decorator else []),
+            f"    def {head}:",
+            *("        " + line for line in body),
+        ]
+        (self.derived if overridden else self.base).extend(lines)
+
+    def _kinds(self, count: int) -> list[Kind]:
+        known = [path.kind for path in Expressions(self.world).paths()]
+        return [known[self.below(len(known))] for _ in range(count)]
+
+    def _result(self) -> Kind | None:
+        choice = self.below(6)
+        if choice == 0:
+            return None
+        if choice < 3:
+            return BOOL
+        return self.types.pick([self.types.small, self.types.signed]) if choice == 3 else self._kinds(1)[0]
+
+    def _parameters(self, writer: Statements) -> tuple[list[Kind], str]:
+        kinds = self._kinds(self.below(3))
+        names = []
+        for kind in kinds:
+            name = writer.fresh("p")
+            writer.names.append(Name(name, kind))
+            names.append(f"{name}: {kind.text}" if self.below(2) or isinstance(kind, Opt) else name)
+        return kinds, ", ".join(names)
+
+    def _function(self) -> list[str]:
+        result = self._kinds(1)[0] if self.below(2) else BOOL
+        # A bag comes from the state alone.
+        result = BOOL if "Bag" in result.text else result
+        writer = Statements(self.world, writes=False, result=result, root="")
+        kinds, parameters = self._parameters(writer)
+        body = [*writer.body(2, 1), f"return {writer.result_text()}"]
+        name = f"function{len(self.world.helpers)}"
+        self.world.helpers.append(Helper(name, tuple(kinds), result, is_function=True))
+        return ["", "", f"def {name}({parameters}):", *("    " + line for line in body)]
+
+    def _helper(self) -> None:
+        writes = self.below(3) == 0
+        result = self._result()
+        if result is None and not writes:
+            result = BOOL
+        name = f"helper{len(self.world.helpers)}"
+        writer = Statements(self.world, writes=writes, result=result)
+        kinds, parameters = self._parameters(writer)
+        names = [name.text for name in writer.names]
+        body = writer.body(3, 2)
+        if result is not None:
+            body.append(f"return {writer.result_text()}")
+        head = f"{name}({', '.join(['self', *([parameters] if parameters else [])])})"
+        self._method("", head, body)
+        if self.below(4) == 0 and result is not None:
+            above = Statements(self.world, writes=False, result=result)
+            call = f"super().{name}({', '.join(names)})"
+            self._method(
+                "",
+                head,
+                [f"if {above.truth(1)}:", f"    return {call}", f"return {above.result_text()}"],
+                overridden=True,
+            )
+            # What is overridden calls the base's, which may write.
+        self.world.helpers.append(Helper(name, tuple(kinds), result, writes))
+
+    def _init(self) -> None:
+        writer = Statements(self.world, writes=True)
+        if self.below(2):
+            kind = self.types.parameter()
+            writer.names.append(Name("first", kind))
+            self._method("", f"init(self, first: {kind.text})", writer.body(3, 1))
+        elif self.below(2):
+            self._method("", "init(self)", writer.body(3, 1))
+
+    def _action(self, name: str) -> None:
+        writer = Statements(self.world, writes=True)
+        writer.in_action = True
+        body, parameters, choices = [], ["self"], 1
+        for _ in range(self.below(3)):
+            kind = self.types.parameter()
+            if choices * kind.count > 24:
+                continue
+            choices *= kind.count
+            parameter = writer.fresh("p")
+            writer.names.append(Name(parameter, kind))
+            parameters.append(f"{parameter}: {kind.text}")
+        if self.below(4) == 0 and self.types.message.count > 256:
+            net = self.world.variables["net"]
+            assert isinstance(net, (Group, Heap))
+            parameters.insert(1, f"message: {self.types.message.text}")
+            writer.names.append(Name("message", self.types.message))
+            body.append("require(message in self.net)")
+            if self.below(2):
+                body.append("self.net.remove(message)")
+        names = [name.text for name in writer.names]
+        if parameters[1:2] and parameters[1].startswith("message"):
+            names = ["message", *(name for name in names if name != "message")]
+        body += writer.body(4, 2)
+        head = f"{name}({', '.join(parameters)})"
+        self._method("action", head, body)
+        if self.below(4) == 0:
+            above = Statements(self.world, writes=True)
+            above.in_action = True
+            bound = ["require(message in self.net)"] if "message" in names else []
+            lines = [*above.body(1, 1), f"super().{name}({', '.join(names)})", *above.body(1, 1)]
+            self._method("", head, [*bound, *lines], overridden=True)
+
+    def _property(self, name: str, role: str) -> None:
+        writer = Statements(self.world, writes=False, result=BOOL)
+        old = ""
+        if role == "step_invariant":
+            writer.roots, old = ("self", "old"), ", old"
+        body = writer.body(2, 1) if self.below(3) == 0 else []
+        self._method(role, f"{name}(self{old})", [*body, f"return {writer.truth(3)}"])

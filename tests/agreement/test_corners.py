@@ -1,0 +1,414 @@
+"""The native engine against the interpreter where Python's meaning is easily missed: one small spec for each corner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from engines import compare_runs, compare_states, load
+from spec_source import HEADER
+
+from checker.check.plan import Plan
+from checker.native.probe import Probe
+
+TYPES = """
+class Node(Domain):
+    size, prefix = 3, "n"
+
+class Role(Enum):
+    A = 5
+    B = 1
+    C = 3
+
+class Small(Range):
+    low, high = 0, 5
+
+class Signed(Range):
+    low, high = -4, 3
+
+class Message(Struct):
+    sender: Node
+    number: Range(-20, 400)
+
+class Pair(Struct):
+    left: Small
+    right: Option(Node)
+
+class Outer(Struct):
+    pair: Option(Pair)
+    line: Seq(Small, 2)
+    group: SetOf(Node)
+
+class Sparse(Struct):
+    a: Range(0, 4)
+    b: Range(0, 2)
+    c: Range(0, 2)
+
+class Random(Spec):
+    small = Small
+    signed = Signed
+    node = Node
+    flag = bool
+    maybe = Option(Small)
+    leader = Option(Node)
+    pair = Option(Pair)
+    outer = Outer
+    line = Seq(Small, 3)
+    other = Seq(Small, 3)
+    options = Seq(Option(Small), 3)
+    deep = Seq(Seq(Small, 2), 2)
+    wide = Map(Node, Seq(Message, 4))
+    nodes = SetOf(Node)
+    smalls = SetOf(Small)
+    maybes = SetOf(Option(Small))
+    sparse = SetOf(Sparse, 3)
+    net = Bag(Message, 3)
+    seen = SetOf(Message, 2)
+    ranks = Map(Role, Option(Pair))
+    flags = Map(bool, Small)
+"""
+
+CORNERS = {
+    "a comprehension's variable hides a local": """
+    @action
+    def hides(self, r: Node):
+        x = self.small
+        if any(r == self.leader for r in Node) and all(x >= 0 for x in self.line):
+            self.node = r
+            self.small = x
+            self.nodes = {r for r in Node if r != self.node} | {r}
+""",
+    "what a comprehension goes over first belongs outside": """
+    @invariant
+    def total(self):
+        x = self.line
+        return sum(x for x in x) >= max((x for x in self.other), default=len(x))
+""",
+    "implies evaluates both sides": """
+    @invariant
+    def first(self):
+        return implies(self.line[2] > 0, True)
+
+    @invariant
+    def second(self):
+        return implies(False, self.line[2] > 0)
+""",
+    "a range's bounds are evaluated": """
+    @invariant
+    def below(self):
+        return self.small in range(3, self.line[1])
+
+    @invariant
+    def above(self):
+        return self.small not in range(self.line[1], 0)
+""",
+    "None is in no range and no class": """
+    @invariant
+    def classes(self):
+        return (self.leader in Node) == (self.leader is not None) and (self.maybe in Small) == (self.maybe is not None)
+
+    @invariant
+    def ranges(self):
+        return self.maybe not in range(0, 3)
+
+    @invariant
+    def errors(self):
+        return self.wide[self.node][1].sender in Node
+""",
+    "a list comprehension is made as a whole": """
+    @invariant
+    def every(self):
+        return all([self.line[i] > 0 for i in range(3)])
+
+    @invariant
+    def some(self):
+        return any({self.line[i] == 0 for i in range(3)})
+""",
+    "items of other types": """
+    @action
+    def discards(self, n: Small):
+        self.smalls.discard(n - 3)
+        self.smalls.discard(self.maybe)
+        self.maybes.discard(self.signed)
+        self.nodes.discard(self.leader)
+        self.small = self.line.count(self.maybe) + self.line.count(self.signed) + self.options.count(None)
+
+    @invariant
+    def compares(self):
+        return self.smalls <= {1, 2, -3} or self.smalls | {9} != self.maybes and self.smalls ^ {self.maybe} == {2}
+
+    @invariant
+    def contains(self):
+        return self.maybe in self.line or self.signed in self.options or self.signed - 4 in self.smalls
+""",
+    "maps against displays": """
+    @invariant
+    def built(self):
+        return self.ranks != {r: self.pair for r in Role}
+
+    @action
+    def write(self):
+        self.flags = {False: self.small, True: self.flags[False]}
+        self.ranks = {r: None if r == Role.A else Pair(self.small, self.leader) for r in Role}
+""",
+    "a struct's fields are checked where it is made": """
+    @invariant
+    def overflows(self):
+        return Pair(left=self.small + 1, right=None).left > 0
+
+    @invariant
+    def replaces(self):
+        return replace(Pair(0, self.node), left=self.signed).right == self.node
+
+    @action
+    def unhashed(self):
+        require(Outer(None, [self.small], {self.node}) in {self.outer})
+""",
+    "in place through an option": """
+    @action
+    def left(self):
+        self.pair.left = self.small
+
+    @action
+    def below(self, n: Small):
+        self.outer.pair.left += n
+
+    @action
+    def deeper(self, r: Role):
+        self.ranks[r].right = self.leader
+
+    @action
+    def line_of(self):
+        self.outer.line.append(self.outer.pair.left)
+        self.outer.group.add(self.outer.pair.right)
+""",
+    "a loop goes over a snapshot": """
+    @action
+    def moves(self):
+        for x in self.line:
+            self.line.pop(0)
+            self.other.append(x)
+            if len(self.other) == 2:
+                break
+
+    @action
+    def grows(self):
+        for m in self.net:
+            self.net.remove(m)
+            self.net.add(Message(self.node, m.number - 1))
+
+    @action
+    def empties(self):
+        for i, x in enumerate(self.line):
+            if i == 1:
+                continue
+            self.line.clear()
+            self.smalls.add(x)
+
+    @action
+    def halves(self):
+        for n in self.nodes:
+            for k in Node:
+                if k == n:
+                    break
+                self.nodes.discard(k)
+""",
+    "returns inside loops": """
+    def first_above(self, n):
+        for x in self.line:
+            for y in self.other:
+                if x + y > n:
+                    return x
+                if y > x:
+                    break
+        return None
+
+    def number_of(self, n: Node):
+        if n == self.leader:
+            return 1
+        for m in self.wide[n]:
+            if m.sender != n:
+                return m.number
+
+    @action
+    def uses(self, n: Node):
+        self.maybe = self.first_above(self.signed)
+        self.small = self.number_of(n)
+""",
+    "division": """
+    @invariant
+    def quotients(self):
+        return self.signed // self.small == self.small // 2
+
+    @invariant
+    def remainders(self):
+        return self.signed % (self.small - 2) == self.small % -3 and 7 // -2 == -4 and -7 % 3 == 2
+
+    @invariant
+    def zero(self):
+        return 7 // 0 == 1
+""",
+    "slices past the end": """
+    @action
+    def cuts(self, a: Small, b: Small):
+        del self.line[a:b]
+        self.other = self.other[a:] + self.other[b:a]
+
+    @action
+    def cuts_wide(self, n: Node, a: Small):
+        del self.wide[n][a:]
+        self.wide[n] = self.wide[n][a:5] + self.wide[self.node][:a]
+
+    @action
+    def negative(self):
+        self.line = self.line[self.signed :]
+
+    @action
+    def far(self):
+        del self.line[4]
+
+    @action
+    def inserts(self, a: Small):
+        self.line.insert(a, 1)
+""",
+    "sets of structs with unused bit patterns": """
+    @action
+    def adds(self, s: Sparse):
+        self.sparse.add(s)
+
+    @action
+    def unites(self):
+        self.sparse = self.sparse | {Sparse(0, 1, 2)} - {Sparse(4, 2, 2)}
+
+    @invariant
+    def counts(self):
+        return len({Sparse(s.a, s.b, 0) for s in self.sparse}) < 3
+""",
+    "parameters of every type": """
+    @action
+    def options(self, o: Option(Pair), b: bool):
+        self.pair = o
+        self.flag = b
+
+    @action
+    def sets(self, s: SetOf(Node), r: Role, x: Signed):
+        require(r == Role.C or x > 0)
+        self.nodes = s
+        self.signed = x
+
+    @action
+    def lines(self, line: Seq(Node, 2), m: Map(bool, Role)):
+        require(m[True] == Role.B)
+        self.leader = line[0]
+
+    @action
+    def takes(self, m: Message, n: Node):
+        require(m in self.net)
+        self.net.remove(m)
+        self.node = n
+
+    @action
+    def both(self, m: Message, k: Message):
+        require(k in self.seen)
+        require(m in self.net)
+        self.seen.remove(k)
+        self.net.add(k)
+""",
+    "errors where evaluation is short": """
+    @invariant
+    def guarded(self):
+        return len(self.line) > 2 and self.line[2] > 0 or self.flag or self.maybe > 1
+
+    @invariant
+    def conditional(self):
+        return (self.line[1] if self.flag else self.signed) > 0
+
+    @reachable
+    def reached(self):
+        return any(self.line[i] > 1 for i in range(3))
+
+    @step_invariant
+    def stepped(self, old):
+        return old.flag or old.line[0] <= self.line[0] or self.outer.pair.left > 0
+
+    @constraint
+    def bounded(self):
+        return self.flag or self.maybe < 4
+
+    @action
+    def flips(self):
+        self.flag = not self.flag
+        self.line = [self.small, self.small + 1]
+""",
+    "a super call on the old state": """
+    def is_same(self):
+        return self.small == 2
+
+    @action
+    def rises(self):
+        self.small += 1
+
+    @step_invariant
+    def was(self, old):
+        return not old.is_same() or self.is_same()
+
+class Base(Random, abstract=True):
+    pass
+
+class Random(Random):
+    def is_same(self):
+        return super().is_same() and self.flag == False
+""",
+    "helpers that write": """
+    def take(self):
+        self.small -= 1
+        return self.small > 2
+
+    def drop(self, n):
+        x = self.line.pop()
+        self.other.insert(0, x + n)
+        return x
+
+    @action
+    def takes(self):
+        require(self.flag or self.take())
+        if not self.take() and self.take():
+            self.small = self.drop(1)
+        x = self.drop(self.small)
+        self.maybe = x
+""",
+    "locals that grow": """
+    @action
+    def sums(self):
+        total = 0
+        for x in self.line:
+            for y in self.other:
+                total += x
+                total = total + y - 1
+        self.small = min(max(total, 0), 5)
+        self.signed = total % 7 - 4
+
+    @action
+    def changes(self):
+        found = None
+        for x in self.options:
+            if x is None:
+                found = x
+            elif found is None or found < x:
+                found = x
+        self.maybe = found
+""",
+    "equal sets of sets": """
+    @invariant
+    def compared(self):
+        return {self.smalls, self.smalls & {1}} != {self.smalls} or self.deep == [self.line, self.other]
+""",
+}
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_corner(corner: str, tmp_path: Path) -> None:
+    spec = load(HEADER + TYPES + CORNERS[corner], tmp_path).Random()
+    compare_states(spec, Probe(spec), seed=1, reached=8, invented=40)
+    names = tuple(spec.properties)
+    compare_runs(spec, [Plan(names, "all", workers, max_depth=2, deadlock=True) for workers in (1, 2)])

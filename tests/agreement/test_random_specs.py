@@ -1,0 +1,52 @@
+"""The native engine against the interpreter on random specs over the whole language.
+
+`TIDEMARK_PROFILE=thorough` tries many more specs than the default profile, and other ones each time.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from engines import compare_runs, compare_states, load
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spec_source import spec_source
+
+from checker.check.plan import Plan
+from checker.native.probe import Probe
+
+_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+_PROFILE = settings(
+    max_examples=3000 if _THOROUGH else 25,
+    derandomize=not _THOROUGH,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@st.composite
+def sources(draw: st.DrawFn) -> str:
+    return spec_source(lambda count: draw(st.integers(0, count - 1)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("specs")
+
+
+@_PROFILE
+@given(source=sources(), seed=st.integers(0, 999))
+def test_states(folder: Path, source: str, seed: int) -> None:
+    spec = load(source, folder).Random()
+    compare_states(spec, Probe(spec), seed, reached=20, invented=10)
+
+
+@_PROFILE
+@given(source=sources(), depth=st.integers(1, 3))
+def test_runs(folder: Path, source: str, depth: int) -> None:
+    spec = load(source, folder).Random()
+    names = tuple(spec.properties)
+    compare_runs(spec, [Plan(names, "all", workers, max_depth=depth, deadlock=True) for workers in (1, 2)])

@@ -1,0 +1,175 @@
+"""`show` and `run --graph`: every format, comparisons, and one sentence for each bad trace."""
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.conftest import TOY
+
+STEM = "toy-log-two_leaders-logs_agree"
+
+
+@pytest.fixture
+def trace(run, tmp_path):
+    run("log", "--out", tmp_path)
+    return tmp_path / f"{STEM}.json"
+
+
+@pytest.fixture
+def damaged(trace):
+    """Write a trace with something changed in it and return its path."""
+
+    def write(change):
+        content = json.loads(trace.read_text())
+        change(content)
+        path = trace.with_name("damaged.json")
+        path.write_text(json.dumps(content))
+        return path
+
+    return write
+
+
+def test_show_prints_what_run_wrote(checker, trace):
+    for format, ending in {"text": ".txt", "itf": ".itf.json", "dot": ".dot", "html": ".html"}.items():
+        shown = checker("show", trace, "--format", format)
+        assert (shown.status, shown.err) == (0, "")
+        assert shown.out == trace.with_name(STEM + ending).read_text()
+    assert json.loads(checker("show", trace, "--format", "json").out) == json.loads(trace.read_text())
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
+def test_show_svg(checker, trace):
+    assert ElementTree.fromstring(checker("show", trace, "--format", "svg").out).tag.endswith("svg")
+
+
+def test_without_dot_everything_else_is_written_and_one_sentence_says_what_to_install(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    outcome = run("", "--out", tmp_path)
+    assert outcome.status == 0
+    assert outcome.err.count("install Graphviz") == 1
+    assert (tmp_path / f"{STEM}.dot").exists()
+    assert not (tmp_path / f"{STEM}.svg").exists()
+
+
+def test_show_writes_to_a_file(checker, trace, tmp_path):
+    outcome = checker("show", trace, "--format", "html", "--out", tmp_path / "page.html")
+    assert (outcome.status, outcome.out) == (0, "")
+    assert "<!DOCTYPE html>" in (tmp_path / "page.html").read_text()
+    outcome = checker("show", trace, "--out", trace / "page.html")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "cannot be written" in outcome.err
+
+
+def test_show_says_that_the_spec_has_changed_since(checker, tmp_path):
+    path = tmp_path / "mine.py"
+    text = Path(TOY).read_text()
+    path.write_text(text)
+    checker("run", f"{path}/log", "--engine", "python", "--out", tmp_path)
+    path.write_text(text + "\n# A remark.\n")
+    for format in ("text", "html"):
+        outcome = checker("show", tmp_path / "mine-log-two_leaders-logs_agree.json", "--format", format)
+        assert outcome.status == 0
+        assert "the spec has changed since; it still takes every step of this trace" in outcome.out
+
+
+def test_against_a_sibling(checker, tmp_path):
+    checker("run", "replication/kip101/three_replicas", "--out", tmp_path)
+    trace = tmp_path / "replication-kip101-three_replicas-strong_isr.json"
+    siblings = ["--against", "replication/kip279", "--against", "replication/kip320"]
+    text = checker("show", trace, *siblings).out
+    assert "replication/kip279 takes every step" in text
+    assert "strong_isr is false there too, at step 12" in text
+    assert "parts for good at step 12, leader_expand_isr(b3): not enabled here: require(self.may_join_isr(" in text
+    page = checker("show", trace, *siblings, "--format", "html").out
+    assert page.count('class="side') == 36
+    assert page.count("parts here") == 2
+    assert len(page.encode()) < 300_000
+
+
+def test_against_has_no_other_formats(checker, trace):
+    outcome = checker("show", trace, "--against", f"{TOY}/log", "--format", "dot")
+    assert outcome.status == 2
+    assert outcome.err == "error: --against compares as text or html, not as dot\n"
+
+
+def test_against_an_unknown_spec(checker, trace):
+    outcome = checker("show", trace, "--against", "replication/kip999")
+    assert outcome.status == 2
+    assert "replication has no spec kip999" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda content: content.update(version=7), "has version 7 of the trace format; this program reads 1"),
+        (lambda content: content.update(format="other"), "is not a trace"),
+        (lambda content: content.update(target=f"{TOY}/counter", constants={}), "step 1: the state is not one of"),
+        (lambda content: content.update(target="nothing/here"), "unknown spec family nothing"),
+        (lambda content: content.update(steps=[]), "it has no steps"),
+        (lambda content: content["steps"][2].pop("state"), "step 3 has no state"),
+        (lambda content: content["steps"][3].update(action="jump"), "step 4: toy/log has no action jump"),
+        (lambda content: content["steps"].pop(1), "step 2, write(b1), cannot be replayed: it is not enabled"),
+        (lambda content: content["steps"].pop(), "the trace can be replayed, but logs_agree is not violated"),
+        (lambda content: content["constants"].update(replicas=0), "must be at least 1"),
+        (lambda content: content["constants"].update(other=1), "has no constant other"),
+    ],
+)
+def test_a_bad_trace_is_one_sentence(checker, damaged, change, sentence):
+    path = damaged(change)
+    for format in ("text", "html"):
+        outcome = checker("show", path, "--format", format)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert sentence in outcome.err
+        assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("share", "place"), [(0.1, "not a whole trace file"), (0.6, "in the middle of step")])
+def test_a_trace_that_is_cut_off(checker, trace, share, place):
+    text = trace.read_text()
+    trace.write_text(text[: int(len(text) * share)])
+    outcome = checker("show", trace)
+    assert outcome.status == 2
+    assert place in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_the_step_in_which_a_trace_is_cut_off_is_named(checker, trace):
+    text = trace.read_text()
+    trace.write_text(text[: text.index('"write"') + 3])
+    assert "it ends in the middle of step 3" in checker("show", trace).err
+
+
+def test_a_missing_file(checker, tmp_path):
+    outcome = checker("show", tmp_path / "nothing.json")
+    assert outcome.status == 2
+    assert "cannot be read: No such file" in outcome.err
+
+
+def test_run_draws_a_small_state_space(run, tmp_path):
+    outcome = run("counter/reaches_limit", "--graph", tmp_path / "graph.dot")
+    assert outcome.status == 0
+    source = (tmp_path / "graph.dot").read_text()
+    assert source.count(" -> ") == 3
+    assert "✗ below_limit" in source
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "sentence"),
+    [
+        ("counter/reaches_limit", "graph.png", "name a file that ends with .dot or .svg"),
+        ("", "graph.dot", "--graph draws one run, not 4"),
+    ],
+)
+def test_a_graph_that_cannot_be_drawn(run, tmp_path, name, file, sentence):
+    outcome = run(name, "--graph", tmp_path / file)
+    assert outcome.status == 2
+    assert sentence in outcome.err
+
+
+def test_a_state_space_that_is_too_large_to_be_drawn(checker, tmp_path):
+    outcome = checker("run", "replication/kip101/two_replicas", "--graph", tmp_path / "graph.dot")
+    assert outcome.status == 2
+    assert "kip101 has more than 300 states, too many for a graph: make it smaller with --set NAME=VALUE" in outcome.err

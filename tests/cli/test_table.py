@@ -1,0 +1,113 @@
+"""`run --table`: what is printed and written, the exit status, and one sentence for each mistake."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TOY
+
+TABLE = str(Path(__file__).parent / "table_toy.py")
+
+
+@pytest.fixture
+def table(checker):
+    return lambda *arguments: checker("run", TABLE, "--table", "--engine", "python", "--workers", "1", *arguments)
+
+
+def cells(outcome):
+    """Return the cells of every row of the printed tables."""
+    rows = [line for line in outcome.out.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_printed(table):
+    outcome = table()
+    assert outcome.status == 0
+    heading = ["resets", "limit", "falls"]
+    in_short = [["no", "any", "no"], ["yes", "any", "yes"], ["twice", "any", "refused"]]
+    in_full = [
+        ["no", "1", "no, 2 [a]"],
+        ["no", "2", "no, 3 [a]"],
+        ["yes", "1", "yes, 3 [c1] [a]"],
+        ["yes", "2", "yes, 4 [c2] [a]"],
+        ["twice", "any", "refused"],
+    ]
+    assert cells(outcome) == [heading, *in_short, heading, *in_full]
+    assert "Refused: a counter is reset once." in outcome.out
+    assert "this one in 3 of 3 cells" in outcome.out
+
+
+def test_a_yes_names_the_command_that_shows_it(table, checker):
+    (line,) = [line for line in table().out.splitlines() if line.startswith("- [c1]")]
+    assert "`never_falls`, 3 states: increment, reset." in line
+    command = line.rpartition("`python -m checker ")[2].rstrip("`")
+    assert checker(*command.split(), "--engine", "python").status == 1
+
+
+def test_json_has_a_row_a_line(table):
+    rows = [json.loads(line) for line in table("--json", "-").out.splitlines()]
+    assert [row["settings"]["resets"] for row in rows] == ["no", "no", "yes", "yes", "twice", "twice"]
+    assert rows[4]["refused"] == "a counter is reset once"
+    found = rows[3]["cells"]["falls"]
+    assert (found["answer"], found["documented"], found["length"]) == ("yes", None, 4)
+    assert rows[1]["cells"]["falls"]["explored"][0]["distinct_states"] == 3
+
+
+def test_out_writes_each_counterexample_once(table, tmp_path):
+    outcome = table("--out", tmp_path)
+    names = sorted(path.name for path in tmp_path.glob("*.json") if not path.name.endswith(".itf.json"))
+    assert [name.split("-")[0] for name in names] == ["c1", "c2", "c3"]
+    assert all(name in outcome.out for name in names)
+
+
+def test_an_answer_that_is_not_documented_fails(checker, tmp_path):
+    wrong = tmp_path / "wrong_table.py"
+    wrong.write_text(Path(TABLE).read_text().replace("cell(True, 1, True)", "cell(True, 1, False)"))
+    outcome = checker("run", wrong, "--table", "--engine", "python", "--workers", "1")
+    assert outcome.status == 1
+    assert "not as documented: resets yes, limit 1: falls, documented: no" in outcome.err
+
+
+def test_a_note_that_shows_nothing_fails(checker, tmp_path):
+    wrong = tmp_path / "silent_table.py"
+    wrong.write_text(Path(TABLE).read_text().replace('("below_limit", "deadlock")', '("is_two",)'))
+    outcome = checker("run", wrong, "--table", "--engine", "python", "--workers", "1")
+    assert outcome.status == 1
+    assert "the note deeper has a check that shows nothing" in outcome.err
+
+
+def test_update_docs_replaces_the_section_and_nothing_else(table, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Before.\n\n<!-- python -m checker run table_toy --table -->\nold\n<!-- end of table -->\n\nAfter.\n"
+    )
+    assert table("--update-docs", page).status == 0
+    text = page.read_text()
+    assert text.startswith("Before.\n\n<!-- ")
+    assert text.endswith("<!-- end of table -->\n\nAfter.\n")
+    assert "old" not in text
+    assert '<a id="c1"></a>[c1]' in text
+    assert "[c1]: #c1" in text
+    table("--update-docs", page)
+    assert page.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", TABLE, "--table", "--keep-going"], "--table goes with --engine, --workers"),
+        (["run", TABLE, "--table", "--set", "limit=1"], "--table goes with --engine, --workers"),
+        (["run", TABLE, "--table", "--max-states", "3"], "--table goes with --engine, --workers"),
+        (["run", TABLE, "--update-docs", "page.md"], "--update-docs goes with --table"),
+        (["run", TOY, "--table"], "toy declares no table; these do: producer"),
+        (["run", "producer/acks", "--table"], "--table takes a family"),
+        (["run", TABLE, "--table", "--update-docs", "no_such_page.md"], "cannot be read"),
+        (["run", TABLE, "--table", "--update-docs", TOY], "has no section for the table"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(checker, arguments, sentence):
+    outcome = checker(*arguments, "--engine", "python", "--workers", "1")
+    assert outcome.status == 2
+    (line,) = outcome.err.splitlines()
+    assert sentence in line

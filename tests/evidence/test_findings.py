@@ -1,0 +1,94 @@
+"""What a complete exploration never does: the same findings from packed columns and from objects."""
+
+from pathlib import Path
+
+import pytest
+
+from checker.check import interpreted
+from checker.check.plan import Plan
+from checker.evidence.finding import Finding, common
+from checker.native import engine
+from tests.evidence.toys import Idle
+
+ENGINES = [engine.explore, interpreted.explore]
+
+
+def findings(spec, explore, **plan):
+    return explore(spec, Plan(tuple(spec.properties), stop="all", evidence=True, **plan)).findings
+
+
+def messages(found, kind):
+    return {finding.message for finding in found if finding.kind == kind}
+
+
+@pytest.mark.parametrize("explore", ENGINES)
+def test_actions_and_reachables(explore):
+    found = findings(Idle(), explore)
+    assert messages(found, "never_enabled") == {"finish is never enabled"}
+    assert messages(found, "never_changes_anything") == {
+        "rewrite never changes anything: each of its steps leads back to its own state"
+    }
+    assert messages(found, "never_reached") == {"is_three is never reached"}
+    assert messages(findings(Idle(may_finish=True), explore), "never_enabled") == set()
+
+
+@pytest.mark.parametrize("explore", ENGINES)
+def test_variables_that_never_change(explore):
+    assert messages(findings(Idle(), explore), "never_changes") == {
+        "never_touched never changes: it is 0 in every reachable state",
+        "flag never changes: it is no in every reachable state",
+        "head never changes: it is none in every reachable state",
+        "leader never changes: it is none in every reachable state",
+        "letters never changes: it is <> in every reachable state",
+    }
+
+
+@pytest.mark.parametrize("explore", ENGINES)
+def test_values_never_taken(explore):
+    assert messages(findings(Idle(), explore), "never_taken") == {
+        "count is never above 2: its type ends at 5",
+        "phase[Node] is never done",
+        "queue has never 3 items, its capacity, but 2 at most",
+        "queue[].owner is always None",
+        "queue[].weight is always 1",
+        "seen never contains 0, 3",
+    }
+
+
+@pytest.mark.parametrize("explore", ENGINES)
+def test_each_finding_says_where(explore):
+    found = {finding.subject: finding for finding in findings(Idle(), explore)}
+    lines = Path(found["count"].file).read_text().splitlines()
+    assert lines[found["count"].line - 1] == "    count = Range(0, 5)"
+    assert lines[found["finish"].line - 1] == "    def finish(self, node: Node):"
+    assert found["finish"].place.endswith(f"toys.py:{found['finish'].line}")
+
+
+@pytest.mark.parametrize("explore", ENGINES)
+def test_only_a_complete_exploration_is_judged(explore):
+    assert findings(Idle(), explore, max_depth=2) is None
+    assert explore(Idle(), Plan(())).findings is None
+
+
+def test_more_workers_find_the_same():
+    assert findings(Idle(), engine.explore, workers=2) == findings(Idle(), engine.explore)
+
+
+def test_what_runs_have_in_common():
+    a, b = (Finding("never_enabled", name, f"{name} is never enabled", "f.py", 1) for name in "ab")
+    few = Finding("never_taken", "x", "x is never above 2", "f.py", 3, key="highest")
+    more = Finding("never_taken", "x", "x is never above 3", "f.py", 3, key="highest")
+    assert common([[a, b, few], [more, a]]) == [a, few]
+    assert common([[a], []]) == []
+    assert common([]) == []
+
+
+def test_the_engines_agree_on_a_real_spec():
+    from specs.replication.kip279 import Kip279
+
+    spec = Kip279(replicas=2, max_leader_epoch=1, log_size=3)
+    by_columns, by_objects = (
+        {found for found in findings(spec, explore) if found.kind != "premise_never_true"} for explore in ENGINES
+    )
+    assert by_columns == by_objects
+    assert messages(by_columns, "never_taken")

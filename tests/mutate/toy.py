@@ -1,0 +1,57 @@
+"""A small spec whose mutants can be judged by hand; it uses super(), a plain function, and a helper of a property."""
+
+from checker.language import Constant, Domain, Map, Range, Scenario, Spec, action, invariant, reachable, require
+
+
+class Node(Domain):
+    size, prefix = "nodes", "n"
+
+
+def successor(number):
+    return number + 1
+
+
+class Counting(Spec, abstract=True):
+    """Counts."""
+
+    nodes = Constant(1, at_least=1)
+    limit = Constant(3, at_least=1)
+    count = Map(Node, Range(0, 8))
+
+    def may_count(self, node: Node):
+        return self.count[node] < self.limit
+
+    @action
+    def increment(self, node: Node):
+        """Count one up."""
+        require(self.may_count(node))
+        self.count[node] = successor(self.count[node])
+
+
+class Even(Counting):
+    """Counts while a base allows it, up to two."""
+
+    def may_count(self, node: Node):
+        return super().may_count(node) and self.count[node] != 2
+
+    def is_small(self, node: Node):
+        return self.count[node] <= 2
+
+    @invariant
+    def at_most_two(self):
+        return all(self.is_small(node) for node in Node)
+
+    @invariant
+    def never_negative(self):
+        return all(self.count[node] >= 0 for node in Node)
+
+    @reachable
+    def is_two(self):
+        return any(self.count[node] == 2 for node in Node)
+
+
+scenarios = [
+    Scenario(Even, "violated", dict(limit=1), expect={"is_two": None}),
+    Scenario(Even, "small"),
+    Scenario(Even, "two", dict(nodes=2)),
+]
