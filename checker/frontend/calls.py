@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from checker.frontend.typing import NONE, is_bounded, join, join_integers, set_of, towards
 from checker.ir import nodes
 from checker.ir.types import (
+    LARGEST,
     BagType,
     IntType,
     MapType,
@@ -181,7 +182,7 @@ def _sorted(typer: Expressions, node: ast.Call, wanted: Type | None) -> nodes.Ex
 
 def _reduced(typer: Expressions, node: ast.Call, argument: ast.expr) -> nodes.Expr:
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
-        return comprehension(typer, node, "seq", argument.elt, argument.generators, None)
+        return comprehension(typer, node, "seq", argument.elt, argument.generators, None, ordered=False)
     return _gathered(typer, node, argument, "seq")
 
 
@@ -259,7 +260,10 @@ def _fold(
         return nodes.Fold(nodes.BOOL, site, kind, clauses, value)  # type: ignore[arg-type]
     assert isinstance(value.type, IntType)
     if kind == "sum":
-        return nodes.Fold(_sum_type(value.type, _most(clauses)), site, "sum", clauses, value)
+        total = _sum_type(value.type, _most(clauses))
+        if max(abs(total.low or 0), abs(total.high or 0)) > LARGEST:
+            raise typer.scope.error(node, "the sum is beyond 62 bits: use nearer numbers")
+        return nodes.Fold(total, site, "sum", clauses, value)
     bounds = value.type
     if default is not None:
         assert isinstance(default.type, IntType)
@@ -301,12 +305,16 @@ def comprehension(
     element: ast.expr,
     generators: list[ast.comprehension],
     wanted: Type | None,
+    *,
+    ordered: bool = True,
 ) -> nodes.Expr:
-    """Return a set or list comprehension."""
+    """Return a set or list comprehension; `ordered`: the order of a list's items matters."""
     with inner_locals(typer.scope):
         clauses = _clauses(typer, generators)
         value = typer.expression(element, wanted)
         value = typer.scope.convert(element, value, towards(value.type, wanted))
+        if kind == "seq" and ordered:
+            refuse_without_order(typer, node, clauses)
         return _collected(typer, node, kind, clauses, value)
 
 
@@ -326,9 +334,21 @@ def _clauses(typer: Expressions, generators: list[ast.comprehension]) -> tuple[n
         clauses.append(for_clause(typer, generator.target, generator.iter, typer.scope.bind))
         if position == 0:
             # What the first clause goes over belongs to the function around; all else sees the comprehension's names.
-            typer.scope.hide({name for later in generators[1:] for name in _names(later.target)} - set(_names(generator.target)))
+            later = {name for clause in generators[1:] for name in _names(clause.target)}
+            typer.scope.hide(later - set(_names(generator.target)))
         clauses.extend(nodes.IfClause(typer.condition(test)) for test in generator.ifs)
     return tuple(clauses)
+
+
+def refuse_without_order(typer: Expressions, node: ast.expr, clauses: tuple[nodes.Clause, ...]) -> None:
+    """Raise SpecError where the order of what is gone over matters, and Python's own set has none."""
+    for clause in clauses:
+        over = clause.iterable if isinstance(clause, nodes.ForClause) else None
+        if isinstance(over, nodes.Expr) and isinstance(over.type, SetType) and typer.compiler.plain.has(over):
+            name = over.type.item
+            raise typer.scope.error(
+                node, f"a set that is not in the state has no order in Python: go over {name} and test with `in`"
+            )
 
 
 def _names(target: ast.expr) -> list[str]:
@@ -350,7 +370,10 @@ def for_clause(typer: Expressions, target: ast.expr, over: ast.expr, bind: Bind)
     if not isinstance(target, ast.Name):
         raise typer.scope.error(target, "a loop binds one name")
     found = iterable(typer, over)
-    return nodes.ForClause(bind(target, target.id, item_type(found)), found)
+    local = bind(target, target.id, item_type(found))
+    if isinstance(found, nodes.Expr) and typer.compiler.plain.has(found):
+        typer.compiler.plain.sources.add(local)
+    return nodes.ForClause(local, found)
 
 
 def iterable(typer: Expressions, node: ast.expr) -> nodes.Iterable:

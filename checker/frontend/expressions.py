@@ -20,6 +20,7 @@ from checker.frontend.typing import (
 )
 from checker.ir import nodes
 from checker.ir.types import (
+    LARGEST,
     BagType,
     BoolType,
     DomainType,
@@ -180,13 +181,21 @@ class Expressions:
             return nodes.IndexRead(base.type.value, self.scope.site(node), base, key)
         if isinstance(base.type, SeqType):
             index = self.integer(node.slice)
-            self._refuse_negative(node.slice, index)
+            self._refuse_negative(node.slice, index, base)
             return nodes.IndexRead(base.type.item, self.scope.site(node), base, index)
         raise self.scope.error(node, f"a {base.type} has no items to index")
 
-    def _refuse_negative(self, node: ast.expr, index: nodes.Expr) -> None:
-        if isinstance(index.type, IntType) and index.type.high is not None and index.type.high < 0:
+    def _refuse_negative(self, node: ast.expr, index: nodes.Expr, base: nodes.Expr) -> None:
+        assert isinstance(index.type, IntType)
+        low, high = index.type.low, index.type.high
+        if high is not None and high < 0:
             raise self.scope.error(node, "an index is never negative: write seq[len(seq) - 1] for the last item")
+        if (low is None or low < 0) and self.compiler.plain.has(base):
+            # A sequence in the state makes a negative index an error; a list of Python's own does not.
+            text = ast.unparse(node)
+            raise self.scope.error(
+                node, f"{text} may be negative, where Python counts from the end of a list: write max({text}, 0)"
+            )
 
     def _member(self, node: ast.Subscript, domain: type[Domain]) -> nodes.Expr:
         kind: DomainType = self.compiler.spec._binding.resolve(domain)
@@ -204,9 +213,14 @@ class Expressions:
             raise self.scope.error(node, "a slice has no step in this language")
         if not isinstance(base.type, SeqType):
             raise self.scope.error(node, f"a {base.type} cannot be sliced")
-        low = None if part.lower is None else self.integer(part.lower)
-        high = None if part.upper is None else self.integer(part.upper)
+        low = None if part.lower is None else self._slice_bound(part.lower, base)
+        high = None if part.upper is None else self._slice_bound(part.upper, base)
         return nodes.SeqSlice(base.type, self.scope.site(node), base, low, high, inverted)
+
+    def _slice_bound(self, node: ast.expr, base: nodes.Expr) -> nodes.Expr:
+        bound = self.integer(node)
+        self._refuse_negative(node, bound, base)
+        return bound
 
     # Operators.
 
@@ -226,6 +240,8 @@ class Expressions:
         assert isinstance(left.type, IntType) and isinstance(right.type, IntType)
         if isinstance(left, nodes.Literal) and isinstance(right, nodes.Literal) and operator in FOLDED:
             value = FOLDED[operator](left.value, right.value)
+            if abs(value) > LARGEST:
+                raise self.scope.error(node, f"{value} is beyond 62 bits: use nearer numbers")
             return nodes.Literal(IntType(value, value, "int"), self.scope.site(node), value)
         kind = arithmetic_range(operator, left.type, right.type)
         if kind is None:
@@ -367,9 +383,9 @@ class Expressions:
     ) -> nodes.Expr:
         left, right = self.unwrapped(left), self.unwrapped(right)
         if isinstance(left.type, SetType) and isinstance(right.type, SetType):
+            kind = union_type(left.type, right.type)
             if symbol in (">", ">="):
                 left, right = right, left
-            kind = union_type(left.type, right.type)
             if kind is None:
                 raise self.scope.error(node, f"a {left.type} and a {right.type} have no items in common")
             sides = (self.scope.convert(node, left, kind), self.scope.convert(node, right, kind))

@@ -9,6 +9,7 @@ from typing import Any
 
 from checker.frontend.calls import guide, plain_arguments
 from checker.frontend.expressions import Expressions
+from checker.frontend.plain import Plain
 from checker.frontend.scope import Scope
 from checker.frontend.statements import Body
 from checker.frontend.typing import NONE, can_become, join
@@ -32,6 +33,7 @@ class Compiler:
 
     def __init__(self, spec: Spec):
         self.spec = spec
+        self.plain = Plain()
         self._functions: dict[Any, nodes.Function] = {}
         self._underway: list[Any] = []
 
@@ -86,14 +88,14 @@ class Compiler:
         scope = Scope(self.spec, function, owner, dict(zip(arguments, ("self", "old"), strict=False)))
         if len(arguments) != wanted:
             takes = "(self, old)" if wanted == 2 else "(self)"
-            raise scope.error(scope.source.tree, f"a {role.value} takes {takes}")
+            raise scope.error(scope.source.tree, f"the {role.value} {name} takes {takes}")
         typed = self._typed(scope, name, ())
         if typed.result != BoolType():
             raise scope.error(scope.source.tree, f"{name} must return a bool on every path")
         if typed.writes:
-            raise scope.error(scope.source.tree, f"{name} is a {role.value}: it must not change the state")
+            raise scope.error(scope.source.tree, f"the {role.value} {name} must not change the state")
         if typed.requires:
-            raise scope.error(scope.source.tree, f"{name} is a {role.value}: `require` is for actions, return a bool")
+            raise scope.error(scope.source.tree, f"the {role.value} {name} cannot `require`, which is for actions: return a bool")
         assert role in (*PROPERTY_ROLES, Role.LEMMA, Role.CONSTRAINT)
         return nodes.Predicate(name, role.value, typed)
 
@@ -106,7 +108,9 @@ class Compiler:
         if result is not None and _falls_through(statements):
             result = join(result, NONE)
             statements = (*statements, _return_none(scope))
-        return nodes.Function(name, parameters, statements, result, scope.writes, scope.requires)
+        function = nodes.Function(name, parameters, statements, result, scope.writes, scope.requires)
+        self.plain.note(function, body.returned)
+        return function
 
     # Helpers.
 
@@ -142,7 +146,7 @@ class Compiler:
     ) -> nodes.Expr:
         scope = Scope(self.spec, function, owner, {_first_argument(function): root} if root is not None else {})
         arguments = self._arguments(typer, node, scope, skip=0 if root is None else 1)
-        key = (function, owner, root, tuple(argument.type for argument in arguments.values()))
+        key = (function, owner, root, tuple((value.type, self.plain.has(value)) for value in arguments.values()))
         if key not in self._functions:
             self._functions[key] = self._helper(typer, node, scope, key, arguments)
         typed = self._functions[key]
@@ -164,6 +168,8 @@ class Compiler:
         self._underway.append(key)
         try:
             locals_ = tuple(nodes.Local(name, argument.type) for name, argument in arguments.items())
+            for local, argument in zip(locals_, arguments.values(), strict=True):
+                self.plain.note(local, (argument,))
             return self._typed(scope, scope.function.__name__, locals_)
         finally:
             self._underway.pop()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from checker.frontend.typing import NONE, NOTHING, can_become, join, join_integers
+from checker.frontend.typing import NONE, NOTHING, can_become, is_bounded, join, join_integers
 from checker.ir import nodes
-from checker.ir.types import BoolType, EnumType, IntType, NameType, Type
+from checker.ir.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
 from checker.language.declare import Domain
 from checker.language.errors import SpecError
 from checker.language.source import Source, source_of
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 WIDEN_AFTER = 3
 """After this many passes a local integer that still grows loses its bounds."""
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _text(node: ast.expr) -> str:
+    """Return an expression's text, which every pass over a function asks for, and every spec that inherits it."""
+    return ast.unparse(node)
 
 
 @dataclass
@@ -49,7 +56,7 @@ class Scope:
     def site(self, node: ast.AST) -> nodes.Site:
         """Return the place of `node`."""
         line = getattr(node, "lineno", self.source.tree.lineno)
-        text = ast.unparse(node) if isinstance(node, ast.expr) else ""
+        text = _text(node) if isinstance(node, ast.expr) else ""
         return nodes.Site(self.source.file, line, text)
 
     def begin_pass(self, parameters: set[str]) -> None:
@@ -85,7 +92,7 @@ class Scope:
         return bound
 
     def hide(self, names: set[str]) -> None:
-        """Note that names are variables of a comprehension that are not bound yet: locals of these names are not seen."""
+        """Note that names are variables of a comprehension, not bound yet: locals of these names are not seen."""
         for name in names - self.roots.keys():
             self.locals[name] = nodes.Local(name, NOTHING)
             self.assigned.discard(name)
@@ -131,12 +138,16 @@ class Scope:
     def literal(self, node: ast.expr, value: Any) -> nodes.Literal | None:
         """Return a Python object as a literal, or None if the language has no such value."""
         kind = literal_type(self.spec, value)
+        if isinstance(kind, IntType) and abs(value) > LARGEST:
+            raise self.error(node, f"{value} is beyond 62 bits: use nearer numbers")
         return None if kind is None else nodes.Literal(kind, self.site(node), value)
 
     def convert(self, node: ast.AST, value: nodes.Expr, wanted: Type) -> nodes.Expr:
         """Return `value` as one of `wanted`; raise SpecError if no value of its type can be one."""
         if value.type == wanted:
             return value
+        if not is_bounded(wanted) and not isinstance(wanted, IntType):
+            raise self.error(node, f"the type {wanted} cannot be stored: keep numbers in a Range")
         if not can_become(value.type, wanted):
             raise self.error(node, f"expected {wanted}, found {value.type}")
         return nodes.Convert(wanted, value.site, value)

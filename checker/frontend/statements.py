@@ -48,11 +48,13 @@ class Body(Expressions):
         super().__init__(compiler, scope)
         self.is_action = is_action
         self.result: Type | None = None
+        self.returned: list[nodes.Expr] = []
 
     def typed(self, parameters: set[str]) -> tuple[nodes.Stmt, ...]:
         """Return the typed body; passes over it are repeated until the types of its locals stand still."""
         for _ in range(MOST_PASSES):
             self.scope.begin_pass(parameters)
+            self.returned.clear()
             before = self.result
             statements, _ = self.block(self.scope.source.tree.body)
             if not self.scope.changed and before == self.result:
@@ -123,6 +125,7 @@ class Body(Expressions):
         if not is_bounded(kind) and not isinstance(kind, IntType):
             raise self.scope.error(node, f"the result's type {kind} cannot be stored: keep numbers in a Range")
         self.result = kind
+        self.returned.append(value)
         return nodes.Return(self.scope.site(node), value)
 
     def _for(self, node: ast.For) -> nodes.Stmt:
@@ -130,6 +133,7 @@ class Body(Expressions):
             raise self.scope.error(node, "a loop has no else in this language")
         before = set(self.scope.assigned)
         clause = calls.for_clause(self, node.target, node.iter, self.scope.assign)
+        calls.refuse_without_order(self, node.iter, (clause,))
         body, _ = self.block(node.body)
         self.scope.assigned = before
         return nodes.For(self.scope.site(node), clause, body)
@@ -282,6 +286,7 @@ class Body(Expressions):
         if not is_bounded(value.type) and not isinstance(value.type, IntType):
             raise self.scope.error(target, f"the type {value.type} cannot be stored: keep numbers in a Range")
         local = self.scope.assign(target, target.id, value.type)
+        self.scope.changed |= self.compiler.plain.note(local, (value,))
         return nodes.AssignLocal(self.scope.site(target), local, value)
 
     def _popped(self, value: ast.expr) -> ast.Call | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from checker.ir.types import (
+    LARGEST,
     SMALL_UNIVERSE,
     BagType,
     IntType,
@@ -14,9 +15,6 @@ from checker.ir.types import (
     Type,
     patterns,
 )
-
-LARGEST = 2**62
-"""Bounds beyond this could overflow the 64 bits that compiled engines compute in."""
 
 NOTHING = NeverType()
 NONE = OptionType(NOTHING)
@@ -109,7 +107,7 @@ def can_become(found: Type, wanted: Type) -> bool:
     if isinstance(found, IntType) and isinstance(wanted, IntType):
         return True
     if isinstance(found, (SetType, SeqType, BagType)) and type(found) is type(wanted):
-        return can_become(found.item, wanted.item)  # type: ignore[attr-defined]
+        return can_become(found.item, wanted.item)
     if isinstance(found, MapType) and isinstance(wanted, MapType):
         return found.key == wanted.key and can_become(found.value, wanted.value)
     return False
@@ -120,7 +118,8 @@ def arithmetic_range(operator: str, left: IntType, right: IntType) -> IntType | 
     if operator in "+-":
         return _sum(left, right) if operator == "+" else _sum(left, _negated(right))
     if None in (left.low, left.high, right.low, right.high):
-        return IntType(0, right.high - 1, "int") if operator == "%" and _is_positive(right) else None
+        is_remainder = operator == "%" and _is_positive(right) and right.high is not None
+        return IntType(0, (right.high or 1) - 1, "int") if is_remainder else None
     assert left.low is not None and left.high is not None and right.low is not None and right.high is not None
     if operator == "*":
         corners = [one * other for one in (left.low, left.high) for other in (right.low, right.high)]

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from checker.language.declare import Domain, Struct
 
 
+LARGEST = 2**62
+"""Bounds beyond this could overflow the 64 bits that compiled engines compute in."""
+
+
 class BoundsError(Exception):
     """A value left its type's bounds while a method ran: the run's verdict is `error`, with a trace."""
 
@@ -315,7 +319,7 @@ class MapType(Type):
 
 
 def patterns(kind: Type) -> int:
-    """Return how many numbers stand for values of a type when its parts are packed side by side, unused ones included."""
+    """Return how many numbers, unused ones included, stand for values of a type whose parts are packed side by side."""
     scalars = (BoolType, IntType, DomainType, EnumType, NeverType)
     if isinstance(kind, scalars) or (isinstance(kind, OptionType) and isinstance(kind.item, scalars)):
         return kind.cardinality()

@@ -99,7 +99,7 @@ class _DomainMeta(type):
         return iter(_current(cls.__name__).resolve(cls).values())
 
     def __len__(cls) -> int:
-        return _current(cls.__name__).resolve(cls).cardinality()
+        return int(_current(cls.__name__).resolve(cls).cardinality())
 
     def __getitem__(cls, index: int) -> Any:
         members = _current(cls.__name__).resolve(cls).members
@@ -122,7 +122,7 @@ class Domain(metaclass=_DomainMeta):
         self.index = index
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.index == self.index  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.index == self.index
 
     def __hash__(self) -> int:
         return self.index
@@ -199,7 +199,7 @@ class Struct:
         return self.of(self._values, owner, key)  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other._values == self._values  # type: ignore[attr-defined]
+        return type(other) is type(self) and other._values == self._values
 
     def __hash__(self) -> int:
         return hash(tuple(self._values.values()))

@@ -34,7 +34,7 @@ class Value:
         self._owner._put(self._key, self.type.coerce(items))
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._items == other._items  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._items == other._items
 
     def __hash__(self) -> int:
         return hash(self._items)

@@ -29,6 +29,9 @@ class Conversion:
             return self._integer(value, source, target, fail)
         if source == target:
             return value
+        if isinstance(source, NeverType):
+            # There is no such value: this code never runs.
+            return Packed(target, target.low or 0) if isinstance(target, IntType) else self._zero(target)
         if isinstance(target, OptionType):
             return self._option(value, source, target, fail)
         if isinstance(source, OptionType):

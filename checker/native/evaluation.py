@@ -21,11 +21,8 @@ from checker.native.analysis import (
 from checker.native.collections import Collections, Fail
 from checker.native.conversion import Conversion
 from checker.native.emitter import Emitter, Number, Packed, Place, Truth, Value, Wide
-from checker.native.layout import StateLayout, layout_of
+from checker.native.layout import NUMBER, StateLayout, layout_of
 from checker.native.outline import Outliner
-
-NUMBER = IntType(0, 2**64 - 1)
-"""The type of a whole word, in which locals and results that are integers are kept as they are."""
 
 NOWHERE = nodes.Site("", 0, "")
 """The site of a conversion to a type that has every value of the other one."""
@@ -152,7 +149,7 @@ class Evaluation(Conversion):
     def own_place(self, kind: Type) -> Place:
         """Return stack memory for a value of a type, which may be an integer without known bounds."""
         if isinstance(kind, IntType):
-            return Place(layout_of(NUMBER), self.emit.slot(), 0, 0)
+            return Place(NUMBER, self.emit.slot(), 0, 0)
         return self.emit.temporary(kind)
 
     def write_own(self, place: Place, value: Value, kind: Type) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.ir.types import (
+    LARGEST,
     BagType,
     BoolType,
     DomainType,
@@ -84,6 +85,10 @@ class Layout:
         return (1 << self.bits) - 1
 
 
+NUMBER = Layout(IntType(0, 2**64 - 1), 64, 0)
+"""The layout of a whole word, in which locals and results that are integers are kept as they are."""
+
+
 def width(count: int) -> int:
     """Return how many bits number `count` values."""
     return max(count - 1, 0).bit_length()
@@ -92,6 +97,10 @@ def width(count: int) -> int:
 @functools.lru_cache(maxsize=4096)
 def layout_of(kind: Type) -> Layout:
     """Return the layout of a type; raise SpecError if it cannot be packed."""
+    if isinstance(kind, IntType):
+        assert kind.low is not None and kind.high is not None
+        if kind.low < -LARGEST or kind.high > LARGEST:
+            raise SpecError(f"{kind} goes beyond 62 bits: choose nearer bounds")
     if isinstance(kind, SCALARS):
         return Layout(kind, width(kind.cardinality()), 0)
     if isinstance(kind, NeverType):

@@ -7,6 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from checker.frontend.typing import is_bounded
 from checker.ir import nodes
 from checker.ir.types import (
     SetType,
@@ -175,7 +176,9 @@ class Loops(Scalars):
 
             def add(_: ir.Block | None) -> None:
                 number = self.number(node.element)
-                summed = self.emit.add(self.emit.builder.load(total), number)
+                known = self.emit.builder.load(total)
+                bounded = is_bounded(node.type)
+                summed = self.emit.add(known, number) if bounded else self.checked("+", known, number, node.site)
                 self.emit.builder.store(self.emit.value(summed), total)
 
             self._clauses(node.clauses, add)

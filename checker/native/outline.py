@@ -16,7 +16,7 @@ from checker.frontend.typing import NONE
 from checker.ir import nodes
 from checker.ir.types import IntType, Type
 from checker.native.emitter import I32, WORD_POINTER, Emitter, Packed, Place, Value, Wide
-from checker.native.layout import layout_of
+from checker.native.layout import NUMBER, layout_of
 
 if TYPE_CHECKING:
     from checker.native.expressions import Lowering
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SMALLEST_BODY = 40
 SMALLEST_TOTAL = 600
 """A helper is outlined when its body has this many nodes, and this many over all its calls."""
+
+_NODES = (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)
 
 DONE, DISABLED, FIRST_SITE = 0, 1, 2
 """The statuses; FIRST_SITE + n is site n."""
@@ -43,8 +45,9 @@ class Outliner:
     ):
         self._module, self._number_of, self._make_lowering = module, number_of, make_lowering
         self._functions: dict[nodes.Function, ir.Function] = {}
+        self.sizes = Sizes()
         calls = _calls(program)
-        self._chosen = {function for function, count in calls.items() if _pays(size_of(function.body), count)}
+        self._chosen = {helper for helper, count in calls.items() if _pays(self.sizes.of_helper(helper), count)}
 
     def wants(self, function: nodes.Function) -> bool:
         """Say whether calls of a helper go to a function of its own."""
@@ -114,7 +117,7 @@ def _pays(size: int, calls: int) -> bool:
 
 
 def _own_place(kind: Type, pointer: ir.Value) -> Place:
-    layout = layout_of(IntType(0, 2**64 - 1)) if isinstance(kind, IntType) else layout_of(kind)
+    layout = NUMBER if isinstance(kind, IntType) else layout_of(kind)
     return Place(layout, pointer, 0, 0)
 
 
@@ -141,32 +144,50 @@ def _received(emit: Emitter, kind: Type, passed: ir.Value) -> Value:
 
 def _calls(program: nodes.Program) -> Counter[nodes.Function]:
     """Return how often each helper would be written out."""
-    counts: Counter[nodes.Function] = Counter()
+    of_helpers: dict[nodes.Function, Counter[nodes.Function]] = {}
 
-    def visit(node: object) -> None:
+    def below(node: object) -> Counter[nodes.Function]:
+        counts: Counter[nodes.Function] = Counter()
+        visit(node, counts)
+        return counts
+
+    def visit(node: object, counts: Counter[nodes.Function]) -> None:
         if isinstance(node, tuple):
             for item in node:
-                visit(item)
-        elif isinstance(node, (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)):
+                visit(item, counts)
+        elif isinstance(node, _NODES):
             if isinstance(node, nodes.Call):
-                counts[node.function] += 1
-                visit(node.function.body)
+                helper = node.function
+                if helper not in of_helpers:
+                    of_helpers[helper] = below(helper.body)
+                counts[helper] += 1
+                counts.update(of_helpers[helper])
             for value in vars(node).values():
-                visit(value)
+                visit(value, counts)
 
-    for action in program.actions:
-        visit(action.body)
-    for predicate in (*program.properties, *program.constraints):
-        visit(predicate.function.body)
-    return counts
+    bodies = [action.body for action in program.actions]
+    bodies += [predicate.function.body for predicate in (*program.properties, *program.constraints)]
+    return below(tuple(bodies))
 
 
-def size_of(node: object) -> int:
-    """Return how many syntax nodes there are below a node, helpers counted at each call."""
-    if isinstance(node, tuple):
-        return sum(size_of(item) for item in node)
-    if isinstance(node, nodes.Call):
-        return 1 + size_of(node.arguments) + size_of(node.function.body)
-    if isinstance(node, (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)):
-        return 1 + sum(size_of(value) for value in vars(node).values())
-    return 0
+class Sizes:
+    """How many syntax nodes there are below a node, helpers counted at each call."""
+
+    def __init__(self) -> None:
+        self._of_helpers: dict[nodes.Function, int] = {}
+
+    def of(self, node: object) -> int:
+        """Return the size of a node or of several."""
+        if isinstance(node, tuple):
+            return sum(map(self.of, node))
+        if isinstance(node, nodes.Call):
+            return 1 + self.of(node.arguments) + self.of_helper(node.function)
+        if isinstance(node, _NODES):
+            return 1 + sum(map(self.of, vars(node).values()))
+        return 0
+
+    def of_helper(self, function: nodes.Function) -> int:
+        """Return the size of a helper's body."""
+        if function not in self._of_helpers:
+            self._of_helpers[function] = self.of(function.body)
+        return self._of_helpers[function]

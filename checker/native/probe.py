@@ -29,7 +29,7 @@ class Expansion:
 
 @dataclass(frozen=True)
 class Finding:
-    """The invariants and step invariants that are false and the reachables that are true; `failed`: one left its bounds."""
+    """The (step) invariants that are false and the reachables that are true; `failed`: one left its bounds."""
 
     names: frozenset[str]
     failed: bool

@@ -14,7 +14,7 @@ from checker.native.collections import Collections, is_bit_set
 from checker.native.emitter import I1, I32, I64, WORD_POINTER, Emitter, Number, Packed, Place, Value
 from checker.native.evaluation import Frame
 from checker.native.layout import StateLayout, bit_items, state_layout
-from checker.native.outline import Outliner, size_of
+from checker.native.outline import Outliner
 from checker.native.statements import Statements
 
 SINK = ir.IntType(8).as_pointer()
@@ -218,7 +218,7 @@ class _Action:
 
     def lower(self) -> None:
         """Emit the code of every instance."""
-        written_out = self.action.instances * size_of(self.action.body) <= WRITTEN_OUT
+        written_out = self.action.instances * self.assembly.outliner.sizes.of(self.action.body) <= WRITTEN_OUT
         self._parameters(0, 0, [], written_out)
 
     def _parameters(self, index: int, instance: Number, chosen: list[Value], written_out: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from checker.frontend.typing import is_bounded
 from checker.ir import nodes
 from checker.ir.types import (
     IntType,
@@ -20,8 +21,17 @@ class Scalars(Evaluation):
         left, right = self.number(node.left), self.number(node.right)
         if node.operator in ("//", "%"):
             return Packed(node.type, self._division(node, left, right))
+        if node.operator != "*" and not is_bounded(node.type):
+            return Packed(node.type, self.checked(node.operator, left, right, node.site))
         operation = {"+": self.emit.add, "-": self.emit.subtract, "*": self.emit.multiply}[node.operator]
         return Packed(node.type, operation(left, right))
+
+    def checked(self, operator: str, left: Number, right: Number, site: nodes.Site) -> Number:
+        """Emit a sum or difference of integers without known bounds: a failure where it does not fit into 64 bits."""
+        builder, sides = self.emit.builder, (self.emit.value(left), self.emit.value(right))
+        pair = builder.sadd_with_overflow(*sides) if operator == "+" else builder.ssub_with_overflow(*sides)
+        self.collections.check(self.emit.negate(builder.extract_value(pair, 1)), self.failing(site))
+        return builder.extract_value(pair, 0)
 
     def _division(self, node: nodes.Arithmetic, left: Number, right: Number) -> Number:
         divisor = node.right.type
