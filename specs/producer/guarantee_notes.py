@@ -80,11 +80,12 @@ NOTES = {
         (Check(IdempotentProducer, dict(ONE_BATCH, max_state_expiries=1, max_disconnects=1), ("no_duplicate",)),),
     ),
     "stall": Note(
-        "A batch that has left the broker's memory of five, or whose predecessor expired on its first attempt, is "
-        "refused until its delivery.timeout.ms is over; the batches behind it wait as long (docs/idempotence.md, found "
-        "here; derived from the source, not reproduced).",
+        "A batch that is in the log but no longer in the broker's memory (the broker restarted, or five later ones "
+        "follow), or whose predecessor expired on its first attempt, is refused until its delivery.timeout.ms is over; "
+        "the batches behind it wait as long (docs/idempotence.md; derived from the source, not reproduced).",
         (
             Check(IdempotentProducer, dict(TWO_BATCHES, max_disconnects=1, max_timeouts=1), ("no_endless_retry",)),
+            Check(IdempotentProducer, dict(TWO_BATCHES, max_restarts=1, max_late_acks=1), ("no_endless_retry",)),
             Check(IdempotentProducer, dict(SIX_BATCHES, max_late_acks=1, max_disconnects=1), ("no_endless_retry",)),
             Check(IdempotentLeaderMove, SIX_BATCHES, ("no_endless_retry",)),
         ),

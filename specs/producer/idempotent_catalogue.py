@@ -129,6 +129,19 @@ broker_memory = [
         expect={"no_duplicate": 12},
         tells="Kafka's own numbers, five in flight and a cache of five: the same.",
     ),
+    Scenario(
+        IdempotentProducer,
+        "i7_restart_refuses_a_retry",
+        dict(TWO, max_restarts=1, max_late_acks=1),
+        expect={"no_endless_retry": 8},
+        properties=["no_endless_retry"],
+        tells="The first is appended but timed out, the second is acknowledged; after a restart the first is refused.",
+    ),
+    Scenario(
+        IdempotentProducer,
+        "i7_retry_fixed",
+        dict(TWO, max_restarts=1, max_late_acks=1, snapshot_batches=5),
+    ),
     Scenario(IdempotentProducer, "i7_fixed", dict(TWO, max_restarts=1, snapshot_batches=5)),
     Scenario(IdempotentProducer, "i7_fixed_larger", dict(FOUR, max_restarts=2, snapshot_batches=5)),
     Scenario(

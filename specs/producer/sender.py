@@ -255,12 +255,16 @@ class Sender(Application, abstract=True):
         self.queue[batch.partition].insert(earlier, batch)
 
     def split(self, batch):
-        """Parts of one record each, at the head, in order, as if never tried. Source: splitAndReenqueue."""
-        position = 0
-        for record in batch.records:
+        """Parts of one record each, in order, as if never tried, each with its own sequence. Source: splitAndReenqueue.
+
+        Without idempotence they go to the head of the queue, with it to their place among the batches to be retried.
+        """
+        for position, record in enumerate(sorted(batch.records)):
             part = Batch(partition=batch.partition, records={record}, attempts=0, stage=Stage.CLOSED)
-            self.queue[batch.partition].insert(position, part)
-            position += 1
+            if self.requeue == "in_order":
+                self.insert_in_order(part)
+            else:
+                self.queue[batch.partition].insert(position, part)
 
     def succeed(self, batch, base):
         """A batch that expired before its response stays failed. Source: ProducerBatch.done."""

@@ -55,6 +55,20 @@ scenarios = [
     ),
     Scenario(
         SequenceCheckedProducer,
+        "p1_split_with_sequences",
+        dict(records=3, batch_size=2, broker_limit=1, max_in_flight=2, retries=3),
+        deadlock=True,
+        tells="P1 with sequences: the parts of a batch that is too large keep their sequences, what follows waits.",
+    ),
+    Scenario(
+        SequenceCheckedProducer,
+        "p1_split_with_sequences_larger",
+        dict(records=6, batch_size=2, broker_limit=1, max_in_flight=3, retries=4, refusals=1, disconnects=1),
+        deadlock=True,
+        tells="P1 with sequences, three batches of two, three in flight, a refusal and a disconnect.",
+    ),
+    Scenario(
+        SequenceCheckedProducer,
         "five_in_flight",
         dict(records=6, max_in_flight=5, refusals=1, disconnects=1, late_refusals=1, retries=3),
         deadlock=True,

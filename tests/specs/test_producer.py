@@ -6,13 +6,14 @@ from checker.check.interpreted import explore
 from checker.check.plan import Plan
 from checker.check.scenario import checked_properties, compare, stop_for
 from checker.language import Disabled
-from specs.producer import acks, config, drain, plain, sequence_checked
+from specs.producer import acks, config, drain, plain, sequence_checked, sessions
 from specs.producer.acks import Acks
 from specs.producer.config import ConfiguredProducer
 from specs.producer.drain import Drain
 from specs.producer.plain import PlainProducer
 from specs.producer.sender import Batch, Error, Stage
 from specs.producer.sequence_checked import SequenceCheckedProducer
+from specs.producer.sessions import ProducerSessions
 
 
 def play(spec, *calls, state=None):
@@ -385,6 +386,34 @@ def test_sequences_answer_a_retry_with_its_first_offset():
     assert (log(state), offsets(state)) == ([1, 2], [0, 1])
 
 
+def test_parts_of_a_split_batch_keep_their_sequences():
+    """SenderTest.testIdempotentSplitBatchAndSend: the parts go out one after the other, what follows comes behind."""
+    spec = SequenceCheckedProducer(records=3, batch_size=2, broker_limit=1, max_in_flight=2, retries=2)
+    state = play(spec, *sends(1, 2, 3), "sender_drain 0", "sender_drain 0")
+    state = play(spec, "broker_finds_batch_too_large n1", "broker_append n1", "receive_response n1", state=state)
+    assert (log(state), queued(state), in_flight(state)) == ([], [[1], [2]], [[3]])
+    state = play(spec, "receive_response n1", *drained_and_appended(3), state=state)
+    assert (log(state), offsets(state)) == ([1, 2, 3], [0, 1, 2])
+
+
+def test_split_retries_stay_in_sequence_order():
+    """RecordAccumulator.splitAndReenqueue with a transaction manager: a part goes behind earlier retries."""
+    spec = SequenceCheckedProducer(records=4, batch_size=2, broker_limit=1, max_in_flight=2, retries=2, refusals=1)
+    state = play(spec, *sends(1, 2, 3, 4), "sender_drain 0", "sender_drain 0")
+    state = play(spec, "broker_refuse n1", "broker_finds_batch_too_large n1", state=state)
+    state = play(spec, "receive_response n1", "receive_response n1", state=state)
+    assert queued(state) == [[1, 2], [3], [4]]
+
+
+def test_restarted_idempotent_producer_begins_again():
+    """A producer id for each session: the same record is new to the broker, and a retry in its session is not."""
+    spec = ProducerSessions(records=1, disconnects=1)
+    state = play(spec, *sends(1), "sender_drain 0", "broker_append n1", "producer_restart", *sends(1))
+    state = play(spec, "sender_drain 0", "broker_append n1", "connection_closed n1", state=state)
+    state = play(spec, *drained_and_appended(), state=state)
+    assert (log(state), offsets(state)) == ([1, 1], [1])
+
+
 # The configuration: KafkaProducerTest.
 
 
@@ -459,7 +488,7 @@ def test_acks_all_waits_for_everybody_in_sync():
 LARGE = {"partitions_are_apart", "one_in_flight_keeps_the_order", "five_in_flight"}
 SMALL = [
     scenario
-    for module in (plain, sequence_checked, acks, config, drain)
+    for module in (plain, sequence_checked, sessions, acks, config, drain)
     for scenario in module.scenarios
     if not scenario.name.endswith("_larger") and scenario.name not in LARGE
 ]
