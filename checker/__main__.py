@@ -1,8 +1,17 @@
 """`python -m checker`."""
 
+import gc
 import sys
 
-from checker.cli.app import main
+
+def main() -> int:
+    """Run the command line and return its exit status."""
+    # Starting up and compiling makes a great many objects that stay: looking for garbage among them takes time.
+    gc.set_threshold(50_000)
+    from checker.cli.app import main as command_line
+
+    return command_line()
+
 
 if __name__ == "__main__":
     sys.exit(main())

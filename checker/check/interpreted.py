@@ -69,16 +69,19 @@ class _Exploration:
     def run(self) -> End:
         """Explore level by level, and return why the exploration ended."""
         frontier = self._start()
+        has_new = bool(self._states)
         while True:
             if self._failed or self._plan.satisfied_by(set(self._violations)):
                 return "violation"
+            # States of the last level count as left, whether or not the constraints would let them be expanded.
+            if has_new and self._plan.max_depth is not None and len(self._levels) >= self._plan.max_depth:
+                return "max_depth"
             if not frontier:
                 return self._complete()
-            if self._plan.max_depth is not None and len(self._levels) >= self._plan.max_depth:
-                return "max_depth"
             first_new = len(self._states)
             stopped = self._expand_level(frontier)
-            if len(self._states) > first_new:
+            has_new = len(self._states) > first_new
+            if has_new:
                 self._levels.append(len(self._states) - first_new)
             if stopped is not None:
                 return stopped

@@ -84,7 +84,10 @@ def run(
     properties: Annotated[
         list[str] | None, typer.Option("--property", metavar="NAME", help="Check only this property (repeatable).")
     ] = None,
-    engine: Annotated[Literal["native", "python"], typer.Option(help="The engine that explores.")] = "native",
+    engine: Annotated[
+        Literal["native", "python", "both"],
+        typer.Option(help="The engine that explores; both: the native one, held against Z3."),
+    ] = "native",
     workers: Annotated[int | None, typer.Option(min=1, help="Threads; one a core unless said.")] = None,
     max_states: Annotated[int | None, typer.Option(min=1, help="Stop at this many distinct states.")] = None,
     max_depth: Annotated[int | None, typer.Option(min=1, help="Stop after this many levels.")] = None,
@@ -199,3 +202,43 @@ def mutate(
     from checker.cli.mutating import mutate as run_mutants
 
     raise typer.Exit(run_mutants(target, tuple(settings or ()), most, workers, json))
+
+
+@app.command()
+def prove(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SPEC[/SCENARIO]", help="Specs, scenarios, families or files; nothing: all."),
+    ] = None,
+    method: Annotated[
+        Literal["induction", "k-induction", "bounded"],
+        typer.Option(help="Induction over one step, over k steps, or a search for the shortest violation."),
+    ] = "induction",
+    depth: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The largest k, or the most states of a trace.")
+    ] = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="NAME", help="Prove only this property (repeatable).")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="The time of one query.")] = 60.0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant; ignores expectations.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads that look a counterexample up; one a core unless said.")
+    ] = None,
+    json: Annotated[
+        str, typer.Option(metavar="FILE|-", help="Write a JSON object a run, one a line, to a file or standard output.")
+    ] = "",
+) -> None:
+    """Prove invariants of specs with Z3, or search for their shortest violations.
+
+    Exit status: 0 proved (or no violation but the expected ones), 1 violated or not inductive, 2 wrong input, 3
+    unknown: Z3 gave no answer in time.
+    """
+    from checker.cli.proving import DEPTHS, Settings, execute
+    from checker.cli.runs import Request, default_workers
+
+    request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()))
+    how = Settings(method, depth or DEPTHS[method], timeout, workers or default_workers(), json)
+    raise typer.Exit(execute(request, how))

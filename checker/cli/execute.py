@@ -26,7 +26,7 @@ from checker.language.spec import Spec
 from checker.report import lines, summary, text
 from checker.report.progress import ProgressDisplay
 
-Engine = Literal["native", "python"]
+Engine = Literal["native", "python", "both"]
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,10 @@ def engine_named(name: Engine) -> Callable[[Spec, Plan], Result]:
             from checker.check import interpreted
 
             return interpreted.explore
+        if name == "both":
+            from checker.prove import both
+
+            return both.explore
         from checker.native.engine import explore
 
         return explore

@@ -55,8 +55,8 @@ def explore(
 ) -> Exploration:
     """Explore all states that are reachable from the initial ones (n, words), breadth-first.
 
-    The masks say which property bits are invariants, step invariants and reachables to check; a bit in the masks of both
-    steps and reachables is reached by a step. The search stops, at the end of a round,
+    The masks say which property bits are invariants, step invariants and reachables to check; a bit in the masks of
+    both steps and reachables is reached by a step. The search stops, at the end of a round,
 
     - with an evaluation that leaves its bounds, always;
     - with any violation of an invariant or step invariant (`stop_on_any`), or with a deadlock (`stop_on_deadlock`);

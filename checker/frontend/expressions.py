@@ -460,7 +460,7 @@ class Expressions:
             key = self.scope.bind(target, target.id, universe.type)
             value = self.expression(node.value, wanted.value if isinstance(wanted, MapType) else None)
             if isinstance(wanted, MapType) and wanted.key == universe.type:
-                value = self.scope.convert(node.value, value, wanted.value)
+                value = self.scope.convert(node.value, value, towards(value.type, wanted.value))
         return nodes.MapBuild(MapType(universe.type, value.type), self.scope.site(node), key, value)
 
     def _ListComp(self, node: ast.ListComp, wanted: Type | None) -> nodes.Expr:

@@ -95,7 +95,8 @@ class Compiler:
         if typed.writes:
             raise scope.error(scope.source.tree, f"the {role.value} {name} must not change the state")
         if typed.requires:
-            raise scope.error(scope.source.tree, f"the {role.value} {name} cannot `require`, which is for actions: return a bool")
+            words = f"the {role.value} {name} cannot `require`, which is for actions: return a bool"
+            raise scope.error(scope.source.tree, words)
         assert role in (*PROPERTY_ROLES, Role.LEMMA, Role.CONSTRAINT)
         return nodes.Predicate(name, role.value, typed)
 

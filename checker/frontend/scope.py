@@ -114,7 +114,7 @@ class Scope:
         return nodes.LocalRead(known.type, self.site(node), known)
 
     def object_of(self, node: ast.expr) -> Any:
-        """Return the Python object that a name, or an attribute of a module or enum, stands for; None if it is no such thing."""
+        """Return the Python object that a name, or an attribute of a module or enum, stands for, if any."""
         if isinstance(node, ast.Name):
             if node.id in self.locals or node.id in self.roots:
                 return None

@@ -59,7 +59,8 @@ class Body(Expressions):
             statements, _ = self.block(self.scope.source.tree.body)
             if not self.scope.changed and before == self.result:
                 return statements
-        raise self.scope.error(self.scope.source.tree, "the types of its locals cannot be found: use more locals")
+        message = "the type of a local grows with every round of a loop: begin it with a plain number"
+        raise self.scope.error(self.scope.source.tree, message)
 
     def block(self, body: list[ast.stmt]) -> tuple[tuple[nodes.Stmt, ...], bool]:
         """Return typed statements, and whether control can reach the end of them."""
@@ -160,7 +161,7 @@ class Body(Expressions):
         return [nodes.Do(self.scope.site(node), value)]
 
     def _changed_place(self, call: ast.Call) -> nodes.Expr | None:
-        """Return the place whose collection a call like `self.log[r].append(x)` changes, or None if it is another call."""
+        """Return the place whose collection a call like `self.log[r].append(x)` changes; None for other calls."""
         function = call.func
         if not isinstance(function, ast.Attribute) or self.root_of(function.value) is not None:
             return None
@@ -290,10 +291,9 @@ class Body(Expressions):
         return nodes.AssignLocal(self.scope.site(target), local, value)
 
     def _popped(self, value: ast.expr) -> ast.Call | None:
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "pop":
-            if self.root_of(value.func.value) is None:
-                return value
-        return None
+        if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "pop"):
+            return None
+        return value if self.root_of(value.func.value) is None else None
 
     def _assign_popped(self, node: ast.stmt, target: ast.expr, call: ast.Call) -> list[nodes.Stmt]:
         """Return `x = self.queue.pop(i)` as three steps: read the item, delete it, assign it."""

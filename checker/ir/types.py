@@ -248,7 +248,8 @@ class StructType(Type):
         return count
 
     def first(self) -> Struct:
-        return self.declared.of({name: kind.first() for name, kind in self.fields})
+        first: Struct = self.declared.of({name: kind.first() for name, kind in self.fields})
+        return first
 
     def values(self) -> Iterator[Struct]:
         names = [name for name, _ in self.fields]

@@ -79,7 +79,7 @@ class _RangeMeta(type):
     low: Bound
     high: Bound
 
-    def __call__(cls, low: Bound, high: Bound) -> type[Range]:  # type: ignore[override]
+    def __call__(cls, low: Bound, high: Bound) -> type[Range]:
         """`Range(0, "log_size")` declares a range on the spot."""
         return _RangeMeta("Range", (Range,), {"low": low, "high": high})  # type: ignore[return-value]
 

@@ -7,11 +7,13 @@ and call `spec.successors(state)`.
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from checker.ir.types import BagType, BoundsError, SetType, Type, show
 from checker.language.errors import Disabled, SpecError
@@ -142,6 +144,7 @@ class Interpreter:
     _binding: Binding
     _values: dict[str, Any] | None
     _shapes: list[ActionShape] | None = None
+    _most_choices: float = ENUMERATED
 
     if TYPE_CHECKING:
 
@@ -181,6 +184,12 @@ class Interpreter:
 
     # Parameters.
 
+    def unenumerated(self) -> Self:
+        """Return the spec for an engine that enumerates no parameter's values: there may be any number of them."""
+        copied = copy.copy(self)
+        copied._shapes, copied._most_choices = None, math.inf
+        return copied
+
     def shapes(self) -> list[ActionShape]:
         """Return the actions' parameters and instance numbers; raise SpecError where a parameter has no usable type."""
         if self._shapes is None:
@@ -214,7 +223,7 @@ class Interpreter:
         except Exception:
             raise source.error(argument, f"{ast.unparse(argument.annotation)} is not a type") from None
         count = kind.cardinality()
-        if count <= ENUMERATED:
+        if count <= self._most_choices:
             return Parameter(argument.arg, kind, count, None)
         return self._collected(source, argument, kind, count)
 

@@ -72,7 +72,7 @@ def reachable(method: Method) -> Method:
 
 
 def lemma(method: Method | None = None, *, says: str = "") -> Any:
-    """Mark a method as a lemma: true in every reachable state, proved and assumed beside the invariants by the prover."""
+    """Mark a method as a lemma: always true, and proved by the prover together with the invariants that it helps."""
     return _property(method, Role.LEMMA, says)
 
 

@@ -3,7 +3,7 @@
 Source: `ProducerStateManager`, `ProducerAppendInfo`, `UnifiedLog` of Apache Kafka (see `producer_state`).
 """
 
-from checker.language import Constant, Map, Option, Scenario, Struct, action, invariant, reachable, require
+from checker.language import Constant, Map, Option, Scenario, Struct, action, invariant, lemma, reachable, require
 from specs.broker.producer_state import (
     Answer,
     Batch,
@@ -155,6 +155,31 @@ class LeaderState(ProducerState):
         return all(
             self.log[p][o].epoch <= self.log[p][o + 1].epoch for p in Partition for o in range(len(self.log[p]) - 1)
         )
+
+    @lemma
+    def cache_is_end_of_log(self):
+        """Where nothing but appends happens, the state has the epoch and the last batches of the log."""
+        return self.may_lose_state() or all(self.caches_end_of_log(p) for p in Partition)
+
+    def may_lose_state(self):
+        """The constants allow more than appends."""
+        return self.restarts or self.truncations or self.expiry or self.markers or self.verification
+
+    def caches_end_of_log(self, partition):
+        """The current epoch's batches are remembered, each at its offset, up to `cache_size` of them."""
+        end = len(self.log[partition])
+        size = len(self.cached[partition])
+        if end == 0 or self.verified[partition] is not None:
+            return self.producer_epoch[partition] is None and size == 0 and self.verified[partition] is None
+        return (
+            self.producer_epoch[partition] == self.log[partition][end - 1].epoch
+            and size == min(self.cache_size, self.batches_of_epoch(partition))
+            and all(self.cached[partition][i].offset == end - size + i for i in range(size))
+        )
+
+    def batches_of_epoch(self, partition):
+        """How many batches of the current epoch the log has."""
+        return sum(1 for b in self.log[partition] if b.epoch == self.producer_epoch[partition])
 
     @reachable
     def sequence_wrapped_inside_a_batch(self):

@@ -1,6 +1,6 @@
 """Peterson's algorithm: two processes share a resource, with nothing but reads and writes of shared variables."""
 
-from checker.language import Domain, Enum, Map, Scenario, Spec, action, invariant, reachable, require
+from checker.language import Domain, Enum, Map, Scenario, Spec, action, invariant, lemma, reachable, require
 
 
 class Process(Domain):
@@ -76,6 +76,20 @@ class Peterson(Spec):
             for other in Process
         )
 
+    @lemma
+    def flags_are_up(self):
+        """A process that is not idle has raised its flag."""
+        return all(self.wants_in[process] == (self.at[process] != At.IDLE) for process in Process)
+
+    @lemma
+    def other_process_has_the_turn(self):
+        """Where one process is in its critical section and the other one waits, the turn is not the other's."""
+        return all(
+            self.turn == process
+            for process in Process
+            if self.at[process] == At.CRITICAL and self.at[self.other(process)] == At.WAITING
+        )
+
     @reachable
     def first_process_enters(self):
         """The first process gets in, so the algorithm does not exclude everybody."""
@@ -92,6 +106,9 @@ class PetersonHasty(Peterson):
 
     Then a process can look at a flag that the other one is about to raise.
     """
+
+    flags_are_up = None
+    other_process_has_the_turn = None
 
     @action
     def raise_flag(self, process: Process):

@@ -2,10 +2,11 @@
 
 from checker.language import Scenario
 from specs.replication.base import LeaderEpoch, Replica
+from specs.replication.fenced_lemmas import FencedLemmas
 from specs.replication.kip279 import Kip279
 
 
-class Kip320(Kip279):
+class Kip320(FencedLemmas, Kip279):
     """KIP-320: leader and follower deal with each other only while they are in the same leader epoch.
 
     Fetches and the questions before a truncation carry the follower's leader epoch, and a leader in another one

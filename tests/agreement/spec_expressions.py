@@ -15,7 +15,7 @@ Number = tuple[str, int | None, int | None]
 
 @dataclass(frozen=True)
 class Name:
-    """A local: `grows` marks an integer that loops add to, which has no bounds; `plain` a value that is not read from the state."""
+    """A local: `grows` marks an integer that loops add to, which has no bounds; `fixed` one given a value once."""
 
     text: str
     kind: Kind
@@ -30,6 +30,10 @@ class Helper:
     result: Kind | None
     writes: bool = False
     is_function: bool = False
+
+
+class StuckError(Exception):
+    """There is nothing of the kind that is wanted: bags come from the state alone, which plain functions do not see."""
 
 
 @dataclass
@@ -62,7 +66,6 @@ class Expressions:
         self.root = root
         self.names: list[Name] = []
         self.counter = 0
-        self.no_calls = 0
 
     # Choices.
 
@@ -209,8 +212,9 @@ class Expressions:
         if isinstance(kind.key, Bool) or (direct and kind.key.count <= 4 and self.chance(30)):
             if not direct:
                 path = self.some_path(lambda found: found == kind, depth)
-                if path is not None:
-                    return self.path_text(path, depth)
+                if path is None:
+                    raise StuckError
+                return self.path_text(path, depth)
             entries = [f"{key}: {self.stored(kind.value, depth - 1, **inner)}" for key in self.literals(kind.key)]
             return f"{{{', '.join(entries)}}}"
         with self.scope():
@@ -296,8 +300,11 @@ class Expressions:
         return self.path_text(path, depth) if path is not None else self.any_path(kind, depth)
 
     def any_path(self, kind: Kind, depth: int) -> str:
-        """Return a part of the state of a kind that only the state can give: there is one, though it may not be there."""
-        return self.path_text(next(path for path in self.paths() if path.kind == kind), depth)
+        """Return a part of the state of a kind that only the state can give."""
+        path = next((path for path in self.paths() if path.kind == kind), None)
+        if path is None:
+            raise StuckError
+        return self.path_text(path, depth)
 
     # Iteration.
 
@@ -326,7 +333,8 @@ class Expressions:
             path = self.some_path(
                 lambda kind: isinstance(kind, (Group, Line, Heap)) and most_items(kind) <= most, depth
             )
-            if path is not None:
+            # What is not in the state may be a set of Python's own, which has no order.
+            if path is not None and (any_order or "." in path.parts[0] or not isinstance(path.kind, Group)):
                 kind = path.kind
                 assert isinstance(kind, (Group, Line, Heap))
                 text = self.path_text(path, depth)
@@ -403,7 +411,7 @@ class Expressions:
             return self.folded(depth)
         kind = self.pick([self.world.types.small, self.world.types.signed])
         call = self.call(kind, depth)
-        return (call, kind.low, kind.high) if call else self.leaf(grows)
+        return (call, -LIMIT, LIMIT) if call else self.leaf(grows)
 
     def leaf(self, grows: bool = False) -> Number:
         if grows:
@@ -588,7 +596,7 @@ class Expressions:
         """Return a call of a helper that gives a kind, or None if there is none."""
         found = [helper for helper in self.world.helpers if helper.result == kind and not helper.writes]
         found = [helper for helper in found if self.root or helper.is_function]
-        if not found or self.no_calls:
+        if not found:
             return None
         helper = self.pick(found)
         return self.call_text(helper, depth)

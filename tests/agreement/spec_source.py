@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from spec_expressions import Expressions, Helper, Name, World
+from contextlib import suppress
+
+from spec_expressions import Expressions, Helper, Name, StuckError, World
 from spec_statements import Statements
-from spec_types import BOOL, Below, Group, Heap, Kind, Opt, Types, group, heap
+from spec_types import BOOL, Below, Group, Heap, Kind, Line, Opt, Types, group, heap
 
 HEADER = '''"""A random spec."""
 
@@ -18,7 +20,9 @@ from checker.language import (
 
 def spec_source(below: Below) -> str:
     """Return the source of a module with the spec `Random`. `below(n)` chooses a number from 0 to n - 1."""
-    return _Source(below).text()
+    while True:
+        with suppress(StuckError):
+            return _Source(below).text()
 
 
 class _Source:
@@ -84,7 +88,7 @@ class _Source:
         for kind in kinds:
             name = writer.fresh("p")
             writer.names.append(Name(name, kind))
-            names.append(f"{name}: {kind.text}" if self.below(2) or isinstance(kind, Opt) else name)
+            names.append(f"{name}: {kind.text}" if self.below(2) or isinstance(kind, (Opt, Line, Group)) else name)
         return kinds, ", ".join(names)
 
     def _function(self) -> list[str]:

@@ -62,7 +62,8 @@ class Statements(Expressions):
         if self.chance(25):
             name, text = self.fresh("total"), self.integer(1)[0]
             self.names.append(Name(name, integers("", 0, 0), grows=True))
-            return [f"{name} = {text}"]
+            # A number that grows cannot begin as an option of one.
+            return [f"{name} = {text} + 0"]
         path = self.some_path(lambda kind: True, 1)
         if path is None:
             return ["pass"]

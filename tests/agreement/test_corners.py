@@ -398,6 +398,14 @@ class Random(Random):
                 found = x
         self.maybe = found
 """,
+    "displays as arguments": """
+    def size(self, m: Map(Node, Small), line: Seq(Small, 2), group: SetOf(Small)):
+        return m[self.node] + len(line) + len(group)
+
+    @invariant
+    def sizes(self):
+        return self.size({n: 9 for n in Node}, [self.signed, 7, 8], {self.small + 1, -5}) < 14
+""",
     "equal sets of sets": """
     @invariant
     def compared(self):

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from engines import compare_runs, compare_states, load
+from engines import compact, compare_runs, compare_states, load
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spec_source import spec_source
@@ -38,10 +39,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @_PROFILE
-@given(source=sources(), seed=st.integers(0, 999))
-def test_states(folder: Path, source: str, seed: int) -> None:
+@given(source=sources(), seed=st.integers(0, 999), is_compact=st.booleans())
+def test_states(folder: Path, source: str, seed: int, is_compact: bool) -> None:
     spec = load(source, folder).Random()
-    compare_states(spec, Probe(spec), seed, reached=20, invented=10)
+    with compact() if is_compact else nullcontext():
+        probe = Probe(spec)
+    compare_states(spec, probe, seed, reached=20, invented=10)
 
 
 @_PROFILE

@@ -20,7 +20,7 @@ from checker.native.expressions import Lowering
 from checker.native.probe import Probe
 from checker.native.statements import Statements
 
-SPEC = '''
+SPEC = """
 class Node(Domain):
     size, prefix = 3, "n"
 
@@ -127,7 +127,7 @@ class Random(Spec):
     @constraint
     def short(self):
         return len(self.line) < 3
-'''
+"""
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -161,14 +161,18 @@ BUGS: dict[str, Patch] = {
     "< for <=": replaced(Emitter, "compare", swapped),
     "and for or": replaced(Emitter, "either", lambda right, emit, one, other: emit.both(one, other)),
     "a number off by one": replaced(
-        Emitter, "bits_of", lambda right, emit, value: emit.add(right(emit, value), 1) if _is_signed(value) else right(emit, value)
+        Emitter,
+        "bits_of",
+        lambda right, emit, value: emit.add(right(emit, value), 1) if _is_signed(value) else right(emit, value),
     ),
     "division towards zero": replaced(Lowering, "_division", towards_zero),
     "insert at the next position": replaced(
         Collections, "insert", lambda right, self, place, index, item, fail: right(self, place, 0, item, fail)
     ),
     "items shifted out are left": replaced(Emitter, "clear", lambda right, emit, place: None),
-    "a bag in the order of adding": replaced(Collections, "rank_of", lambda right, self, place, bits: self.length(place)),
+    "a bag in the order of adding": replaced(
+        Collections, "rank_of", lambda right, self, place, bits: self.length(place)
+    ),
     "an append over the capacity is dropped": replaced(
         Collections,
         "append",
@@ -183,11 +187,15 @@ BUGS: dict[str, Patch] = {
     "a slice is one short": replaced(
         Collections,
         "cut",
-        lambda right, self, place, low, high, inverted: right(self, place, low, self.emit.subtract(high, 1), inverted=inverted),
+        lambda right, self, place, low, high, inverted: right(
+            self, place, low, self.emit.subtract(high, 1), inverted=inverted
+        ),
     ),
     "break goes on": lambda patch: patch.setattr(Statements, "_do_Break", Statements._do_Continue),
     "the old state is the new one": replaced(
-        program._Assembly, "_predicate", lambda right, self, emit, predicate, roots, *blocks: right(
+        program._Assembly,
+        "_predicate",
+        lambda right, self, emit, predicate, roots, *blocks: right(
             self, emit, predicate, dict.fromkeys(roots, roots["self"]), *blocks
         ),
     ),
@@ -199,9 +207,7 @@ BUGS: dict[str, Patch] = {
             self, tuple(clause for clause in clauses if isinstance(clause, nodes.ForClause)), innermost
         ),
     ),
-    "items overlap": replaced(
-        layout, "item_place", lambda right, items, index: right(items, max(index - 1, 0))
-    ),
+    "items overlap": replaced(layout, "item_place", lambda right, items, index: right(items, max(index - 1, 0))),
     "an item of a set is any item": replaced(Collections, "contains", lambda right, self, place, item: True),
     "nothing is equal": replaced(Emitter, "equal", lambda right, emit, left, other: False),
 }

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["pytester"]
-
 ROOT = Path(__file__).parent.parent.parent
 TOY_TEXT = (ROOT / "tests" / "toy.py").read_text()
 

@@ -1,0 +1,111 @@
+"""What a measurement is: processes run one at a time, with their time and peak memory, and the spread over several."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+class BenchmarkError(Exception):
+    """A process that is measured failed, or did not find what it has to find."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A process that has ended well: wall-clock seconds from start to end, peak resident bytes, standard output."""
+
+    seconds: float
+    peak_bytes: int
+    output: str
+
+
+def run(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    fine: Container[int] = (0,),
+) -> Finished:
+    """Run a command to its end in a folder; raise BenchmarkError if its exit status is none of those that are fine.
+
+    The system counts the memory of this process, of which the child begins as a fork, into the child's peak: a peak
+    below some 50 MB is not to be trusted.
+    """
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=errors)
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - started
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        if child.returncode not in fine:
+            words = (errors.read() + output.read()).strip().split("\n")
+            raise BenchmarkError(f"{' '.join(command)} failed with status {child.returncode}: {words[-1]}")
+        return Finished(seconds, usage.ru_maxrss * _MAXRSS_UNIT, output.read())
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One quantity, measured several times; or once, where another has published it."""
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median."""
+        return statistics.median(self.values)
+
+    def __str__(self) -> str:
+        """The median, and in brackets the smallest and the largest value where there are several."""
+        digits = 2 if self.median < 100 else 0
+        shown = f"{self.median:.{digits}f}"
+        if len(self.values) == 1:
+            return shown
+        return f"{shown} ({min(self.values):.{digits}f}-{max(self.values):.{digits}f})"
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants of the replication specs."""
+
+    replicas: int
+    log_size: int
+    max_records: int
+    max_leader_epoch: int
+
+    def __str__(self) -> str:
+        """As they are published: (3, 2, 2, 2)."""
+        return f"({self.replicas}, {self.log_size}, {self.max_records}, {self.max_leader_epoch})"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of a tool on one state space; seconds and bytes, None where it is not known.
+
+    `whole` is from source to verdict, start-up and compiling included. `state_bytes`, of a state at the peak, leaves
+    out what the process takes without states, where that is known.
+    """
+
+    tool: str
+    states: int
+    whole: Sample | None = None
+    compiling: Sample | None = None
+    exploring: Sample | None = None
+    peak_bytes: float | None = None
+    state_bytes: float | None = None
+    is_published: bool = False
+
+    @property
+    def states_a_second(self) -> float | None:
+        """Distinct states a second of exploring."""
+        return None if self.exploring is None else self.states / self.exploring.median

@@ -1,0 +1,275 @@
+"""`prove`: proofs and bounded searches executed one after the other, and reported."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from checker.check.result import Violation
+from checker.cli.outputs import STANDARD_OUTPUT, JsonLines
+from checker.cli.runs import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
+from checker.language.errors import SpecError
+from checker.language.spec import Role
+from checker.report import lines, text
+from checker.report.lines import BLANK, Line, line
+from traces import format as trace_format
+from traces.replay import replay
+
+Method = Literal["induction", "k-induction", "bounded"]
+
+DEPTHS: dict[Method, int] = {"induction": 1, "k-induction": 4, "bounded": 10}
+"""How far a method goes where `--depth` does not say."""
+
+PROVABLE = (Role.INVARIANT, Role.STEP_INVARIANT)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to prove: the method, its depth, the seconds a query may take, and where the results go."""
+
+    method: Method
+    depth: int
+    timeout: float
+    workers: int
+    json: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What there is to say of one configuration: for people, for programs, and as an exit status."""
+
+    lines: list[Line]
+    content: dict[str, Any]
+    status: int
+
+
+def execute(request: Request, settings: Settings) -> int:
+    """Prove what a request asks for and return the exit status; raise SpecError where the input is wrong."""
+    _require_z3()
+    statuses, wrong = [], []
+    with JsonLines(settings.json) as json_lines:
+        for run in runs_for(request):
+            try:
+                report = _proved(run, settings, request.properties)
+            except SpecError as error:
+                wrong.append(error if error.file else SpecError(f"{run.name}: {error.message}"))
+                continue
+            statuses.append(report.status)
+            json_lines.write(report.content)
+            if settings.json != STANDARD_OUTPUT:
+                lines.write([*report.lines, BLANK], sys.stdout)
+    for message in dict.fromkeys(str(error) for error in wrong):
+        print(f"error: {message}", file=sys.stderr)
+    if wrong:
+        return EXIT_WRONG_INPUT
+    return next((status for status in (EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
+
+
+def _require_z3() -> None:
+    try:
+        import z3  # noqa: F401
+    except ModuleNotFoundError:
+        raise SpecError("proofs need Z3, which is not installed: pip install 'tidemark[prove]'") from None
+
+
+def _proved(run: Run, settings: Settings, asked: tuple[str, ...]) -> Report:
+    provers: dict[Method, Callable[[Run, list[str], list[str], Settings], Report]] = {
+        "induction": _induction,
+        "k-induction": _k_induction,
+        "bounded": _bounded,
+    }
+    names = [name for name in run.properties if run.spec.roles.get(name) in PROVABLE]
+    expected = run.expected if isinstance(run.expected, Mapping) else {}
+    if settings.method != "bounded" and not asked:
+        names = [name for name in names if name not in expected]
+    if not names:
+        raise SpecError("there is nothing to prove: no invariant or step invariant is asked for and expected to hold")
+    lemmas = run.spec.names_of(Role.LEMMA)
+    unenumerated = dataclasses.replace(run, spec=run.spec.unenumerated())
+    return provers[settings.method](unenumerated, names, lemmas, settings)
+
+
+class _Progress:
+    """One line on standard error that says what is asked now, in a terminal only."""
+
+    def __init__(self, name: str):
+        self._name, self._started = name, time.monotonic()
+        self._is_shown = sys.stderr.isatty()
+
+    def show(self, words: str) -> None:
+        """Show what is asked now."""
+        if self._is_shown and time.monotonic() - self._started > 0.5:
+            print(f"\r\033[K{self._name}: {words}, {time.monotonic() - self._started:.0f} s", end="", file=sys.stderr)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _content(run: Run, settings: Settings, verdict: str, **more: Any) -> dict[str, Any]:
+    return {
+        "spec": run.entry.name,
+        "scenario": run.scenario,
+        "constants": run.spec.constants,
+        "method": settings.method,
+        "verdict": verdict,
+        **more,
+    }
+
+
+def _status(verdict: str) -> int:
+    return {"proved": EXIT_OK, "fails": EXIT_VIOLATED, "unknown": EXIT_STOPPED}[verdict]
+
+
+def _induction(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
+    from checker.prove.induction import prove
+    from checker.prove.lookup import Explored
+    from checker.prove.solving import Limits
+    from checker.prove.system import System
+    from checker.report import proofs
+
+    progress = _Progress(run.name)
+    system = System(run.spec, [*names, *lemmas])
+    spec = system.spec
+    proof = prove(
+        system,
+        names,
+        lemmas,
+        Limits(settings.timeout),
+        lambda conjunct, action: progress.show(f"{conjunct}, {action}"),
+    )
+    explored = Explored(run.entry.spec(**run.spec.constants), settings.workers)
+    first = {cell.conjunct: cell for cell in reversed(proof.cells) if cell.outcome == "fails"}
+    shown = [proofs.heading(spec, run.name), *proofs.induction_lines(proof)]
+    labels: dict[tuple[str, str], str] = {}
+    for cell in proof.cells:
+        found = cell.counterexample
+        if found is None or found.before is None:
+            if found is not None:
+                shown += proofs.step_lines(spec, cell, None)
+            continue
+        progress.show("looking up counterexamples to induction")
+        where = explored.whereabouts(found.before)
+        labels[cell.conjunct, cell.action] = (
+            "reachable" if where.trace else "unreachable" if where.is_certain else "open"
+        )
+        if cell is first[cell.conjunct] or where.trace is not None:
+            shown += proofs.step_lines(spec, cell, where)
+    progress.clear()
+    cells = [
+        {
+            "conjunct": cell.conjunct,
+            "action": cell.action,
+            "outcome": cell.outcome,
+            "seconds": round(cell.seconds, 6),
+            "reason": cell.reason,
+            "first_state": labels.get((cell.conjunct, cell.action)),
+        }
+        for cell in proof.cells
+    ]
+    more = {"properties": names, "lemmas": lemmas, "never_taken": proof.never_taken, "queries": cells}
+    content = _content(run, settings, {"fails": "not inductive"}.get(proof.verdict, proof.verdict), **more)
+    return Report(shown, content, _status(proof.verdict))
+
+
+def _k_induction(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
+    from checker.prove.kinduction import prove
+    from checker.prove.solving import Limits
+    from checker.prove.system import System
+    from checker.report import proofs
+
+    progress = _Progress(run.name)
+    system = System(run.spec, [*names, *lemmas])
+    proof = prove(
+        system,
+        [*names, *lemmas],
+        settings.depth,
+        Limits(settings.timeout),
+        lambda k, conjunct: progress.show(f"k = {k}, {conjunct}"),
+    )
+    progress.clear()
+    shown = [proofs.heading(run.spec, run.name), *proofs.k_induction_lines(run.spec, proof, names)]
+    shown += _counterexamples(run, proof.base.violations)
+    more = {"properties": names, "lemmas": lemmas, "k": proof.k, "not_proved": list(proof.failing)}
+    more |= {"violations": _violations_to_json(run, proof.base.violations)}
+    verdict = "violated" if proof.base.violations else {"fails": "not proved"}.get(proof.verdict, proof.verdict)
+    return Report(shown, _content(run, settings, verdict, **more), _status(proof.verdict))
+
+
+def _bounded(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
+    from checker.prove.bounded import search
+    from checker.prove.solving import Limits
+    from checker.prove.system import System
+    from checker.report import proofs
+
+    progress = _Progress(run.name)
+    system = System(run.spec, names)
+    found = search(
+        system,
+        names,
+        settings.depth,
+        Limits(settings.timeout),
+        run.stop,
+        lambda length, seconds: progress.show(f"traces of {length} states"),
+    )
+    progress.clear()
+    shown = [proofs.heading(run.spec, run.name), *proofs.bounded_lines(found)]
+    differences = _differences(run, found.violations, settings.depth)
+    shown += [line((f"  {words}", "red")) for words in differences]
+    shown += _counterexamples(run, found.violations)
+    verdict = "violated" if found.violations else "unknown" if found.unknown else "no violation"
+    more = {
+        "properties": names,
+        "depth": found.depth,
+        "differences": differences,
+        "unknown": [{"property": u.property, "length": u.length, "reason": u.reason} for u in found.unknown],
+        "seconds": [round(seconds, 6) for seconds in found.seconds],
+        "violations": _violations_to_json(run, found.violations),
+    }
+    is_wrong = bool(differences) or (run.expected is None and bool(found.violations))
+    status = EXIT_VIOLATED if is_wrong else EXIT_STOPPED if found.unknown else EXIT_OK
+    return Report(shown, _content(run, settings, verdict, **more), status)
+
+
+def _differences(run: Run, violations: list[Violation], depth: int) -> list[str]:
+    """Return in words what is not as the scenario expects."""
+    if run.expected is None:
+        return []
+    if isinstance(run.expected, str):
+        fine = run.expected == "error" and all(found.kind == "bounds_error" for found in violations)
+        return [] if fine else [f"{found.property} is violated, which is not expected" for found in violations]
+    lengths = {found.property: found.length for found in violations}
+    differences = []
+    for name, length in run.expected.items():
+        if name in lengths and length not in (None, lengths[name]):
+            differences.append(f"expected {name} to be violated by {length} states, but it takes {lengths[name]}")
+        elif name not in lengths and length is not None and length <= depth:
+            differences.append(f"expected {name} to be violated by {length} states, but it is not by up to {depth}")
+    return differences
+
+
+def _counterexamples(run: Run, violations: list[Violation]) -> list[Line]:
+    """Return the lines of counterexamples, each of which the interpreter takes step by step."""
+    shown: list[Line] = []
+    for violation in violations:
+        replay(run.spec, violation)
+        shown += [BLANK, *text.counterexample(run.spec, run.name, violation)]
+    return shown
+
+
+def _violations_to_json(run: Run, violations: list[Violation]) -> list[dict[str, Any]]:
+    return [
+        {
+            "property": violation.property,
+            "kind": violation.kind,
+            "length": violation.length or None,
+            "explanation": violation.explanation,
+            "trace": trace_format.steps_to_json(run.spec, violation.trace),
+        }
+        for violation in violations
+    ]

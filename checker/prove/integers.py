@@ -1,0 +1,310 @@
+"""Integers with an interval: known ones, bit-vectors as wide as their interval needs, or mathematical integers.
+
+An integer that the spec bounds is a bit-vector: unsigned where its interval has no negative number, in two's complement
+otherwise. Results are as wide as their own interval needs, so nothing ever wraps around. An integer without bounds is
+of Z3's sort Int, and so is what is computed with one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import z3
+
+from checker.ir.types import IntType
+from checker.prove.logic import CONTEXT, Term, Truth, both, choose_term, equal_terms, negate
+
+_REF = CONTEXT.ref()
+
+Bound = int | float
+"""An end of an interval: an integer, or an infinity."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Num:
+    """An integer: `term` is an `int` where it is known, else a bit-vector of the interval's width or a Z3 Int."""
+
+    term: Any
+    low: Bound
+    high: Bound
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the number is known."""
+        return isinstance(self.term, int)
+
+
+def known(number: int) -> Num:
+    """Return a number that is known."""
+    return Num(number, number, number)
+
+
+def bounds_of(kind: IntType) -> tuple[Bound, Bound]:
+    """Return the interval of a type; infinite where it has no bound."""
+    return (-math.inf if kind.low is None else kind.low, math.inf if kind.high is None else kind.high)
+
+
+def width_of(low: Bound, high: Bound) -> int:
+    """Return how many bits the numbers of a finite interval need."""
+    assert isinstance(low, int) and isinstance(high, int)
+    if low >= 0:
+        return max(1, high.bit_length())
+    return max(high.bit_length() if high >= 0 else 0, (-low - 1).bit_length()) + 1
+
+
+def is_finite(low: Bound, high: Bound) -> bool:
+    """Say whether an interval has both ends."""
+    return isinstance(low, int) and isinstance(high, int)
+
+
+def fresh(name: str, low: Bound, high: Bound) -> Num:
+    """Return a new constant for a number of an interval, which the caller keeps within it."""
+    if low == high:
+        assert isinstance(low, int)
+        return known(low)
+    term = z3.BitVec(name, width_of(low, high)) if is_finite(low, high) else z3.Int(name)
+    return Num(term, low, high)
+
+
+def _resized(number: Num, width: int) -> Term:
+    """Return a number as a bit-vector of a width, modulo 2 to the power of it."""
+    if isinstance(number.term, int):
+        return z3.BitVecVal(number.term, width)
+    size = number.term.size()
+    if size == width:
+        return number.term
+    if size > width:
+        return z3.BitVecRef(z3.Z3_mk_extract(_REF, width - 1, 0, number.term.as_ast()), CONTEXT)
+    extend = z3.Z3_mk_zero_ext if number.low >= 0 else z3.Z3_mk_sign_ext
+    return z3.BitVecRef(extend(_REF, width - size, number.term.as_ast()), CONTEXT)
+
+
+def as_integer(number: Num) -> Term:
+    """Return a number as a Z3 Int."""
+    if isinstance(number.term, int):
+        return z3.IntVal(number.term)
+    if isinstance(number.term, z3.BitVecRef):
+        return z3.BV2Int(number.term, is_signed=number.low < 0)
+    return number.term
+
+
+def _is_bits(number: Num) -> bool:
+    return isinstance(number.term, (int, z3.BitVecRef))
+
+
+def _in_bits(one: Num, other: Num) -> bool:
+    return _is_bits(one) and _is_bits(other)
+
+
+def fitted(number: Num, low: Bound, high: Bound) -> Num:
+    """Return a number that is within an interval in that interval's form; outside it any number may result."""
+    if isinstance(number.term, int):
+        return number
+    if low == high:
+        assert isinstance(low, int)
+        return known(low)
+    if isinstance(number.term, z3.BitVecRef):
+        if is_finite(low, high):
+            return Num(_resized(number, width_of(low, high)), low, high)
+        return Num(as_integer(number), low, high)
+    if is_finite(low, high):
+        return Num(z3.Int2BV(number.term, width_of(low, high)), low, high)
+    return Num(number.term, low, high)
+
+
+def narrowed(number: Num, low: Bound, high: Bound) -> Num:
+    """Return a number that is known to be within an interval with the narrower bounds of both."""
+    low, high = max(low, number.low), min(high, number.high)
+    if low > high or (low, high) == (number.low, number.high):
+        return number
+    if not _is_bits(number):
+        return Num(number.term, low, high) if low != high else known(int(low))
+    return fitted(number, low, high)
+
+
+def is_within(constant: Num) -> Truth:
+    """Return whether a constant made by `fresh`, which may have any value of its sort, is within its interval."""
+    low, high = constant.low, constant.high
+    if isinstance(constant.term, z3.BitVecRef):
+        most = 2 ** constant.term.size()
+        return inside(Num(constant.term, *((-most // 2, most // 2 - 1) if low < 0 else (0, most - 1))), low, high)
+    return inside(Num(constant.term, -math.inf, math.inf), low, high) if not constant.is_known else True
+
+
+def inside(number: Num, low: Bound, high: Bound) -> Truth:
+    """Return whether a number is within an interval."""
+    above = True if not isinstance(low, int) else compare("<=", known(low), number)
+    below = True if not isinstance(high, int) else compare("<=", number, known(high))
+    return both(above, below)
+
+
+def chosen(test: Truth, then: Num, otherwise: Num) -> Num:
+    """Return `then if test else otherwise`."""
+    if isinstance(test, bool):
+        return then if test else otherwise
+    low, high = min(then.low, otherwise.low), max(then.high, otherwise.high)
+    if low == high:
+        return then
+    if _in_bits(then, otherwise) and is_finite(low, high):
+        width = width_of(low, high)
+        return Num(choose_term(test, _resized(then, width), _resized(otherwise, width)), low, high)
+    return Num(choose_term(test, as_integer(then), as_integer(otherwise)), low, high)
+
+
+# Comparisons.
+
+_SWAPPED = {">": "<", ">=": "<="}
+
+
+def compare(operator: str, left: Num, right: Num) -> Truth:
+    """Return whether a comparison of two integers is true."""
+    if operator in _SWAPPED:
+        return compare(_SWAPPED[operator], right, left)
+    if operator == "!=":
+        return negate(compare("==", left, right))
+    decided = _decided(operator, left, right)
+    if decided is not None:
+        return decided
+    if not _in_bits(left, right):
+        one, other = as_integer(left), as_integer(right)
+        return {"==": lambda: equal_terms(one, other), "<": lambda: one < other, "<=": lambda: one <= other}[operator]()
+    low, high = min(left.low, right.low), max(left.high, right.high)
+    width = width_of(low, high)
+    one, other = _resized(left, width), _resized(right, width)
+    if operator == "==":
+        return equal_terms(one, other)
+    make = _ORDER[operator, low >= 0]
+    return z3.BoolRef(make(_REF, one.as_ast(), other.as_ast()), CONTEXT)
+
+
+_ORDER: dict[tuple[str, bool], Callable[..., Any]] = {
+    ("<", True): z3.Z3_mk_bvult,
+    ("<=", True): z3.Z3_mk_bvule,
+    ("<", False): z3.Z3_mk_bvslt,
+    ("<=", False): z3.Z3_mk_bvsle,
+}
+
+
+def _decided(operator: str, left: Num, right: Num) -> bool | None:
+    """Return the answer where the intervals decide it."""
+    if operator == "==":
+        if left.high < right.low or right.high < left.low:
+            return False
+        return True if left.is_known and right.is_known else None
+    is_strict = operator == "<"
+    if left.high < right.low or (not is_strict and left.high == right.low):
+        return True
+    if left.low > right.high or (is_strict and left.low == right.high):
+        return False
+    return None
+
+
+# Arithmetic.
+
+
+def add(left: Num, right: Num) -> Num:
+    """Return the sum."""
+    return _computed("+", left, right, left.low + right.low, left.high + right.high)
+
+
+def subtract(left: Num, right: Num) -> Num:
+    """Return the difference."""
+    return _computed("-", left, right, left.low - right.high, left.high - right.low)
+
+
+def multiply(left: Num, right: Num) -> Num:
+    """Return the product."""
+    corners = [_product(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
+    return _computed("*", left, right, min(corners), max(corners))
+
+
+def _product(one: Bound, other: Bound) -> Bound:
+    return 0 if one == 0 or other == 0 else one * other
+
+
+_BITS = {"+": z3.Z3_mk_bvadd, "-": z3.Z3_mk_bvsub, "*": z3.Z3_mk_bvmul}
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda one, other: one + other,
+    "-": lambda one, other: one - other,
+    "*": lambda one, other: one * other,
+}
+
+
+def _computed(operator: str, left: Num, right: Num, low: Bound, high: Bound) -> Num:
+    if left.is_known and right.is_known:
+        return known(_PYTHON[operator](left.term, right.term))
+    if right.is_known and right.term == 0 and operator != "*":
+        return left
+    if low == high:
+        return known(int(low))
+    if _in_bits(left, right) and is_finite(low, high):
+        width = width_of(low, high)
+        one, other = _resized(left, width), _resized(right, width)
+        return Num(z3.BitVecRef(_BITS[operator](_REF, one.as_ast(), other.as_ast()), CONTEXT), low, high)
+    return Num(_PYTHON[operator](as_integer(left), as_integer(right)), low, high)
+
+
+def divide(left: Num, right: Num) -> tuple[Num, Num]:
+    """Return quotient and remainder, rounded as Python does; where the divisor is 0 any numbers may result."""
+    if right.is_known and right.term == 0:
+        return known(0), known(0)
+    if left.is_known and right.is_known:
+        return known(left.term // right.term), known(left.term % right.term)
+    quotients, remainders = _division_bounds(left, right)
+    if not _in_bits(left, right):
+        return _divided_integers(left, right, quotients, remainders)
+    low, high = min(left.low, right.low, quotients[0]), max(left.high, right.high, quotients[1])
+    width = width_of(low, high)
+    top, bottom = _resized(left, width), _resized(right, width)
+    if low >= 0:
+        quotient, remainder = z3.UDiv(top, bottom), z3.URem(top, bottom)
+    else:
+        quotient, remainder = top / bottom, z3.SRem(top, bottom)
+        # Z3 rounds towards zero, Python downwards: they differ where the remainder and the divisor differ in sign.
+        differs = z3.And(remainder != 0, (remainder < 0) != (bottom < 0))
+        quotient, remainder = z3.If(differs, quotient - 1, quotient), z3.If(differs, remainder + bottom, remainder)
+    return (
+        fitted(Num(quotient, low, high), *quotients),
+        fitted(Num(remainder, low, high), *remainders),
+    )
+
+
+def _divided_integers(
+    left: Num, right: Num, quotients: tuple[Bound, Bound], remainders: tuple[Bound, Bound]
+) -> tuple[Num, Num]:
+    top, bottom = as_integer(left), as_integer(right)
+    # Z3's remainder is never negative; with both signs changed a negative divisor is a positive one.
+    quotient, remainder = top / bottom, top % bottom
+    if right.low < 0:
+        is_positive = bottom > 0
+        quotient = z3.If(is_positive, quotient, (-top) / (-bottom))
+        remainder = z3.If(is_positive, remainder, -((-top) % (-bottom)))
+    return Num(quotient, *quotients), Num(remainder, *remainders)
+
+
+def _division_bounds(left: Num, right: Num) -> tuple[tuple[Bound, Bound], tuple[Bound, Bound]]:
+    ends = [end for end in (right.low, right.high, 1, -1) if right.low <= end <= right.high and end != 0]
+    corners = [_quotient(one, other) for one in (left.low, left.high) for other in ends]
+    low, high = min(0, right.low + 1), max(0, right.high - 1)
+    if left.low >= 0 and right.low >= 0:
+        high = min(high, left.high)
+    return (min(corners), max(corners)), (low, max(high, low))
+
+
+def _quotient(one: Bound, other: Bound) -> Bound:
+    if isinstance(one, int) and isinstance(other, int):
+        return one // other
+    if math.isinf(other):
+        return 0 if (one >= 0) == (other > 0) else -1
+    return one if other > 0 else -one
+
+
+def extreme(operator: str, left: Num, right: Num) -> Num:
+    """Return the lesser (`min`) or greater (`max`) of two numbers."""
+    choose_bound = min if operator == "min" else max
+    closer = compare("<" if operator == "min" else ">", right, left)
+    best = chosen(closer, right, left)
+    return narrowed(best, choose_bound(left.low, right.low), choose_bound(left.high, right.high))

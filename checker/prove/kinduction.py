@@ -1,0 +1,104 @@
+"""k-induction: what holds in the first k states, and after any k states in which it holds, always holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import z3
+
+from checker.check.result import TraceStep
+from checker.language.spec import Role
+from checker.prove.bounded import BOUNDS, Search, Unknown, search
+from checker.prove.induction import Outcome
+from checker.prove.logic import Truth, any_of, both, negate, truth_term
+from checker.prove.solving import Limits, Query, ask
+from checker.prove.system import System
+from checker.prove.unrolling import Unrolling
+
+OnDepth = Callable[[int, str], None]
+"""Is told k and the conjunct of the query that begins now."""
+
+
+@dataclass
+class KProof:
+    """What k-induction came to.
+
+    - `k` is the number of states of the last induction step; with it everything is proved if the verdict says so.
+    - `base` is the bounded search of the first k states.
+    - `failing` has, for each conjunct that is not preserved, a path of states that the hypothesis allows, but the last.
+    """
+
+    k: int
+    base: Search
+    failing: dict[str, tuple[TraceStep, ...]] = field(default_factory=dict)
+    unknown: list[Unknown] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Outcome:
+        """What is known of all conjuncts together."""
+        if self.base.violations:
+            return "fails"
+        if self.unknown or self.base.unknown:
+            return "unknown"
+        return "fails" if self.failing else "proved"
+
+
+def prove(
+    system: System,
+    names: list[str],
+    depth: int,
+    limits: Limits,
+    on_depth: OnDepth = lambda k, conjunct: None,
+) -> KProof:
+    """Prove properties and lemmas together by k-induction, for k from 1 to `depth`; raise SpecError without a start."""
+    proof = KProof(0, Search())
+    for k in range(1, depth + 1):
+        proof = KProof(k, proof.base)
+        _step(system, names, limits, proof, on_depth)
+        if not proof.failing or proof.unknown:
+            break
+    on_depth(proof.k, "the first states")
+    proof.base = search(system, names, proof.k, limits)
+    return proof
+
+
+def _step(system: System, names: list[str], limits: Limits, proof: KProof, on_depth: OnDepth) -> None:
+    """Ask, for paths of k states that satisfy everything, what the state after them may violate."""
+    unrolling = Unrolling(system)
+    unrolling.begin_anywhere()
+    properties = [system.properties[name] for name in names]
+    for index in range(proof.k):
+        for found in properties:
+            if found.role is not Role.STEP_INVARIANT or index:
+                unrolling.add(found.holds, index)
+        if index + 1 == proof.k:
+            on_depth(proof.k, BOUNDS)
+            # An action that fails leads nowhere: this is asked before there is a state after this one.
+            failing = both(system.within_constraints, _fails(system))
+            _note(proof, BOUNDS, unrolling, _ask(unrolling, failing, index, limits))
+        unrolling.extend()
+    for found in properties:
+        on_depth(proof.k, found.name)
+        _note(proof, found.name, unrolling, _ask(unrolling, negate(found.holds), proof.k, limits))
+
+
+def _fails(system: System) -> Truth:
+    """Return whether some action leaves a type's bounds."""
+    return any_of(both(found.assumed, found.failed) for found in system.transitions)
+
+
+def _ask(unrolling: Unrolling, truth: Truth, index: int, limits: Limits) -> Query:
+    found = unrolling.at(truth, index)
+    if isinstance(found, bool):
+        return ask(unrolling.solver, limits, found)
+    asked = z3.FreshBool("asked")
+    unrolling.solver.add(z3.Implies(asked, truth_term(found)))
+    return ask(unrolling.solver, limits, asked)
+
+
+def _note(proof: KProof, conjunct: str, unrolling: Unrolling, query: Query) -> None:
+    if query.answer == "unknown":
+        proof.unknown.append(Unknown(conjunct, proof.k, query.reason))
+    elif query.answer == "yes":
+        proof.failing[conjunct] = unrolling.trace(query)

@@ -1,0 +1,132 @@
+"""Truth values that are known (`bool`) or Z3 terms, with what is known folded away at once.
+
+The terms are built through Z3's C interface: its Python operators check and coerce their operands each time, which
+costs several times what building the term does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import z3
+
+Term = Any
+"""A Z3 expression."""
+
+Truth = Any
+"""`bool`, or a Z3 expression of sort Bool."""
+
+CONTEXT = z3.main_ctx()
+_REF = CONTEXT.ref()
+
+
+def asts(terms: list[Term]) -> Any:
+    """Return terms as an array that Z3's C interface takes."""
+    return (z3.Ast * len(terms))(*[term.as_ast() for term in terms])
+
+
+def truth_term(truth: Truth) -> Term:
+    """Return a truth value as a Z3 expression."""
+    return z3.BoolVal(truth) if isinstance(truth, bool) else truth
+
+
+def is_same(one: Term, other: Term) -> bool:
+    """Say whether two terms are the same one; two that are equal in every model need not be."""
+    if one is other:
+        return True
+    if isinstance(one, z3.ExprRef) and isinstance(other, z3.ExprRef):
+        return bool(one.eq(other))
+    return type(one) is type(other) and not isinstance(one, z3.ExprRef) and bool(one == other)
+
+
+def negate(truth: Truth) -> Truth:
+    """Return the negation."""
+    if isinstance(truth, bool):
+        return not truth
+    if z3.is_not(truth):
+        return truth.arg(0)
+    return z3.BoolRef(z3.Z3_mk_not(_REF, truth.as_ast()), CONTEXT)
+
+
+def _gathered(truths: Iterable[Truth], decides: bool) -> list[Term] | None:
+    """Return the terms among truth values, each once; None where one of them is known to decide."""
+    found: dict[int, Term] = {}
+    for truth in truths:
+        if isinstance(truth, bool):
+            if truth is decides:
+                return None
+        else:
+            found.setdefault(truth.get_id(), truth)
+    return list(found.values())
+
+
+def all_of(truths: Iterable[Truth]) -> Truth:
+    """Return the conjunction."""
+    terms = _gathered(truths, decides=False)
+    if terms is None:
+        return False
+    if len(terms) < 2:
+        return terms[0] if terms else True
+    return z3.BoolRef(z3.Z3_mk_and(_REF, len(terms), asts(terms)), CONTEXT)
+
+
+def any_of(truths: Iterable[Truth]) -> Truth:
+    """Return the disjunction."""
+    terms = _gathered(truths, decides=True)
+    if terms is None:
+        return True
+    if len(terms) < 2:
+        return terms[0] if terms else False
+    return z3.BoolRef(z3.Z3_mk_or(_REF, len(terms), asts(terms)), CONTEXT)
+
+
+def both(one: Truth, other: Truth) -> Truth:
+    """Return `one and other`."""
+    return all_of((one, other))
+
+
+def either(one: Truth, other: Truth) -> Truth:
+    """Return `one or other`."""
+    return any_of((one, other))
+
+
+def implies(premise: Truth, conclusion: Truth) -> Truth:
+    """Return `not premise or conclusion`."""
+    return any_of((negate(premise), conclusion))
+
+
+def choose(test: Truth, then: Truth, otherwise: Truth) -> Truth:
+    """Return `then if test else otherwise`, of truth values."""
+    if isinstance(test, bool):
+        return then if test else otherwise
+    if is_same(then, otherwise):
+        return then
+    if isinstance(then, bool):
+        return either(test, otherwise) if then else both(negate(test), otherwise)
+    if isinstance(otherwise, bool):
+        return implies(test, then) if otherwise else both(test, then)
+    return choose_term(test, then, otherwise)
+
+
+def choose_term(test: Term, then: Term, otherwise: Term) -> Term:
+    """Return `then if test else otherwise`, of Z3 expressions of one sort."""
+    if is_same(then, otherwise):
+        return then
+    return type(then)(z3.Z3_mk_ite(_REF, test.as_ast(), then.as_ast(), otherwise.as_ast()), CONTEXT)
+
+
+def equal_terms(one: Term, other: Term) -> Truth:
+    """Return whether two Z3 expressions of one sort are equal."""
+    if is_same(one, other):
+        return True
+    return z3.BoolRef(z3.Z3_mk_eq(_REF, one.as_ast(), other.as_ast()), CONTEXT)
+
+
+def equivalent(one: Truth, other: Truth) -> Truth:
+    """Return whether two truth values are the same."""
+    if isinstance(one, bool):
+        return other if one else negate(other)
+    if isinstance(other, bool):
+        return one if other else negate(one)
+    return equal_terms(one, other)

@@ -1,0 +1,55 @@
+"""The native engine against the interpreter on every spec below `specs/`.
+
+`TIDEMARK_PROFILE=thorough` takes all scenarios, and more time for each.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from engines import compare_runs, compare_state
+
+from checker import registry
+from checker.check.plan import Plan
+from checker.language import BoundsError, Scenario, Spec, State
+from checker.native.probe import Probe
+
+_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+SECONDS = 10.0 if _THOROUGH else 0.3
+"""States of a scenario are compared for this long: in the small ones that is all of them."""
+
+SCENARIOS = {
+    f"{entry.name}/{scenario.name}": scenario
+    for family in registry.families()
+    for entry in family.entries
+    for scenario in entry.scenarios[: None if _THOROUGH else 1]
+}
+
+
+def compare_reachable(spec: Spec, probe: Probe, seconds: float) -> int:
+    """Compare the engines on the reachable states, breadth-first, for some seconds; return how many were compared."""
+    try:
+        frontier: list[State] = spec.initial_states()
+    except BoundsError:
+        return 0
+    known, end = set(frontier), time.perf_counter() + seconds
+    for number, state in enumerate(frontier):
+        if time.perf_counter() > end:
+            return number
+        if spec.within_constraints(state):
+            for successor in compare_state(spec, probe, state):
+                if successor not in known:
+                    known.add(successor)
+                    frontier.append(successor)
+    return len(frontier)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_scenario(name: str) -> None:
+    scenario: Scenario = SCENARIOS[name]
+    spec = scenario.spec(**scenario.constants)
+    compared = compare_reachable(spec, Probe(spec), SECONDS)
+    assert compared or scenario.expect == "error"
+    compare_runs(spec, [Plan(tuple(spec.properties), "all", workers, max_depth=2) for workers in (1, 2)])

@@ -1,0 +1,296 @@
+"""What the language refuses: each with the file, the line and a sentence that helps."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from checker import registry
+from checker.frontend import compile_spec
+from checker.language import SpecError
+
+HEADER = """
+from checker.language import (
+    Bag, Constant, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct,
+    action, constraint, implies, invariant, reachable, replace, require, step_invariant,
+)
+
+class Node(Domain):
+    size, prefix = "nodes", "n"
+
+class Peer(Domain):
+    size, prefix = 2, "p"
+
+class Role(Enum):
+    LEADER = 1
+    FOLLOWER = 2
+
+class Small(Range):
+    low, high = 0, 5
+
+class Record(Struct):
+    id: Small
+    owner: Node
+
+class Message(Struct):
+    sender: Node
+    number: Range(0, 999)
+
+def plain(x):
+    return x + 1
+
+class Odd(Spec):
+    nodes = Constant(3)
+    acks = Constant("all", one_of=("0", "1", "all"))
+    small = Small
+    flag = bool
+    maybe = Option(Small)
+    unsure = Option(bool)
+    node = Node
+    role = Role
+    head = Record
+    line = Seq(Small, 3)
+    names = SetOf(Node)
+    net = Bag(Message, 2)
+    table = Map(Node, Small)
+    fifty = 50
+
+    def helper(self, a, b):
+        return a == b
+
+    def writes(self):
+        self.small = 1
+        return True
+
+    def requires(self):
+        require(self.flag)
+        return True
+
+    def loops(self, n):
+        return self.loops(n)
+"""
+
+ACTIONS = {
+    "while self.flag:\n    self.small = 1": "a while loop: use `for x in range(...)` is not part of the language",
+    "try:\n    self.small = 1\nexcept ValueError:\n    pass": "try: test the condition before",
+    "with self.flag:\n    pass": "with is not part of the language",
+    "assert self.flag": "state it as an @invariant",
+    "def inner():\n    pass": "make it a method",
+    "class Inner:\n    pass": "ClassDef is not part of the language",
+    "global x": "Global is not part of the language",
+    "import os": "Import is not part of the language",
+    "raise ValueError": "Raise is not part of the language",
+    "self.flag = lambda: 1": "a lambda is not part of the language",
+    "x = (n for n in Node)": "a generator stands only inside",
+    "self.small = 1.5": "1.5 is not a value of the language",
+    "self.small = 'x'": "expected Small 0..5, found one of x",
+    "x = 'all'": "a name is only compared with a constant",
+    "x = f'{self.small}'": "an f-string is not part of the language",
+    "self.small = (x := 3)": "`:=` is not part of the language",
+    "self.small = ~self.small": "is not part of the language",
+    "self.small = self.small ** 2": "does not take",
+    "self.small = self.small / 2": "does not take",
+    "self.small = print(1)": "print cannot be called in a spec",
+    "print(1)": "print cannot be called in a spec",
+    "self.small = self.missing": "missing is neither a state variable nor a constant of Odd",
+    "self.missing = 1": "missing is neither a state variable nor a constant of Odd",
+    "self.small = missing": "missing is not defined",
+    "self.small = self.helper": "helper is a method: call it",
+    "self.nothing()": "Odd has no method nothing",
+    "self.expand(1)": "expand is not a method of the spec",
+    "self.nodes = 3": "nodes is a constant: it cannot be assigned",
+    "self = 3": "self cannot be assigned",
+    "x = self": "self as a whole is not a value",
+    "self.small = True": "expected Small 0..5, found bool",
+    "self.flag = 1": "expected bool, found int 1..1",
+    "self.node = Peer[0]": "expected Node, found Peer",
+    "self.node = Node[3]": "Node has 3 members, numbered from 0",
+    "self.node = Node[self.small]": "the index of Node must be a constant",
+    "x = Node": "Node cannot be used here: to go over its members write `for x in Node`",
+    "self.small = self.head": "expected Small 0..5, found Record",
+    "self.small = self.head.missing": "Record has no field missing; it has id, owner",
+    "self.small = self.small.id": "a Small 0..5 has no field id",
+    "self.head = Record(1)": "Record takes the fields id, owner",
+    "self.head = Record(id=1, owner=Node[0], more=1)": "Record takes the fields id, owner",
+    "self.head = replace(self.head, more=1)": "Record has no field more",
+    "self.head = replace(self.small, id=1)": "replace changes fields of a struct",
+    "require(self.small)": "a condition must be a bool: write self.small != 0",
+    "require(self.line)": "a condition must be a bool: write len(self.line) > 0",
+    "require(self.maybe)": "a condition must be a bool: write self.maybe is not None",
+    "require(self.unsure)": "a condition must be a bool: write self.unsure == True",
+    "require(self.flag, self.flag)": "require takes 1 arguments, 2 were given",
+    "require(Node[0] < self.node)": "the members of Node have no order: compare with == and !=",
+    "require(self.role > Role.LEADER)": "the members of Role have no order",
+    "require(self.flag < True)": "expected an integer, found bool",
+    "require(self.node == Peer[0])": "a Node is never equal to a Peer",
+    "require(self.role == self.small)": "is never equal to",
+    "require(self.node in self.line)": "a Node is never in self.line",
+    "require(self.node is Node[0])": "`is` compares with None only",
+    "require(self.acks == self.small)": "is never equal to",
+    "require(self.small in self.table)": "go over the keys of a Map: for key in Node",
+    "for x in self.small:\n    pass": "a Small 0..5 cannot be gone over",
+    "for x, y in self.line:\n    pass": "a loop binds one name",
+    "for x in enumerate(self.line):\n    pass": "enumerate gives two names",
+    "for x in self.line:\n    pass\nelse:\n    self.small = 1": "a loop has no else in this language",
+    "for x in range(0, 9, 2):\n    pass": "range takes one or two arguments in this language",
+    "for x in self.line:\n    y = x\nself.small = y": "y may have no value here",
+    "if self.flag:\n    y = 1\nself.small = y": "y may have no value here: give it one before the branch or loop",
+    "self.small = y\ny = 1": "y is not defined",
+    "y += 1": "y has no value to add to",
+    "y = 1\ny = True": "y is a int 1..1 elsewhere and a bool here: use two names",
+    "x, y = 1, 2": "assign to one target at a time",
+    "x = y = 1": "assign to one target at a time",
+    "x: Small": "give the local a value",
+    "x: missing = 1": "missing is not a type",
+    "x = self.line\nx.append(1)": "x is a value of its own, not a part of the state",
+    "x = self.head\nx.id = 1": "x is a value of its own, not a part of the state",
+    "x = self.table\nx[self.node] = 1": "x is a value of its own, not a part of the state",
+    "x = self.line\nx.pop()": "x is a value of its own, not a part of the state",
+    "x = self.line.append(1)": "append changes a collection: use it as a statement on a part of self",
+    "self.line.sort()": "has no method sort in this language",
+    "self.names.pop()": "has no method pop",
+    "self.net.discard(Message(Node[0], 1))": "a bag has no discard",
+    "self.line.insert(1)": "insert takes another number of arguments",
+    "self.line.extend(self.names)": "extend takes a sequence",
+    "self.line[0:1] = [1]": "assign the whole sequence",
+    "self.line = self.line[::2]": "a slice has no step in this language",
+    "self.small = self.line[-1]": "an index is never negative",
+    "self.small = self.names[0]": "has no items to index",
+    "del self.table[self.node]": "del takes from a sequence",
+    "del self.small": "del takes an item or a slice of a sequence",
+    "self.small": "this has no effect",
+    "self.helper(1)": "helper takes 2 arguments, 1 were given",
+    "self.helper(1, 2, 3)": "helper takes 2 arguments, 3 were given",
+    "self.helper(a=1, c=2)": "helper takes a, b",
+    "self.small = plain(True)": "does not take bool and int",
+    "self.flag = self.loops(1)": "loops calls itself: recursion is not part of the language",
+    "self.flag = self.writes() == True": "writes changes the state: give its value to a local of its own first",
+    "self.names = {n for n in Node if self.writes()}": "writes changes the state",
+    "self.table = {n: 1 for n in Peer}": "expected Map(Node, Small 0..5), found Map(Peer",
+    "self.table = {Node[0]: 1}": "needs exactly one value for each key",
+    "x = {Node[0]: 1}": "a dict is only written where a Map is assigned",
+    "x = {n: 1 for n in self.names}": "a Map is built with one value for each key",
+    "self.line = [1, True]": "a bool beside a int 1..1 in one display",
+    "self.small = 1 if self.flag else True": "one branch is a int 1..1, the other a bool",
+    "self.small = len(self.small)": "len takes a set, sequence or bag",
+    "self.small = min(self.line, key=1)": "min does not take key= in this language",
+    "self.small = sum(self.names)": "expected an integer, found Node",
+    "self.line = sorted(self.names)": "sorted takes integers",
+    "self.small = 10 ** 30": "does not take",
+    "self.flag = self.small < 10000000000000000000000": "is beyond 62 bits: use nearer numbers",
+    "t = 1\nfor x in self.line:\n    t = t + t\nself.small = t * 2": "the result cannot be bounded",
+    "for n in self.names | {self.node}:\n    self.node = n": "a set that is not in the state has no order in Python",
+    "x = set(n for n in Node)\nfor n in x:\n    self.node = n": "has no order in Python: go over Node and test",
+    "self.line = [x for x in {1, self.small}]": "has no order in Python",
+    "x = self.line + self.line\nself.small = x[self.small - 1]": "write max(self.small - 1, 0)",
+    "self.line = (self.line + [1])[self.small - 1 :]": "write max(self.small - 1, 0)",
+    "return 3": "step is a step and returns nothing",
+    "yield 3": "this has no effect",
+}
+
+
+def compiled(text: str, folder: Path) -> ModuleType:
+    path = folder / "odd_spec.py"
+    path.write_text(text)
+    description = importlib.util.spec_from_file_location("odd_spec", path)
+    assert description is not None and description.loader is not None
+    module = importlib.util.module_from_spec(description)
+    sys.modules["odd_spec"] = module
+    description.loader.exec_module(module)
+    compile_spec(module.Odd())
+    return module
+
+
+def refusal(text: str, folder: Path) -> SpecError:
+    with pytest.raises(SpecError) as caught:
+        compiled(text, folder)
+    return caught.value
+
+
+def method(head: str, body: str, decorator: str) -> str:
+    lines = [f"    @{decorator}", f"    def {head}:", *("        " + line for line in body.split("\n"))]
+    return HEADER + "\n" + "\n".join(lines) + "\n"
+
+
+def test_the_spec_itself_is_in_the_language(tmp_path: Path) -> None:
+    compiled(method("advance(self)", "self.small = 1", "action"), tmp_path)
+
+
+@pytest.mark.parametrize("body", ACTIONS)
+def test_actions(body: str, tmp_path: Path) -> None:
+    text = method("advance(self)", body, "action")
+    error = refusal(text, tmp_path)
+    expected = ACTIONS[body].replace("step is", "advance is")
+    assert expected in error.message
+    assert error.file == str(tmp_path / "odd_spec.py")
+    assert error.line is not None
+    inside = HEADER.count("\n") + 3 <= error.line <= text.count("\n")
+    assert inside or any(name in body for name in ("plain", "loops", "return 3"))
+    assert error.text and error.text.strip() == text.split("\n")[error.line - 1].strip()
+
+
+PROPERTIES = {
+    ("invariant", "changes(self)", "self.small = 1\nreturn True"): "changes must not change the state",
+    ("invariant", "changes(self)", "return self.writes()"): "changes must not change the state",
+    ("invariant", "changes(self)", "self.line.append(1)\nreturn True"): "changes must not change the state",
+    ("invariant", "needs(self)", "return self.requires()"): "cannot `require`, which is for actions",
+    ("invariant", "numbers(self)", "return self.small"): "numbers must return a bool on every path",
+    ("invariant", "nothing(self)", "pass"): "nothing must return a bool on every path",
+    ("invariant", "falls(self)", "if self.flag:\n    return True"): "falls must return a bool on every path",
+    ("invariant", "two(self, old)", "return True"): "the invariant two takes (self)",
+    ("step_invariant", "one(self)", "return True"): "the step invariant one takes (self, old)",
+    ("step_invariant", "past(self, old)", "old.small = 1\nreturn True"): "the old state cannot be changed",
+    ("step_invariant", "past(self, old)", "old.line.append(1)\nreturn True"): "the old state cannot be changed",
+    ("constraint", "changes(self)", "self.small = 1\nreturn True"): "changes must not change the state",
+    ("reachable", "members(self)", "return self.names"): "members must return a bool on every path",
+    ("action", "many(self, m: Message)", "pass"): "begin the action with require(m in self.collection)",
+    ("action", "many(self, m: Message)", "require(m in self.line)"): "is not a SetOf or a Bag of Message",
+    ("action", "many(self, m: Message)", "require(m in {1})"): "write require(m in self.variable)",
+    ("action", "late(self, m: Message)", "self.small = 1\nrequire(m in self.net)"): "m has 3000 values",
+    ("action", "untyped(self, n)", "pass"): "parameter n needs a type: n: Replica",
+    ("action", "wrong(self, n: 3)", "pass"): "is not a type",
+    ("action", "defaults(self, n: Node = 1)", "pass"): "takes plain parameters only",
+}
+
+
+@pytest.mark.parametrize("case", PROPERTIES, ids=lambda case: f"{case[1]}: {case[2]}")
+def test_methods(case: tuple[str, str, str], tmp_path: Path) -> None:
+    decorator, head, body = case
+    error = refusal(method(head, body, decorator), tmp_path)
+    assert PROPERTIES[case] in error.message
+    assert error.file == str(tmp_path / "odd_spec.py") and error.line is not None
+
+
+DECLARATIONS = {
+    "class Odd(Spec):\n    x = Range(3, 2)": "it has no values",
+    "class Odd(Spec):\n    x = Range(0, 'missing')": "names missing, which is not a constant",
+    "class Odd(Spec):\n    x = Range(0, '1 +')": "is not an integer expression over constants",
+    "class Odd(Spec):\n    x = Option(Option(bool))": "cannot tell its two kinds of None apart",
+    "class Odd(Spec):\n    x = Map(SetOf(bool), bool)": "a Map's key must be a bool, Range, Domain or Enum",
+    "class Odd(Spec):\n    x = SetOf(Range(0, 99))": "give a capacity",
+    "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be 0 or more",
+    "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
+    "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
+    "class Odd(Spec):\n    holds = bool": "the name is taken by the language",
+    "class Odd(Spec):\n    x = bool\n    def step(self):\n        pass": "the name is taken by the language",
+    "class Odd(Spec):\n    x = bool\n    def _put(self):\n        pass": "the name is taken by the language",
+    "class Odd(Spec):\n    bound = Constant(1)": "the name is taken by the language",
+}
+
+
+@pytest.mark.parametrize("declaration", DECLARATIONS)
+def test_declarations(declaration: str, tmp_path: Path) -> None:
+    error = refusal(HEADER.replace("class Odd(Spec):", "class First(Spec):") + "\n" + declaration + "\n", tmp_path)
+    assert DECLARATIONS[declaration] in error.message
+
+
+def test_syntax_error(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("from checker.language import Spec\n\nclass Odd(Spec:\n    pass\n")
+    with pytest.raises(SpecError) as caught:
+        registry.load_file(path)
+    assert caught.value.line == 3 and caught.value.file == str(path) and "this is not Python" in caught.value.message
