@@ -5,7 +5,8 @@ from __future__ import annotations
 from checker.ir import nodes
 from checker.ir.types import MapType, OptionType
 from checker.prove.conversion import converted
-from checker.prove.expressions import Expressions, Frame, State, field_index, merged_states
+from checker.prove.evaluation import Frame, State, field_index, merged_states
+from checker.prove.expressions import Expressions
 from checker.prove.integers import compare, known
 from checker.prove.logic import Truth, all_of, both, choose, either, implies, negate
 from checker.prove.values import Arr, Opt, Tup, Value, merged

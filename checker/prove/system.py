@@ -15,7 +15,8 @@ from checker.ir.types import Type
 from checker.language.interpreter import State as PlainState
 from checker.language.spec import Role, Spec
 from checker.prove.conversion import converted, shaped
-from checker.prove.expressions import Expressions, Failure, State
+from checker.prove.evaluation import Failure, State
+from checker.prove.expressions import Expressions
 from checker.prove.logic import Term, Truth, all_of, any_of, both, negate, truth_term
 from checker.prove.statements import Statements
 from checker.prove.values import Value, constant, constants_of, decoded, fresh, parts_of, same_part, well_formed

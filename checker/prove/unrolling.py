@@ -10,7 +10,7 @@ import z3
 from checker.check.result import TraceStep
 from checker.ir.types import BoundsError
 from checker.language.errors import Disabled
-from checker.prove.expressions import State
+from checker.prove.evaluation import State
 from checker.prove.logic import Term, Truth, all_of, any_of, implies, negate, truth_term
 from checker.prove.solving import Query, new_solver
 from checker.prove.system import Parameter, System, Transition
