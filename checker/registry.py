@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.machinery
 import importlib.util
 import pkgutil
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Never
 
 from checker.check.location import located
 from checker.language.errors import SpecError
@@ -115,12 +117,21 @@ def load_file(path: Path) -> Family:
     return family
 
 
+class _UncachedLoader(importlib.machinery.SourceFileLoader):
+    """Compiles a file anew each time: cached bytecode would stand for an older text of the same second and size."""
+
+    def path_stats(self, path: str) -> Never:
+        """Refuse: without a file's time and size nothing is read from the cache or written to it."""
+        raise OSError(path)
+
+
 def load_any_file(path: Path) -> Family:
     """Return the specs of a file, which may have none; raise SpecError if it cannot be read or imported."""
     if not path.is_file():
         raise SpecError(f"there is no file {path}")
     module_name = f"spec_file_{path.stem}"
-    description = importlib.util.spec_from_file_location(module_name, path)
+    loader = _UncachedLoader(module_name, str(path))
+    description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if description is None or description.loader is None:
         raise SpecError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(description)
