@@ -1,0 +1,67 @@
+"""A digest of what a spec means: it changes with the meaning, and not with comments, line numbers or names of files."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+from typing import Any
+
+from checker.ir import nodes
+
+_PASSED_OVER = (nodes.Site,)
+"""Where a node stands in the source says nothing about what it means."""
+
+
+def digest_of(program: nodes.Program) -> str:
+    """Return 32 hexadecimal digits for a program: its variables, `init`, actions, properties and constraints."""
+    walk = _Walk()
+    walk.write(program)
+    return walk.digest.hexdigest()
+
+
+class _Walk:
+    """Feeds a graph of nodes to a hash; a node that was met before is its number, as helpers and locals are shared."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.blake2b(digest_size=16)
+        self._numbers: dict[int, int] = {}
+
+    def write(self, value: Any) -> None:
+        """Feed a value, a node or a collection of them."""
+        if isinstance(value, _PASSED_OVER):
+            return
+        if isinstance(value, type):
+            members = list(value.__members__) if issubclass(value, enum.Enum) else []
+            self._text(f"class {value.__qualname__} {members}")
+        elif isinstance(value, enum.Enum):
+            self._text(f"member {type(value).__qualname__}.{value.name}")
+        elif dataclasses.is_dataclass(value):
+            self._dataclass(value)
+        elif isinstance(value, (tuple, list)):
+            self._items(value)
+        elif isinstance(value, dict):
+            self._items([part for pair in value.items() for part in pair])
+        else:
+            self._text(f"{type(value).__qualname__} {value}")
+
+    def _items(self, items: Any) -> None:
+        self._text(f"{len(items)} items")
+        for item in items:
+            self.write(item)
+
+    def _dataclass(self, value: Any) -> None:
+        is_identity = not type(value).__dataclass_params__.eq
+        if is_identity and id(value) in self._numbers:
+            self._text(f"again {self._numbers[id(value)]}")
+            return
+        if is_identity:
+            self._numbers[id(value)] = len(self._numbers)
+        self._text(f"node {type(value).__qualname__}")
+        for field in dataclasses.fields(value):
+            if field.compare or is_identity:
+                self.write(getattr(value, field.name))
+
+    def _text(self, text: str) -> None:
+        content = text.encode()
+        self.digest.update(len(content).to_bytes(4, "big") + content)
