@@ -1,0 +1,1 @@
+"""What outgrows one machine, on Spark: exploration, random walks and their reports, validation of many logs."""
