@@ -130,7 +130,7 @@ def load_any_file(path: Path) -> Family:
     if not path.is_file():
         raise SpecError(f"there is no file {path}")
     module_name = f"spec_file_{path.stem}"
-    loader = _UncachedLoader(module_name, str(path))
+    loader = _UncachedLoader(module_name, str(path.absolute()))
     description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if description is None or description.loader is None:
         raise SpecError(f"{path} is not a Python file")
