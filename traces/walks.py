@@ -21,7 +21,7 @@ A part appears whole or not at all, and its content depends on the run and its n
 | `property` | string? | the first property violated; for an error the action, property or constraint that failed |
 | `conjunct` | int32? | which operand of the property's outermost `and` is false, from 0; null where it has none |
 | `violated_at` | int32? | after how many steps (0: in the initial state) |
-| `violated` | int64 | bit i: property i of `run.json` is violated there; several may be at once |
+| `violated` | int64 | bit i: property i of `run.json` (the last may be `deadlock`) is violated there; several may be |
 | `reached` | int64 | bit i: property i is a reachable, and some state of the walk satisfies it |
 | `failed_instance` | int32? | the action instance that left its bounds; it is not among the actions |
 | `actions` | binary | the action instances taken, little-endian uint16 |
@@ -46,6 +46,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker import registry
+from checker.check.plan import DEADLOCK
 from checker.language.errors import SpecError
 from checker.language.spec import Spec
 
@@ -147,7 +148,6 @@ class Run:
     settings: dict[str, int | bool | str]
     sweep: dict[str, list[int | bool | str]]
     properties: tuple[str, ...]
-    deadlock: bool
     expected: str | list[str] | None
     seed: int
     walks: int
@@ -316,8 +316,9 @@ def spec_of(run: Run, configuration: int) -> Spec:
 
     found = run.configurations[configuration]
     spec = registry.select_spec(run.target).spec(**found.constants)
-    unknown = [name for name in run.properties if name not in spec.roles]
-    if unknown or digest_of(compile_spec(spec, list(run.properties))) != found.spec_digest:
+    names = [name for name in run.properties if name != DEADLOCK]
+    unknown = [name for name in names if name not in spec.roles]
+    if unknown or digest_of(compile_spec(spec, names)) != found.spec_digest:
         what = f"it has no property {unknown[0]} any more" if unknown else "its rows are of what it was"
         raise SpecError(f"{run.spec} has changed since these walks were made, {what}: simulate again")
     return spec
