@@ -1,0 +1,126 @@
+"""A schedule: the actions of a trace with their arguments, executed again by the interpreter, all or some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from checker.check import violations
+from checker.check.plan import DEADLOCK
+from checker.check.result import Call, Kind, TraceStep, Violation
+from checker.ir.types import BoundsError
+from checker.language.errors import Disabled
+from checker.language.interpreter import State
+from checker.language.spec import Role, Spec
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a schedule is to violate: a property of a kind; for a `bounds_error` what leaves its bounds."""
+
+    property: str
+    kind: Kind
+
+    @classmethod
+    def of(cls, violation: Violation) -> Target:
+        """Return what a violation violates."""
+        return cls(violation.property, violation.kind)
+
+
+Calls = tuple[Call, ...]
+
+
+def calls_of(violation: Violation) -> Calls:
+    """Return the schedule of a violation, with the call that left its bounds at the end where one did."""
+    calls = tuple(Call(step.action, step.arguments) for step in violation.trace if step.action is not None)
+    return calls if violation.failed_action is None else (*calls, violation.failed_action)
+
+
+@dataclass
+class Executor:
+    """Executes schedules of a spec from one initial state, and looks for one violation.
+
+    What a step does in a state is remembered: candidates for a shorter schedule have most of their steps in common.
+    """
+
+    spec: Spec
+    target: Target
+    initial: State
+    _after: dict[tuple[State, Call], State | BoundsError | None] = field(default_factory=dict)
+    _within: dict[State, bool] = field(default_factory=dict)
+    _false: dict[tuple[State | None, State], bool] = field(default_factory=dict)
+
+    def violated_by(self, calls: Iterable[Call]) -> Violation | None:
+        """Return the violation that a schedule leads to, or None; steps that are not enabled are left out.
+
+        The schedule ends where the target is first violated. A state outside the constraints is not left.
+        """
+        trace = [TraceStep(None, (), self.initial)]
+        if self._is_violated(trace):
+            return self._violation(trace)
+        for call in calls:
+            before = trace[-1].state
+            if not self._is_within(before):
+                return None
+            after = self._step(before, call)
+            if isinstance(after, BoundsError):
+                if self.target.kind == "bounds_error" and self.target.property == call.action:
+                    return violations.bounds_in_action(self.spec, call.action, call.arguments, tuple(trace))
+                continue
+            if after is None:
+                continue
+            trace.append(TraceStep(call.action, call.arguments, after))
+            if self._is_violated(trace):
+                return self._violation(trace)
+        return self._deadlock(trace)
+
+    def _step(self, state: State, call: Call) -> State | BoundsError | None:
+        key = (state, call)
+        if key not in self._after:
+            try:
+                self._after[key] = self.spec.step(state, call.action, *call.arguments)
+            except Disabled:
+                self._after[key] = None
+            except BoundsError as error:
+                self._after[key] = error
+        return self._after[key]
+
+    def _is_within(self, state: State) -> bool:
+        if state not in self._within:
+            try:
+                self._within[state] = self.spec.within_constraints(state)
+            except BoundsError:
+                self._within[state] = False
+        return self._within[state]
+
+    def _is_violated(self, trace: Sequence[TraceStep]) -> bool:
+        """Return whether the target, where it is a property of the spec, is violated at the end of a trace."""
+        role = self.spec.roles.get(self.target.property)
+        if role is Role.STEP_INVARIANT:
+            if len(trace) < 2:
+                return False
+            key: tuple[State | None, State] = (trace[-2].state, trace[-1].state)
+        elif role in (Role.INVARIANT, Role.CONSTRAINT):
+            key = (None, trace[-1].state)
+        else:
+            return False
+        if key not in self._false:
+            self._false[key] = self._is_false(*key)
+        return self._false[key]
+
+    def _is_false(self, old: State | None, state: State) -> bool:
+        wants_error = self.target.kind == "bounds_error"
+        try:
+            return not self.spec.holds(self.target.property, state, old) and not wants_error
+        except BoundsError:
+            return wants_error
+
+    def _violation(self, trace: Sequence[TraceStep]) -> Violation:
+        make = violations.bounds_in_property if self.target.kind == "bounds_error" else violations.false_property
+        return make(self.spec, self.target.property, tuple(trace))
+
+    def _deadlock(self, trace: Sequence[TraceStep]) -> Violation | None:
+        if self.target.property != DEADLOCK or not self._is_within(trace[-1].state):
+            return None
+        steps, failures = self.spec.expand(trace[-1].state)
+        return None if steps or failures else violations.deadlock(tuple(trace))
