@@ -257,14 +257,14 @@ def parts(folder: Path, run: Run, kind: str = WALKS) -> list[Path]:
         )
     paths = [part_path(folder, kind, number) for number in range(run.parts)]
     for number, path in enumerate(paths):
-        rows = _check_part(path, SCHEMAS[kind])
+        rows = check_part(path, SCHEMAS[kind])
         expected = run.span(number)[2]
         if kind == WALKS and rows != expected:
             raise SpecError(f"{path} has {rows} walks, not {expected}: remove it and simulate again")
     return paths
 
 
-def _check_part(path: Path, schema: pa.Schema) -> int:
+def check_part(path: Path, schema: pa.Schema) -> int:
     """Return how many rows a part has, from what its end says; raise SpecError where it is not of the schema."""
     try:
         metadata = pq.read_metadata(path)
@@ -303,7 +303,7 @@ def read_walk(folder: Path, run: Run, walk: int) -> dict[str, Any]:
     path = part_path(folder, WALKS, part)
     if not path.exists():
         raise SpecError(f"{path} is missing: run the same simulate command again to go on")
-    _check_part(path, WALK_SCHEMA)
+    check_part(path, WALK_SCHEMA)
     table = next(read_parts([path]))
     row: dict[str, Any] = table.slice(within % run.part, 1).to_pylist()[0]
     return row
