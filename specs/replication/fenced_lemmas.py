@@ -1,7 +1,8 @@
 """What is always true of replication where all requests are tied to one leader epoch: the lemmas that prove KIP-320."""
 
 from checker.language import lemma
-from specs.replication.base import LeaderEpoch, Replica, Replication
+from specs.replication.base import Replication
+from specs.replication.state import LeaderEpoch, Replica
 
 
 class FencedLemmas(Replication, abstract=True):

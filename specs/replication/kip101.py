@@ -1,7 +1,8 @@
 """Replication after KIP-101 (Kafka 0.11): followers ask their leader where their last leader epoch ends."""
 
 from checker.language import Scenario
-from specs.replication.base import LeaderEpoch, Replica, Replication
+from specs.replication.base import Replication
+from specs.replication.state import LeaderEpoch, Replica
 
 
 class Kip101(Replication):

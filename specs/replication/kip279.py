@@ -1,7 +1,8 @@
 """Replication after KIP-279 (Kafka 2.0): followers go back until both logs have the same record."""
 
 from checker.language import Scenario
-from specs.replication.base import Replica, Replication
+from specs.replication.base import Replication
+from specs.replication.state import Replica
 
 
 class Kip279(Replication):

@@ -1,9 +1,9 @@
 """Replication after KIP-320 (Kafka 2.1): every request is tied to one leader epoch."""
 
 from checker.language import Scenario
-from specs.replication.base import LeaderEpoch, Replica
 from specs.replication.fenced_lemmas import FencedLemmas
 from specs.replication.kip279 import Kip279
+from specs.replication.state import LeaderEpoch, Replica
 
 
 class Kip320(FencedLemmas, Kip279):

@@ -1,8 +1,8 @@
 """Replication as KIP-320 was first proposed: followers truncate when a fetch shows that the logs differ."""
 
 from checker.language import Scenario, action, require
-from specs.replication.base import Replica
 from specs.replication.kip279 import Kip279
+from specs.replication.state import Replica
 
 
 class Kip320FirstTry(Kip279):

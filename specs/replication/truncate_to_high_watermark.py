@@ -1,7 +1,8 @@
 """Replication before KIP-101 (Kafka up to 0.10.2): followers truncate to their own high watermark."""
 
 from checker.language import Scenario
-from specs.replication.base import Replica, Replication
+from specs.replication.base import Replication
+from specs.replication.state import Replica
 
 
 class TruncateToHighWatermark(Replication):

@@ -94,7 +94,7 @@ def test_truncated_cells_stay_for_one_step():
 def _draw_pair(spec, before, after):
     from checker.report.lanes import Artist
     from checker.report.places import Witness
-    from specs.replication.base import Record
+    from specs.replication.state import Record
 
     (state,) = spec.initial_states()
 

@@ -11,11 +11,11 @@ from checker.check.plan import Plan
 from checker.language import Disabled, action, require
 from checker.native import engine as native
 from specs.replication.async_isr import AsyncIsr
-from specs.replication.base import LeaderAndIsr, LeaderEpoch, Record, Replica
 from specs.replication.kip101 import Kip101
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320
 from specs.replication.kip320_first_try import Kip320FirstTry
+from specs.replication.state import LeaderAndIsr, LeaderEpoch, Record, Replica
 from specs.replication.truncate_to_high_watermark import TruncateToHighWatermark
 
 VARIANTS = [TruncateToHighWatermark, Kip101, Kip279, Kip320FirstTry, Kip320]
