@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from checker.frontend.typing import NONE, is_bounded, join, join_integers, set_of, towards
 from checker.ir import nodes
+from checker.ir.symbols import greatest
 from checker.ir.types import (
     LARGEST,
     BagType,
@@ -281,7 +282,7 @@ def _extremum(typer: Expressions, node: ast.Call, kind: str) -> nodes.Expr:
     if kind not in ("min", "max"):
         raise typer.scope.error(node, f"{kind} takes one argument")
     operands = tuple(typer.integer(argument) for argument in plain_arguments(typer, node))
-    choose = min if kind == "min" else max
+    choose = min if kind == "min" else greatest
     ranges = [operand.type for operand in operands]
     lows = [kind.low for kind in ranges if isinstance(kind, IntType)]
     highs = [kind.high for kind in ranges if isinstance(kind, IntType)]
@@ -295,7 +296,7 @@ def _bound(choose: Any, bounds: list[int | None], *, unknown_decides: bool) -> i
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds) and (unknown_decides or not known):
         return None
-    return choose(known)  # type: ignore[no-any-return]
+    return known[0] if len(known) == 1 else choose(*known)
 
 
 def comprehension(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from checker.frontend import calls
 from checker.frontend.scope import Scope
@@ -19,6 +19,7 @@ from checker.frontend.typing import (
     union_type,
 )
 from checker.ir import nodes
+from checker.ir.symbols import is_open
 from checker.ir.types import (
     LARGEST,
     BagType,
@@ -200,7 +201,7 @@ class Expressions:
     def _member(self, node: ast.Subscript, domain: type[Domain]) -> nodes.Expr:
         kind: DomainType = self.compiler.spec._binding.resolve(domain)
         index = self.expression(node.slice)
-        if not isinstance(index, nodes.Literal) or not isinstance(index.type, IntType):
+        if not _is_known(index) or not isinstance(index.type, IntType):
             raise self.scope.error(node, f"the index of {domain.__name__} must be a constant")
         if not 0 <= index.value < len(kind.members):
             raise self.scope.error(node, f"{domain.__name__} has {len(kind.members)} members, numbered from 0")
@@ -238,7 +239,7 @@ class Expressions:
     def arithmetic(self, node: ast.AST, operator: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return a sum, difference, product, quotient or remainder of two integers."""
         assert isinstance(left.type, IntType) and isinstance(right.type, IntType)
-        if isinstance(left, nodes.Literal) and isinstance(right, nodes.Literal) and operator in FOLDED:
+        if _is_known(left) and _is_known(right) and operator in FOLDED:
             value = FOLDED[operator](left.value, right.value)
             if abs(value) > LARGEST:
                 raise self.scope.error(node, f"{value} is beyond 62 bits: use nearer numbers")
@@ -363,7 +364,7 @@ class Expressions:
 
     def equality(self, node: ast.AST, symbol: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return `==` or `!=` of two values of any one kind."""
-        if isinstance(left, nodes.Literal) and isinstance(right, nodes.Literal):
+        if _is_known(left) and _is_known(right):
             return nodes.Literal(nodes.BOOL, self.scope.site(node), FOLDED[symbol](left.value, right.value))
         kind = join(left.type, right.type)
         if kind is None:
@@ -394,7 +395,7 @@ class Expressions:
             if isinstance(side.type, (DomainType, EnumType)):
                 raise self.scope.error(node, f"the members of {side.type} have no order: compare with == and !=")
         left, right = self.as_integer(left_node, left), self.as_integer(right_node, right)
-        if isinstance(left, nodes.Literal) and isinstance(right, nodes.Literal):
+        if _is_known(left) and _is_known(right):
             return nodes.Literal(nodes.BOOL, self.scope.site(node), FOLDED[symbol](left.value, right.value))
         return nodes.Comparison(nodes.BOOL, self.scope.site(node), symbol, left, right)  # type: ignore[arg-type]
 
@@ -478,6 +479,11 @@ class Expressions:
 
     def _Call(self, node: ast.Call, wanted: Type | None) -> nodes.Expr:
         return calls.call(self, node, wanted)
+
+
+def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:
+    """Say whether a value is known before the spec runs: a literal, but not a constant that is left open."""
+    return isinstance(value, nodes.Literal) and not is_open(value.value)
 
 
 def _kind(node: ast.AST) -> str:

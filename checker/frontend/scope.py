@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from checker.frontend.typing import NONE, NOTHING, can_become, is_bounded, join, join_integers
 from checker.ir import nodes
+from checker.ir.symbols import Large
 from checker.ir.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
 from checker.language.declare import Domain
 from checker.language.errors import SpecError
@@ -161,6 +162,8 @@ def literal_type(spec: Spec, value: Any) -> Type | None:
         return NONE
     if isinstance(value, bool):
         return BoolType()
+    if isinstance(value, Large):
+        return IntType(value.least, value, "int")
     if isinstance(value, int):
         return IntType(value, value, "int")
     if isinstance(value, enum.Enum):

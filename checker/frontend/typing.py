@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from checker.ir.symbols import greatest
 from checker.ir.types import (
     LARGEST,
     SMALL_UNIVERSE,
@@ -57,7 +58,7 @@ def join(left: Type, right: Type) -> Type | None:
         return _join_sets(left, right, max)
     if isinstance(left, (SeqType, BagType)) and type(left) is type(right):
         item = join(left.item, right.item)
-        return None if item is None else type(left)(item, max(left.capacity, right.capacity))
+        return None if item is None else type(left)(item, greatest(left.capacity, right.capacity))
     if isinstance(left, MapType) and isinstance(right, MapType) and left.key == right.key:
         value = join(left.value, right.value)
         return None if value is None else MapType(left.key, value)
@@ -92,7 +93,7 @@ def _stripped(kind: Type) -> Type:
 def join_integers(left: IntType, right: IntType) -> IntType:
     """Return the smallest range that contains both."""
     low = None if left.low is None or right.low is None else min(left.low, right.low)
-    high = None if left.high is None or right.high is None else max(left.high, right.high)
+    high = None if left.high is None or right.high is None else greatest(left.high, right.high)
     return IntType(low, high, left.name if left.name == right.name else "int")
 
 
@@ -123,7 +124,7 @@ def arithmetic_range(operator: str, left: IntType, right: IntType) -> IntType | 
     assert left.low is not None and left.high is not None and right.low is not None and right.high is not None
     if operator == "*":
         corners = [one * other for one in (left.low, left.high) for other in (right.low, right.high)]
-        return _checked(min(corners), max(corners))
+        return _checked(min(corners), greatest(*corners))
     size = max(abs(left.low), abs(left.high))
     if operator == "//":
         if left.low >= 0 and right.low >= 1:

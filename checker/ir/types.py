@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from checker.ir.symbols import is_open
+
 if TYPE_CHECKING:
     from checker.language.declare import Domain, Struct
 
@@ -410,6 +412,8 @@ class SeqType(Type):
     capacity: int
 
     def cardinality(self) -> int:
+        if is_open(self.capacity):
+            return self.capacity
         return sum(self.item.cardinality() ** size for size in range(self.capacity + 1))
 
     def first(self) -> Any:

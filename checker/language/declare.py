@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from checker.ir import types as resolved
+from checker.ir.symbols import is_open, open_extreme
 from checker.language.errors import SpecError
 
 Bound = int | str
@@ -297,13 +298,15 @@ class Binding:
         try:
             tree = ast.parse(str(bound), mode="eval")
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            allowed = self.constants | {"min": min, "max": max}
+            allowed = self.constants | {"min": open_extreme("min"), "max": open_extreme("max")}
             unknown = sorted(names - allowed.keys())
             if unknown:
                 raise SpecError(
                     f"{what} names {unknown[0]}, which is not a constant; there are {', '.join(self.constants)}"
                 )
             value = eval(compile(tree, what, "eval"), {"__builtins__": {}}, allowed)
+            if any(is_open(self.constants.get(name)) for name in names):  # type: ignore[arg-type]
+                _require_open(tree, value, f"{what} is {bound!r}")
         except (SyntaxError, TypeError, ValueError, ArithmeticError):
             raise SpecError(f"{what} is {bound!r}, which is not an integer expression over constants") from None
         if not isinstance(value, int) or isinstance(value, bool):
@@ -326,8 +329,10 @@ class Binding:
         if isinstance(declaration, SetOf):
             return self._set(declaration)
         if isinstance(declaration, (Seq, Bag)):
-            kind = resolved.SeqType if isinstance(declaration, Seq) else resolved.BagType
-            return kind(self.resolve(declaration.item), self._capacity(declaration))
+            item = self.resolve(declaration.item)
+            if isinstance(declaration, Bag):
+                return resolved.BagType(item, self._bounded_capacity(declaration))
+            return resolved.SeqType(item, self._capacity(declaration))
         if isinstance(declaration, type):
             return self._resolve_class(declaration)
         raise SpecError(
@@ -347,12 +352,16 @@ class Binding:
         scalars = (resolved.BoolType, resolved.IntType, resolved.DomainType, resolved.EnumType)
         if not isinstance(key, scalars):
             raise SpecError(f"a Map's key must be a bool, Range, Domain or Enum, not {key}")
+        if isinstance(key, resolved.IntType) and is_open(key.high):
+            raise SpecError(f"a Map has a value for each of its keys, and those of {key} are unbounded: use a Seq")
         return key
 
     def _set(self, declaration: SetOf) -> resolved.Type:
         item = self.resolve(declaration.item)
         if declaration.capacity is not None:
-            return resolved.SetType(item, self._capacity(declaration))
+            return resolved.SetType(item, self._bounded_capacity(declaration))
+        if is_open(item.cardinality()):
+            raise SpecError(f"SetOf({item}) ranges over unbounded values: give a capacity that is not unbounded")
         if item.cardinality() > resolved.SMALL_UNIVERSE:
             raise SpecError(
                 f"SetOf({item}) ranges over {item.cardinality()} values: give a capacity, SetOf({item}, capacity)"
@@ -366,16 +375,27 @@ class Binding:
             raise SpecError(f"the capacity of {type(declaration).__name__} is {capacity}: it must be 0 or more")
         return capacity
 
+    def _bounded_capacity(self, declaration: SetOf | Bag) -> int:
+        capacity = self._capacity(declaration)
+        if is_open(capacity):
+            name = type(declaration).__name__
+            raise SpecError(f"{name} has the unbounded capacity {capacity}: of collections only a Seq may have one")
+        return capacity
+
     def _resolve_class(self, declaration: type) -> resolved.Type:
         name = declaration.__name__
         if issubclass(declaration, Range):
             low = self.number(declaration.low, f"{name}.low")
             high = self.number(declaration.high, f"{name}.high")
+            if is_open(low):
+                raise SpecError(f"{name}.low is {low}, which is unbounded: only the upper bound of a Range may be")
             if low > high:
                 raise SpecError(f"{name} ranges from {low} to {high}: it has no values")
             return resolved.IntType(low, high, name)
         if issubclass(declaration, Domain):
             size = self.number(declaration.size, f"{name}.size")
+            if is_open(size):
+                raise SpecError(f"{name}.size is {size}, which is unbounded: the members of a Domain are counted")
             if size < 1:
                 raise SpecError(f"{name}.size is {size}: a Domain has at least one member")
             return resolved.DomainType(declaration, tuple(declaration(index) for index in range(size)))
@@ -385,6 +405,13 @@ class Binding:
         if issubclass(declaration, enum.Enum):
             return resolved.EnumType(declaration)
         raise SpecError(f"{name} is not a type that a state can hold")
+
+
+def _require_open(tree: ast.AST, value: Any, what: str) -> None:
+    """Raise SpecError unless an expression over an unbounded constant is one that keeps the constant in it."""
+    taken = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.USub, ast.Name, ast.Load, ast.Constant, ast.Call)
+    if not is_open(value) or not all(isinstance(node, taken) for node in ast.walk(tree)):
+        raise SpecError(f"{what}, which an unbounded constant cannot be in: use + - * // % min max of it")
 
 
 def _current(name: str) -> Binding:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
+from checker.ir.symbols import Large
 from checker.language.declare import Binding, Constant, _attached, is_type
 from checker.language.drawing import Drawing
 from checker.language.errors import Disabled, SpecError
@@ -152,15 +154,38 @@ class Spec(Interpreter):
             raise SpecError(f"{self.name} has no constant {unknown[0]}; there are: {known}")
         defaults = {name: constant.default for name, constant in self.declared_constants.items()}
         values = {name: self.declared_constants[name].check(value) for name, value in (defaults | constants).items()}
-        self.constants: dict[str, int | bool | str] = values
-        self._binding = Binding(values)
         self._values = None
+        self._bind(values)
+
+    def _bind(self, values: dict[str, int | bool | str]) -> None:
+        """Give the constants values, and the variables the types that these make of their declarations."""
+        self.constants = values
+        self._binding = Binding(values)
         self.variables = {}
         for variable, declaration in self.declared_variables.items():
             try:
                 self.variables[variable] = self._binding.resolve(declaration)
             except SpecError as error:
                 raise SpecError(f"{type(self).__name__}.{variable}: {error.message}") from None
+
+    def unbounded(self, names: Collection[str]) -> Self:
+        """Return the spec for the prover with some constants left open: types have bounds that are expressions of them.
+
+        Raises SpecError where a constant cannot be left open.
+        """
+        opened: dict[str, int | bool | str] = dict(self.constants)
+        for name in names:
+            constant = self.declared_constants.get(name)
+            if constant is None:
+                known = ", ".join(self.declared_constants) or "none"
+                raise SpecError(f"{self.name} has no constant {name}; there are: {known}")
+            if type(constant.default) is not int:
+                raise SpecError(f"constant {name} is no number: it cannot be left unbounded")
+            opened[name] = Large.constant(name, constant.at_least, constant.at_most)
+        copied = copy.copy(self)
+        copied._shapes = None
+        copied._bind(opened)
+        return copied
 
     def names_of(self, *roles: Role) -> list[str]:
         """Return the names of the methods with one of these roles, the oldest base's first."""

@@ -16,7 +16,21 @@ from checker.ir.types import (
 from checker.prove import arrays, integers
 from checker.prove.integers import Num, bounds_of, compare, known
 from checker.prove.logic import Truth, all_of, any_of, both, implies, negate
-from checker.prove.values import Arr, Bits, Opt, Tup, Value, blank, constant, equal, is_bit_set, merged
+from checker.prove.values import (
+    Arr,
+    Bits,
+    Long,
+    Opt,
+    Tup,
+    Value,
+    blank,
+    constant,
+    each_index,
+    equal,
+    is_bit_set,
+    is_long,
+    merged,
+)
 
 
 def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
@@ -34,7 +48,8 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
         return inner, both(value.present, is_one)
     if isinstance(source, IntType) and isinstance(target, IntType):
         low, high = bounds_of(target)
-        return integers.narrowed(value, low, high), integers.inside(value, low, high)
+        is_one = both(integers.inside(value, low, high), integers.within_open_bound(value, target))
+        return integers.narrowed(value, low, high), is_one
     if isinstance(source, MapType) and isinstance(target, MapType):
         parts = [converted(part, source.value, target.value) for part in value.parts]
         return Tup(tuple(part for part, _ in parts)), all_of(is_one for _, is_one in parts)
@@ -42,6 +57,9 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
         assert isinstance(source, SetType) and isinstance(target, SetType)
         return _set_converted(value, source, target)
     assert isinstance(source, (SeqType, SetType, BagType)) and type(source) is type(target)
+    if is_long(source) or is_long(target):
+        assert isinstance(source, SeqType) and isinstance(target, SeqType)
+        return _long_converted(value, source, target)
     return _array_converted(value, source, target)
 
 
@@ -53,6 +71,30 @@ def _to_option(value: Value, source: Type, target: OptionType) -> tuple[Value, T
         return blank(target), True
     inner, is_one = converted(value.item, source.item, target.item)
     return Opt(value.present, merged(value.present, inner, blank(target.item))), implies(value.present, is_one)
+
+
+def _long_converted(value: Arr | Long, source: SeqType, target: SeqType) -> tuple[Value, Truth]:
+    """Return a sequence of any length as one of a type, which may have a capacity, or the other way round."""
+    if isinstance(value, Arr):
+        items = value.items
+        value = Long(value.length, lambda index: arrays.select(list(items), index) if items else blank(source.item))
+    at = value.at
+    items_fit = source.item == target.item or each_index(
+        value.length, lambda index: converted(at(index), source.item, target.item)[1]
+    )
+    most = integers.open_number(target.capacity)
+    fits = both(items_fit, most is None or compare("<=", value.length, most))
+    if is_long(target):
+        return Long(value.length, lambda index: converted(at(index), source.item, target.item)[0]), fits
+    found = [
+        merged(
+            compare("<", known(position), value.length),
+            converted(at(known(position)), source.item, target.item)[0],
+            blank(target.item),
+        )
+        for position in range(target.capacity)
+    ]
+    return Arr(integers.narrowed(value.length, 0, target.capacity), tuple(found)), fits
 
 
 def _array_converted(

@@ -2,18 +2,21 @@
 
 An integer that the spec bounds is a bit-vector: unsigned where its interval has no negative number, in two's complement
 otherwise. Results are as wide as their own interval needs, so nothing ever wraps around. An integer without bounds is
-of Z3's sort Int, and so is what is computed with one.
+of Z3's sort Int, and so is what is computed with one. While `mathematical()` holds, every integer is of that sort.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import z3
 
+from checker.ir.symbols import INFINITE, expression_of, is_open
 from checker.ir.types import IntType
 from checker.prove.logic import CONTEXT, Term, Truth, both, choose_term, equal_terms, negate
 
@@ -37,14 +40,55 @@ class Num:
         return isinstance(self.term, int)
 
 
+_is_mathematical: ContextVar[bool] = ContextVar("is_mathematical", default=False)
+
+
+@contextmanager
+def mathematical() -> Iterator[None]:
+    """While this holds, no integer is a bit-vector: beside unbounded ones they would cost more than they save."""
+    token = _is_mathematical.set(True)
+    try:
+        yield
+    finally:
+        _is_mathematical.reset(token)
+
+
 def known(number: int) -> Num:
     """Return a number that is known."""
     return Num(number, number, number)
 
 
 def bounds_of(kind: IntType) -> tuple[Bound, Bound]:
-    """Return the interval of a type; infinite where it has no bound."""
-    return (-math.inf if kind.low is None else kind.low, math.inf if kind.high is None else kind.high)
+    """Return the interval of a type; infinite where it has no bound, or one that depends on an unbounded constant."""
+    low = -math.inf if kind.low is None or kind.low <= -INFINITE else kind.low
+    high = math.inf if kind.high is None or kind.high >= INFINITE else kind.high
+    return low, high
+
+
+def open_number(bound: int) -> Num | None:
+    """Return a number that may depend on unbounded constants; None where its expression is not known."""
+    expression = expression_of(bound)
+    return None if expression is None else _expressed(expression)
+
+
+def _expressed(expression: Any) -> Num:
+    if isinstance(expression, int):
+        return known(expression)
+    if expression[0] == "constant":
+        _, name, low, high = expression
+        return Num(z3.Int(f"constant {name}"), -math.inf if low is None else low, math.inf if high is None else high)
+    operator, left, right = expression[0], _expressed(expression[1]), _expressed(expression[2])
+    if operator in ("min", "max"):
+        return extreme(operator, left, right)
+    if operator in ("//", "%"):
+        return divide(left, right)[0 if operator == "//" else 1]
+    return {"+": add, "-": subtract, "*": multiply}[operator](left, right)
+
+
+def within_open_bound(number: Num, kind: IntType) -> Truth:
+    """Return whether a number is not above a type's upper bound, where that depends on unbounded constants."""
+    bound = open_number(kind.high) if is_open(kind.high) else None  # type: ignore[arg-type]
+    return True if bound is None else compare("<=", number, bound)
 
 
 def width_of(low: Bound, high: Bound) -> int:
@@ -65,7 +109,8 @@ def fresh(name: str, low: Bound, high: Bound) -> Num:
     if low == high:
         assert isinstance(low, int)
         return known(low)
-    term = z3.BitVec(name, width_of(low, high)) if is_finite(low, high) else z3.Int(name)
+    is_bits = is_finite(low, high) and not _is_mathematical.get()
+    term = z3.BitVec(name, width_of(low, high)) if is_bits else z3.Int(name)
     return Num(term, low, high)
 
 
@@ -92,7 +137,7 @@ def as_integer(number: Num) -> Term:
 
 
 def _is_bits(number: Num) -> bool:
-    return isinstance(number.term, (int, z3.BitVecRef))
+    return isinstance(number.term, (int, z3.BitVecRef)) and not _is_mathematical.get()
 
 
 def _in_bits(one: Num, other: Num) -> bool:
@@ -110,7 +155,7 @@ def fitted(number: Num, low: Bound, high: Bound) -> Num:
         if is_finite(low, high):
             return Num(_resized(number, width_of(low, high)), low, high)
         return Num(as_integer(number), low, high)
-    if is_finite(low, high):
+    if is_finite(low, high) and not _is_mathematical.get():
         return Num(z3.Int2BV(number.term, width_of(low, high)), low, high)
     return Num(number.term, low, high)
 

@@ -130,3 +130,18 @@ def equivalent(one: Truth, other: Truth) -> Truth:
     if isinstance(other, bool):
         return one if other else negate(one)
     return equal_terms(one, other)
+
+
+def for_all(variables: list[Term], truth: Truth) -> Truth:
+    """Return whether something is true for all values of some variables."""
+    return truth if isinstance(truth, bool) else _quantified(z3.ForAll(variables, truth))
+
+
+def exists(variables: list[Term], truth: Truth) -> Truth:
+    """Return whether something is true for some values of variables."""
+    return truth if isinstance(truth, bool) else _quantified(z3.Exists(variables, truth))
+
+
+def _quantified(term: Term) -> Term:
+    # As any other truth value: Z3's class for quantifiers makes quantifiers of what is made of one.
+    return z3.BoolRef(term.as_ast(), CONTEXT)

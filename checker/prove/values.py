@@ -8,21 +8,23 @@
 | Option | `Opt` |
 | a Struct, a Map | `Tup`: the fields, the values in the order of the keys |
 | SetOf without a capacity | `Bits`: a truth value for each value of the item type |
-| Seq | `Arr` |
+| Seq | `Arr`; `Long` where its capacity is unbounded |
 | SetOf with a capacity, Bag | `Arr` in ascending order |
 
-Every value has one form: what is not used (the inside of None, the places after a sequence's last item) is the item
-type's first value. So two values are equal where all their parts are.
+Every value but a `Long` has one form: what is not used (the inside of None, the places after a sequence's last item) is
+the item type's first value. So two values are equal where all their parts are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import z3
 
+from checker.ir.symbols import is_open
 from checker.ir.types import (
     BagType,
     BoolType,
@@ -48,13 +50,14 @@ from checker.prove.logic import (
     choose,
     either,
     equivalent,
+    for_all,
     implies,
     negate,
     truth_term,
 )
 
 Value = Any
-"""A truth value, Num, Opt, Tup, Bits, Arr, the name of a constant (str), or None: the value that a NeverType lacks."""
+"""A truth value, Num, Opt, Tup, Bits, Arr, Long, the name of a constant (str), or None: what a NeverType has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +90,19 @@ class Arr:
     items: tuple[Value, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Long:
+    """A sequence of any length: the length, and the item at each index; outside the sequence it may be any one."""
+
+    length: Num
+    at: Callable[[Num], Value]
+
+
+def is_long(kind: Type) -> bool:
+    """Say whether values of a type are `Long`."""
+    return isinstance(kind, SeqType) and is_open(kind.capacity)
+
+
 def is_bit_set(kind: Type) -> bool:
     """Say whether values of a type are `Bits`."""
     return isinstance(kind, SetType) and kind.capacity is None
@@ -116,8 +132,17 @@ def constant(kind: Type, value: Any) -> Value:
         return Bits(tuple(item in present for item in kind.item.values()))
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
     items = [constant(kind.item, item) for item in value]
+    if is_long(kind):
+        return Long(known(len(items)), lambda index: _picked(items, index, kind.item))
     blanks = [blank(kind.item)] * (kind.capacity - len(items))
     return Arr(known(len(items)), (*items, *blanks))
+
+
+def _picked(items: list[Value], index: Num, kind: Type) -> Value:
+    result = blank(kind)
+    for position, item in enumerate(items):
+        result = merged(compare("==", index, known(position)), item, result)
+    return result
 
 
 def blank(kind: Type) -> Value:
@@ -140,6 +165,8 @@ def blank(kind: Type) -> Value:
         assert isinstance(kind, SetType)
         return Bits((False,) * kind.item.cardinality())
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
+    if is_long(kind):
+        return Long(known(0), lambda index: blank(kind.item))
     return Arr(known(0), (blank(kind.item),) * kind.capacity)
 
 
@@ -163,14 +190,41 @@ def fresh(kind: Type, name: str) -> Value:
         assert isinstance(kind, SetType)
         return Bits(tuple(z3.Bool(f"{name}{{{i}}}") for i in range(kind.item.cardinality())))
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
+    if is_long(kind):
+        template = fresh(kind.item, f"{name}[]")
+        return Long(integers.fresh(f"{name}#", 0, math.inf), lambda index: _indexed(template, index))
     length = integers.fresh(f"{name}#", 0, kind.capacity)
     return Arr(length, tuple(fresh(kind.item, f"{name}[{i}]") for i in range(kind.capacity)))
+
+
+def _indexed(template: Value, index: Num) -> Value:
+    """Return an item of fresh constants with each of them as a function of the index."""
+    if isinstance(template, Opt):
+        return Opt(_indexed(template.present, index), _indexed(template.item, index))
+    if isinstance(template, Tup):
+        return Tup(tuple(_indexed(part, index) for part in template.parts))
+    if isinstance(template, Bits):
+        return Bits(tuple(_indexed(member, index) for member in template.members))
+    if isinstance(template, Arr):
+        return Arr(_indexed(template.length, index), tuple(_indexed(item, index) for item in template.items))
+    if isinstance(template, Num):
+        return template if template.is_known else Num(_applied(template.term, index), template.low, template.high)
+    assert not isinstance(template, Long)
+    return _applied(template, index) if isinstance(template, z3.ExprRef) else template
+
+
+def _applied(constant: Term, index: Num) -> Term:
+    function = z3.Function(constant.decl().name(), z3.IntSort(), constant.sort())
+    return function(integers.as_integer(index))
 
 
 def well_formed(kind: Type, value: Value) -> Truth:
     """Return whether a value made by `fresh` is one of the type, in its one form."""
     if isinstance(value, Num):
-        return integers.is_within(value)
+        below = integers.within_open_bound(value, kind) if isinstance(kind, IntType) else True
+        return both(integers.is_within(value), below)
+    if isinstance(value, Long):
+        return _well_formed_long(kind, value)
     if isinstance(kind, OptionType):
         if isinstance(kind.item, NeverType):
             return negate(value.present)
@@ -199,6 +253,31 @@ def _well_formed_array(kind: SetType | SeqType | BagType, value: Arr) -> Truth:
     return all_of(found)
 
 
+def _well_formed_long(kind: Type, value: Long) -> Truth:
+    assert isinstance(kind, SeqType)
+    index = new_index()
+    # What is outside the sequence is nobody's, so it may be taken for well formed too.
+    items = for_all([index.term], well_formed(kind.item, value.at(index)))
+    return all_of((compare("<=", known(0), value.length), _fits(value.length, kind), items))
+
+
+def _fits(length: Num, kind: SeqType) -> Truth:
+    most = integers.open_number(kind.capacity)
+    return True if most is None else compare("<=", length, most)
+
+
+def new_index() -> Num:
+    """Return a new variable for an index."""
+    return Num(z3.FreshInt("i"), -math.inf, math.inf)
+
+
+def each_index(length: Num, test: Callable[[Num], Truth]) -> Truth:
+    """Return whether a test is true of every index of a sequence."""
+    index = new_index()
+    inside = both(compare("<=", known(0), index), compare("<", index, length))
+    return for_all([index.term], implies(inside, test(index)))
+
+
 # What values have in common.
 
 
@@ -218,6 +297,9 @@ def merged(test: Truth, then: Value, otherwise: Value) -> Value:
         return Tup(tuple(merged(test, a, b) for a, b in zip(then.parts, otherwise.parts, strict=True)))
     if isinstance(then, Bits):
         return Bits(tuple(choose(test, a, b) for a, b in zip(then.members, otherwise.members, strict=True)))
+    if isinstance(then, Long):
+        length = integers.chosen(test, then.length, otherwise.length)
+        return Long(length, lambda index: merged(test, then.at(index), otherwise.at(index)))
     if isinstance(then, Arr):
         assert len(then.items) == len(otherwise.items)
         items = tuple(merged(test, a, b) for a, b in zip(then.items, otherwise.items, strict=True))
@@ -241,6 +323,9 @@ def equal(one: Value, other: Value) -> Truth:
         return all_of(equal(a, b) for a, b in zip(one.parts, other.parts, strict=True))
     if isinstance(one, Bits):
         return all_of(equivalent(a, b) for a, b in zip(one.members, other.members, strict=True))
+    if isinstance(one, Long):
+        same_items = each_index(one.length, lambda index: equal(one.at(index), other.at(index)))
+        return both(compare("==", one.length, other.length), same_items)
     if isinstance(one, Arr):
         same = compare("==", one.length, other.length)
         return all_of((same, *(equal(a, b) for a, b in zip(one.items, other.items, strict=False))))
