@@ -1,0 +1,1 @@
+"""The whole pipeline, as the application sees it: a producer, a replicated partition and a consumer."""
