@@ -1,0 +1,1 @@
+"""Consumers: position and committed offset, commit policies, groups and generations, truncation, worker threads."""
