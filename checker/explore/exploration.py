@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.explore.store import Store, Words
+from checker.explore.store import Words
 
 Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "interrupted"]
 
@@ -53,6 +53,29 @@ class Failure:
     site: int
 
 
+class StateStore(Protocol):
+    """What keeps the states that were found, each under an id, with its origin: `Store`, or runs of states on disk."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """The bytes that the states take."""
+
+    def find(self, words: Words) -> int | None:
+        """Return the id of the state with these words (words,), or None where it is not stored."""
+
+    def words_of(self, state_id: int) -> Words:
+        """Return a copy of a state's words."""
+
+    def origin_of(self, state_id: int) -> tuple[int, int] | None:
+        """Return the state that a state was first reached from and the action instance; None for an initial state."""
+
+    def all_states(self) -> Words:
+        """Return a copy of all states (distinct, words)."""
+
+    def distinct_per_instance(self) -> NDArray[np.int64]:
+        """Return how many states each action instance was the first to reach (instances,)."""
+
+
 @dataclass(frozen=True)
 class Exploration:
     """The result of a breadth-first exploration. It is the same for every number of workers, but for `seconds`.
@@ -80,7 +103,7 @@ class Exploration:
     property_error: Violation | None
     deadlock: int | None
     generated_per_instance: NDArray[np.int64]
-    store: Store
+    store: StateStore
 
     @property
     def depth(self) -> int:

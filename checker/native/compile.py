@@ -9,6 +9,10 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 
+_NO_TRIPLE, _NO_LAYOUT = 'target triple = "unknown-unknown-unknown"', 'target datalayout = ""'
+"""What a module says of its target before it has one."""
+
+
 @functools.cache
 def _initialise() -> None:
     llvm.initialize_native_target()
@@ -24,13 +28,15 @@ def _target_machine() -> Any:
 
 
 class MachineCode:
-    """A compiled module; keep it while its functions are in use."""
+    """A compiled module, or the text of one, which may come from another machine; keep it while its functions are used.
 
-    def __init__(self, module: ir.Module):
+    The text is that of a module as it was built: it names no target, and gets that of this process.
+    """
+
+    def __init__(self, module: ir.Module | str):
         machine = _target_machine()
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        parsed = llvm.parse_assembly(str(module))
+        text = str(module).replace(_NO_TRIPLE, f'target triple = "{machine.triple}"', 1)
+        parsed = llvm.parse_assembly(text.replace(_NO_LAYOUT, f'target datalayout = "{machine.target_data}"', 1))
         _optimise(parsed, machine)
         self._engine = llvm.create_mcjit_compiler(parsed, machine)
         self._engine.finalize_object()

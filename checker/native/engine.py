@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,13 +62,7 @@ def compile_native(spec: Spec, properties: list[str], *, evidence: bool = False)
 
 def compile_program(spec: Spec, program: nodes.Program, properties: list[str], premises: list[Premise]) -> Compiled:
     """Return a typed program of a spec as machine code; its properties are those named, and after them the premises."""
-    if program.instances > MOST_INSTANCES:
-        raise SpecError(
-            f"{spec.name} has {program.instances} action instances, over {MOST_INSTANCES}: "
-            "bind a parameter with require(parameter in self.collection)"
-        )
-    if len(properties) > MOST_PROPERTIES:
-        raise SpecError(f"{len(properties)} properties at once, over {MOST_PROPERTIES}: choose some with --property")
+    require_sizes(spec, program, properties)
     native = lower(program)
     functions = SpecFunctions(
         native.module,
@@ -86,6 +81,17 @@ def compile_program(spec: Spec, program: nodes.Program, properties: list[str], p
     return Compiled(spec, native, kernels, premises)
 
 
+def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
+    """Raise SpecError where a spec has more action instances or properties than there are numbers for."""
+    if program.instances > MOST_INSTANCES:
+        raise SpecError(
+            f"{spec.name} has {program.instances} action instances, over {MOST_INSTANCES}: "
+            "bind a parameter with require(parameter in self.collection)"
+        )
+    if len(properties) > MOST_PROPERTIES:
+        raise SpecError(f"{len(properties)} properties at once, over {MOST_PROPERTIES}: choose some with --property")
+
+
 def explore(spec: Spec, plan: Plan) -> Result:
     """Explore a spec breadth-first and return what was found, as `checker.check.interpreted.explore` does.
 
@@ -97,13 +103,11 @@ def explore(spec: Spec, plan: Plan) -> Result:
     compiled = compile_native(spec, names, evidence=plan.evidence)
     compile_seconds = time.perf_counter() - started
     try:
-        initial = spec.initial_states()
+        initial = initial_states(spec)
     except BoundsError:
-        return _failed_init(spec, plan, compile_seconds)
-    if not initial:
-        raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
+        return failed_init("native", spec, plan, compile_seconds)
     found = _search(compiled, plan, names, initial)
-    result = _Report(compiled, plan, names, found).result(compile_seconds)
+    result = Report("native", spec, compiled.state_of, plan, names, found).result(compile_seconds)
     if plan.evidence and result.ended == "complete":
         from checker.native.evidence import findings
 
@@ -111,7 +115,16 @@ def explore(spec: Spec, plan: Plan) -> Result:
     return result
 
 
-def _mask(spec: Spec, names: list[str], *roles: Role) -> int:
+def initial_states(spec: Spec) -> list[State]:
+    """Return the initial states; raise BoundsError as `init` does, and SpecError where there are none."""
+    initial = spec.initial_states()
+    if not initial:
+        raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
+    return initial
+
+
+def property_mask(spec: Spec, names: list[str], *roles: Role) -> int:
+    """Return the bits of the properties that have one of some roles; bit i is that of names[i]."""
     return sum(1 << bit for bit, name in enumerate(names) if spec.roles[name] in roles)
 
 
@@ -130,9 +143,9 @@ def _search(compiled: Compiled, plan: Plan, names: list[str], initial: list[Stat
         compiled.kernels,
         np.array([compiled.words_of(state) for state in initial], dtype=np.uint64),
         workers=plan.workers,
-        invariant_mask=_mask(spec, names, Role.INVARIANT),
-        step_mask=_mask(spec, names, Role.STEP_INVARIANT) | step_premise_mask,
-        reachable_mask=_mask(spec, names, Role.REACHABLE) | premise_mask,
+        invariant_mask=property_mask(spec, names, Role.INVARIANT),
+        step_mask=property_mask(spec, names, Role.STEP_INVARIANT) | step_premise_mask,
+        reachable_mask=property_mask(spec, names, Role.REACHABLE) | premise_mask,
         stop_after=sum(1 << bit for bit, name in enumerate(names) if name in awaited),
         stop_on_any=plan.stop == "first",
         stop_on_deadlock=plan.deadlock and plan.stop == "first",
@@ -150,10 +163,11 @@ def _pass_on(plan: Plan, progress: explored.Progress) -> None:
     plan.on_progress(Progress(*counts, progress.seconds, progress.memory_bytes))
 
 
-def _failed_init(spec: Spec, plan: Plan, compile_seconds: float) -> Result:
+def failed_init(engine: str, spec: Spec, plan: Plan, compile_seconds: float) -> Result:
+    """Return the result of a run whose `init` leaves a type's bounds."""
     violation = violations.bounds_in_init(spec)
     return Result(
-        "native",
+        engine,
         plan.workers,
         distinct_states=0,
         generated_states=0,
@@ -168,12 +182,23 @@ def _failed_init(spec: Spec, plan: Plan, compile_seconds: float) -> Result:
     )
 
 
-class _Report:
-    """Turns an exploration's numbers into a result, with the interpreter's words for what failed."""
+class Report:
+    """Turns an exploration's numbers into a result, with the interpreter's words for what failed.
 
-    def __init__(self, compiled: Compiled, plan: Plan, names: list[str], found: explored.Exploration):
-        self.compiled, self.plan, self.names, self.found = compiled, plan, names, found
-        self.spec = compiled.spec
+    `state_of` unpacks the words of a state; bit i of the exploration is the property names[i].
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        spec: Spec,
+        state_of: Callable[[Any], State],
+        plan: Plan,
+        names: list[str],
+        found: explored.Exploration,
+    ):
+        self.engine, self.spec, self.state_of = engine, spec, state_of
+        self.plan, self.names, self.found = plan, names, found
 
     def result(self, compile_seconds: float) -> Result:
         """Return the result."""
@@ -186,7 +211,7 @@ class _Report:
         }
         unreached = tuple(name for name in reachables if name not in reached)
         return Result(
-            engine="native",
+            engine=self.engine,
             workers=self.plan.workers,
             distinct_states=found.distinct,
             generated_states=int(found.generated_per_instance.sum()),
@@ -209,7 +234,7 @@ class _Report:
         """Return a path of packed states as a trace, with the action and arguments of each step."""
         steps: list[TraceStep] = []
         for instance, words in path:
-            state = self.compiled.state_of(words)
+            state = self.state_of(words)
             if instance is None:
                 steps.append(TraceStep(None, (), state))
                 continue
