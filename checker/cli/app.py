@@ -242,3 +242,115 @@ def prove(
     request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()))
     how = Settings(method, depth or DEPTHS[method], timeout, workers or default_workers(), json)
     raise typer.Exit(execute(request, how))
+
+
+@app.command()
+def simulate(
+    target: Annotated[str, typer.Argument(metavar="SPEC[/SCENARIO]", help="A spec; without a scenario its first one.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the walks; one that was begun is gone on.")],
+    walks: Annotated[int, typer.Option("--traces", min=1, metavar="N", help="Walks of each configuration.")] = 100_000,
+    depth: Annotated[int, typer.Option(min=1, max=65_535, metavar="N", help="The most steps of a walk.")] = 40,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same walks anywhere.")] = 1,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant.")] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=V,V,...", help="Walk each value of a constant; several make a grid (repeatable)."),
+    ] = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="NAME", help="Check only this property (repeatable).")
+    ] = None,
+    deadlock: Annotated[bool, typer.Option("--deadlock", help="A state without successors is a violation.")] = False,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option("--weight", metavar="ACTION=N", help="How much likelier an action is than one of weight 1."),
+    ] = None,
+    bias: Annotated[
+        Literal["uniform", "rare"],
+        typer.Option(help="All enabled action instances alike, or rare actions more often: a pilot weighs them."),
+    ] = "uniform",
+    sampling: Annotated[
+        int | None,
+        typer.Option(min=0, max=63, metavar="K", help="Keep the visited states in 1/2^K of hash space; 0: all."),
+    ] = None,
+    steps: Annotated[bool, typer.Option("--steps", help="Write a row for each step, too.")] = False,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark master; unless said, all cores of this machine.")
+    ] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Spark tasks; the walks are the same for any number.")
+    ] = None,
+    json: Annotated[
+        str, typer.Option(metavar="FILE|-", help="Write a JSON object a configuration to a file or standard output.")
+    ] = "",
+) -> None:
+    """Walk a spec at random, millions of times, on Spark, and check its properties at every step.
+
+    Exit status: 0 no violation but those that the scenario expects, 1 another violation, 2 wrong input, 3 interrupted:
+    the same command goes on.
+    """
+    from checker.cli.simulating import Where, execute
+    from checker.cli.walk_request import WalkRequest
+
+    request = WalkRequest(
+        target,
+        walks,
+        depth,
+        seed,
+        settings=tuple(settings or ()),
+        sweep=tuple(sweep or ()),
+        properties=tuple(properties or ()),
+        weights=tuple(weights or ()),
+        bias=bias,
+        sampling=sampling,
+        steps=steps,
+        deadlock=deadlock,
+    )
+    raise typer.Exit(execute(request, Where(out, master, partitions, json)))
+
+
+@app.command()
+def validate(
+    target: Annotated[str, typer.Argument(metavar="SPEC[/SCENARIO]", help="A spec; a scenario sets its constants.")],
+    logs: Annotated[
+        list[Path],
+        typer.Argument(metavar="LOG...", help="Files of JSON events, one a line; or Parquet with many traces."),
+    ],
+    mapping: Annotated[
+        str, typer.Option(metavar="FILE.py[:NAME]", help="What events mean: a file or a module, and a class in it.")
+    ],
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant.")] = None,
+    by: Annotated[
+        str, typer.Option(metavar="FIELD", help="Logs hold many traces: the field of the events that names theirs.")
+    ] = "",
+    silent: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Most silent steps in a row; unless said, the mapping's.")
+    ] = None,
+    candidates: Annotated[int, typer.Option(min=1, metavar="N", help="Most candidate states at a time.")] = 10_000,
+    controls: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Try N changed copies of each conforming log, too.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="What the controls are drawn from.")] = 1,
+    engine: Annotated[
+        Literal["native", "python", "spark"],
+        typer.Option(help="Compiled successors, the interpreter, or the compiled ones on Spark."),
+    ] = "native",
+    master: Annotated[str | None, typer.Option(metavar="URL", help="A Spark master; validates on Spark.")] = None,
+    json: Annotated[
+        str,
+        typer.Option(metavar="FILE|-", help="Write a JSON object a trace, one a line, to a file or standard output."),
+    ] = "",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a report, HTML and JSON, to a folder.")] = None,
+) -> None:
+    """Hold recorded logs against a spec: can it do what was recorded?
+
+    Exit status: 0 all conform, 1 one is rejected or shows a violation that the scenario does not expect, 2 wrong input,
+    3 undecided within the bounds.
+    """
+    from checker.cli.validating import Settings
+    from checker.cli.validating import validate as run_validation
+    from traces.validate.task import Task
+
+    kind = "native" if engine == "spark" else engine
+    task = Task(target, mapping, engine=kind, candidates=candidates, silent=silent, controls=controls, seed=seed)
+    how = Settings(tuple(logs), by, engine, master, json, out)
+    raise typer.Exit(run_validation(task, tuple(settings or ()), how))

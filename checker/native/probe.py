@@ -63,8 +63,12 @@ class Probe:
 
     def expand(self, state: State) -> Expansion:
         """Return what every action instance does in a state."""
+        return self.expand_words(self.words_of(state))
+
+    def expand_words(self, words: Iterable[int]) -> Expansion:
+        """Return what every action instance does in the state that some words stand for."""
         buffer = (ctypes.c_uint64 * (1 + self._entry * self._native.instances))()
-        self._functions["expand_state"](self._array(state), buffer)
+        self._functions["expand_state"](self._words(words), buffer)
         found = Expansion()
         for number in range(buffer[0]):
             entry = list(buffer[1 + number * self._entry : 1 + (number + 1) * self._entry])
@@ -76,7 +80,11 @@ class Probe:
 
     def check(self, state: State, names: Iterable[str]) -> Finding:
         """Check invariants and reachables in a state, and that every constraint can be evaluated in it."""
-        return self._finding(self._functions["check_state"](self._array(state), self._mask(names)))
+        return self.check_words(self.words_of(state), names)
+
+    def check_words(self, words: Iterable[int], names: Iterable[str]) -> Finding:
+        """Check the same in the state that some words stand for."""
+        return self._finding(self._functions["check_state"](self._words(words), self._mask(names)))
 
     def check_step(self, old: State, new: State, names: Iterable[str]) -> Finding:
         """Check step invariants of the step between two states."""
@@ -89,7 +97,10 @@ class Probe:
         return bool(self._functions["within_constraint"](self._array(state)))
 
     def _array(self, state: State) -> ctypes.Array[ctypes.c_uint64]:
-        return (ctypes.c_uint64 * self._native.layout.words)(*self.words_of(state))
+        return self._words(self.words_of(state))
+
+    def _words(self, words: Iterable[int]) -> ctypes.Array[ctypes.c_uint64]:
+        return (ctypes.c_uint64 * self._native.layout.words)(*words)
 
     def _mask(self, names: Iterable[str]) -> int:
         return sum(1 << self._names.index(name) for name in names)

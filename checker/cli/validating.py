@@ -1,0 +1,125 @@
+"""The command `validate`: recorded logs held against a spec, in this process or on Spark."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.cli.outputs import STANDARD_OUTPUT, JsonLines, make_folder
+from checker.cli.runs import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
+from checker.language.errors import SpecError
+from checker.report import lines
+from traces.validate.events import Recorded, read_log, read_many
+from traces.validate.outcome import Outcome
+from traces.validate.summary import Summary, row_of
+from traces.validate.task import Task, Validation, unreadable
+from traces.validate.text import outcome_lines, summary_lines
+
+ON_SPARK = 1000
+"""From this many logs on Spark validates them."""
+
+SHOWN = 20
+"""Up to this many logs each is shown in full where it conforms, too."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which logs there are, where they are validated, and where the results go."""
+
+    logs: tuple[Path, ...]
+    by: str = ""
+    engine: str = "native"
+    master: str | None = None
+    json: str = ""
+    out: Path | None = None
+
+
+def validate(task: Task, settings_given: tuple[str, ...], settings: Settings) -> int:
+    """Validate logs and return the exit status; raise SpecError where spec, mapping or an output are wrong."""
+    validation = Validation(task)
+    task = Task(**{**vars(task), "settings": settings_of(validation.entry.spec, settings_given)})
+    validation = Validation(task)
+    for path in settings.logs:
+        if not path.exists():
+            raise SpecError(f"there is no log {path}")
+    if settings.out is not None:
+        make_folder(settings.out)
+    begun = time.monotonic()
+    summary = _on_spark(task, settings) if _wants_spark(settings) else _here(validation, settings)
+    seconds = time.monotonic() - begun
+    if settings.out is not None:
+        from traces.validate.page import write_report
+
+        write_report(settings.out, validation.name, task, summary, seconds)
+    _print(summary_lines(validation.name, summary, seconds, settings.out), settings)
+    return status_of(summary, validation.expected)
+
+
+def status_of(summary: Summary, expected: frozenset[str]) -> int:
+    """Return the exit status: wrong input before rejected traces and violations, those before undecided ones."""
+    verdicts = summary.verdicts
+    if verdicts["unreadable"]:
+        return EXIT_WRONG_INPUT
+    accepts_all = sum(summary.tried.values()) > 0 and not sum(summary.caught.values())
+    if verdicts["rejected"] or summary.violated.keys() - expected or accepts_all:
+        return EXIT_VIOLATED
+    return EXIT_STOPPED if verdicts["undecided"] else EXIT_OK
+
+
+def _wants_spark(settings: Settings) -> bool:
+    is_many = len(settings.logs) >= ON_SPARK or any(_is_parquet(path) for path in settings.logs)
+    return settings.engine == "spark" or settings.master is not None or is_many
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix == ".parquet" or path.is_dir()
+
+
+def _on_spark(task: Task, settings: Settings) -> Summary:
+    from spark_analysis.validation import validate_on_spark
+
+    with JsonLines(settings.json) as output:
+        write = output.write if settings.json else None
+        return validate_on_spark(
+            task, settings.logs, settings.by, master=settings.master, out=settings.out, write=write
+        )
+
+
+def _here(validation: Validation, settings: Settings) -> Summary:
+    summary = Summary()
+    is_few = len(settings.logs) <= SHOWN and not settings.by
+    with JsonLines(settings.json) as output:
+        for recorded in _recorded(settings):
+            if isinstance(recorded, Recorded):
+                outcome = validation.outcome(recorded)
+                controls = validation.controls(recorded, outcome)
+            else:
+                outcome, controls = recorded, None
+            row = row_of(outcome, controls)
+            output.write(row)
+            summary.add(row)
+            if outcome.verdict == "unreadable":
+                print(f"error: {outcome.message}", file=sys.stderr)
+            elif is_few or (outcome.verdict != "conforms" and summary.traces - summary.verdicts["conforms"] <= SHOWN):
+                _print(outcome_lines(validation, outcome, controls), settings)
+    return summary
+
+
+def _recorded(settings: Settings) -> Iterator[Recorded | Outcome]:
+    """Iterate over the traces of all logs; where a log cannot be read, over the outcome that says so."""
+    for path in settings.logs:
+        try:
+            if settings.by:
+                yield from (raw.recorded() for raw in read_many(path, settings.by))
+            else:
+                yield read_log(path)
+        except SpecError as error:
+            yield unreadable(str(path), str(path), error)
+
+
+def _print(shown: list[lines.Line], settings: Settings) -> None:
+    if settings.json != STANDARD_OUTPUT:
+        lines.write(shown, sys.stdout)

@@ -1,0 +1,97 @@
+"""Recorded traces: events as JSON, one object a line, and many traces in one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checker.language.errors import SpecError
+
+
+@dataclass(frozen=True)
+class Event:
+    """A recorded event and its line in the file, from 1 on."""
+
+    line: int
+    found: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One recorded trace: what it is called, the file that it stands in, its events, and how many lines were blank."""
+
+    name: str
+    file: str
+    events: tuple[Event, ...]
+    blank: int = 0
+
+
+def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[list[Event], int]:
+    """Return the events of some lines of a file and how many lines are blank; raise SpecError where one is no event."""
+    events, blank = [], 0
+    for number, line in enumerate(text, first_line):
+        if line.isspace() or not line:
+            blank += 1
+            continue
+        events.append(Event(number, parse(line, file, number)))
+    return events, blank
+
+
+def parse(line: str, file: str, number: int) -> dict[str, Any]:
+    """Return the event that a line holds; raise SpecError where it holds none."""
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise SpecError(f"this is not JSON: {what}", file=file, line=number, text=line[:200]) from None
+    if not isinstance(found, dict):
+        raise SpecError("an event is a JSON object, {...}", file=file, line=number, text=line[:200])
+    return found
+
+
+def read_log(path: Path) -> Recorded:
+    """Return the trace of a file; raise SpecError if it cannot be read or a line is no event."""
+    events, blank = read_events(_lines(path), str(path))
+    return Recorded(str(path), str(path), tuple(events), blank)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A trace whose events are not parsed yet, with the line of each in its file."""
+
+    name: str
+    file: str
+    texts: list[str]
+    lines: list[int]
+
+    def recorded(self) -> Recorded:
+        """Return the trace; raise SpecError where a line is no event."""
+        pairs = zip(self.lines, self.texts, strict=True)
+        return Recorded(self.name, self.file, tuple(Event(line, parse(text, self.file, line)) for line, text in pairs))
+
+
+def read_many(path: Path, by: str) -> Iterator[Raw]:
+    """Iterate over the traces of a file whose events name theirs in the field `by`; each keeps its lines' order."""
+    traces: dict[str, Raw] = {}
+    for number, text in enumerate(_lines(path), 1):
+        if text and not text.isspace():
+            found = parse(text, str(path), number)
+            if by not in found:
+                raise SpecError(f'the event has no "{by}", which says what trace it is of', file=str(path), line=number)
+            raw = traces.setdefault(str(found[by]), Raw(str(found[by]), str(path), [], []))
+            raw.texts.append(text)
+            raw.lines.append(number)
+    yield from traces.values()
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise SpecError(f"the log {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path} is not text in UTF-8: {error}") from None
+    return lines if lines[-1] else lines[:-1]

@@ -1,0 +1,165 @@
+"""What recorded events mean in terms of a spec: for each event, the steps that the spec may have taken.
+
+    class Producer(Mapping):
+        skips = ("metadata",)                              # events that say nothing about the spec
+        silent = ("broker_append",)                        # steps that leave no event
+
+        @event("sent")
+        def sent(self, found):
+            step = Step("sender_drain", partition=found["partition"])
+            return step.after({"in_flight[n1][0].records": found["records"]})
+
+        @event("delivered")
+        def delivered(self, found):
+            return Seen({f"future[{found['record']}]": "succeeded"})
+
+Arguments that are not given are unknown. Expectations map an expression over the spec's state to what was observed of
+it, as plain JSON (`traces.values`); of a struct or a map only the named parts are compared.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from checker.check.location import located
+from checker.language.errors import SpecError
+from traces.values import Plain
+
+Found = dict[str, Any]
+"""A recorded event: a JSON object."""
+
+Expectations = dict[str, Plain]
+"""What was observed of a state, by the expression that gives it: `{"len(log[b1])": 2}`."""
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class Step:
+    """One step that an event may stand for: an action, the arguments that are known, what was seen before and after.
+
+    Expressions may use state variables, constants, helpers, members of domains (`b1`) and the action's parameters.
+    """
+
+    def __init__(self, action: str, **arguments: Plain):
+        self.action: str | None = action
+        self.arguments: dict[str, Plain] = arguments
+        self.seen_before: Expectations = {}
+        self.seen_after: Expectations = {}
+
+    def before(self, expectations: Expectations) -> Step:
+        """Add what was observed of the state before the step, and return the step."""
+        self.seen_before = self.seen_before | expectations
+        return self
+
+    def after(self, expectations: Expectations) -> Step:
+        """Add what was observed of the state after the step, and return the step."""
+        self.seen_after = self.seen_after | expectations
+        return self
+
+    @property
+    def key(self) -> str:
+        """A text that is the same for the same step."""
+        return f"{self.action}{self.arguments}{self.seen_before}{self.seen_after}"
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name}={value}" for name, value in self.arguments.items())
+        return f"{self.action}({shown})"
+
+
+class Seen(Step):
+    """An event that is no step: something was observed of the state as it was."""
+
+    def __init__(self, expectations: Expectations):
+        super().__init__("")
+        self.action = None
+        self.seen_after = dict(expectations)
+
+    def __str__(self) -> str:
+        return "seen"
+
+
+def event(*names: str) -> Callable[[Handler], Handler]:
+    """Mark a method of a mapping as the one that says what the events of these names mean.
+
+    It takes the event as a dict and returns a `Step`, a `Seen`, a list of those (any of them may have happened), or
+    None where this one says nothing about the spec. It must depend on nothing but the event.
+    """
+
+    def mark(method: Handler) -> Handler:
+        method._events = names  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Mapping:
+    """The base of mappings; see the module.
+
+    `field` is the key whose value names the event, `skips` the names of events that say nothing about the spec,
+    `silent` the steps that may happen unobserved (names of actions, or `Step` with arguments), at most `silent_bound`
+    of them in a row.
+    """
+
+    field: ClassVar[str] = "event"
+    skips: ClassVar[tuple[str, ...]] = ()
+    silent: ClassVar[tuple[str | Step, ...]] = ()
+    silent_bound: ClassVar[int] = 8
+    _handlers: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        handlers = dict(cls._handlers)
+        for name, method in vars(cls).items():
+            for handled in getattr(method, "_events", ()):
+                handlers[handled] = name
+        cls._handlers = handlers
+        both = sorted(handlers.keys() & set(cls.skips))
+        if both:
+            raise SpecError(f"{cls.__name__} skips {both[0]} and has a method for it: leave one out")
+
+    def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
+        """Return the spec's constants that the events of one trace tell, as how many records were sent; else none."""
+        return {}
+
+    @property
+    def silent_steps(self) -> list[Step]:
+        """The steps that may happen unobserved."""
+        return [Step(step) if isinstance(step, str) else step for step in self.silent]
+
+    def name_of(self, found: Found) -> str:
+        """Return the name of an event; raise SpecError if it has none, or one that the mapping does not know."""
+        name = found.get(self.field)
+        if not isinstance(name, str):
+            raise SpecError(f'the event has no "{self.field}", which names it')
+        if name not in self._handlers and name not in self.skips:
+            raise SpecError(
+                f"{type(self).__name__} has no method for the event {name}: "
+                f'add @event("{name}"), or name it in skips; it knows {", ".join(self._known()) or "none"}'
+            )
+        return name
+
+    def _known(self) -> Iterable[str]:
+        return (*self._handlers, *self.skips)
+
+    def steps_of(self, found: Found) -> tuple[Step, ...] | None:
+        """Return what an event may stand for, None where it is skipped; raise SpecError where that cannot be said."""
+        handler = self._handlers.get(self.name_of(found))
+        if handler is None:
+            return None
+        try:
+            answer = getattr(self, handler)(found)
+        except KeyError as error:
+            raise SpecError(f"the event has no {error}, which {type(self).__name__}.{handler} reads") from None
+        except Exception as error:
+            place = located(error, [inspect.getfile(type(self))])
+            raise SpecError(f"{type(self).__name__}.{handler} fails on the event: {place.message}") from error
+        if answer is None:
+            return None
+        steps = (answer,) if isinstance(answer, Step) else tuple(answer) if isinstance(answer, (list, tuple)) else ()
+        if not steps or not all(isinstance(step, Step) for step in steps):
+            raise SpecError(
+                f"{type(self).__name__}.{handler} must return a Step, a Seen, a list of those, or None, not {answer!r}"
+            )
+        return steps

@@ -1,0 +1,184 @@
+"""Where a spec can go from a state, from either engine, and remembered: traces pass through the same states again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from checker.language.errors import SpecError
+from checker.language.interpreter import ActionShape, State
+from checker.language.spec import Role, Spec
+
+Key = Hashable
+"""What stands for a state: the state itself, or its packed words."""
+
+REMEMBERED = 400_000
+"""How many expansions are kept; then all are dropped, so that memory stays bounded."""
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """The moves of a state by action, (arguments, next state), and the instances that leave a type's bounds."""
+
+    moves: dict[str, list[tuple[tuple[Any, ...], Key]]] = field(default_factory=dict)
+    failures: dict[str, list[tuple[tuple[Any, ...], str]]] = field(default_factory=dict)
+
+
+class Moves(Protocol):
+    """A spec that is stepped through."""
+
+    spec: Spec
+
+    def initial(self) -> list[Key]:
+        """Return the initial states."""
+
+    def expand(self, key: Key) -> Expanded:
+        """Return what every action instance does in a state."""
+
+    def state(self, key: Key) -> State:
+        """Return the state that a key stands for."""
+
+    def violated(self, key: Key) -> frozenset[str]:
+        """Return the invariants that are false in a state, of those asked for."""
+
+
+class InterpretedMoves:
+    """The reference: the interpreter, a state at a time."""
+
+    def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
+        self.spec, self._invariants = spec, invariants
+        self._expanded: dict[Key, Expanded] = {}
+        self._violated: dict[Key, frozenset[str]] = {}
+
+    def initial(self) -> list[Key]:
+        """Return the initial states."""
+        return list(self.spec.initial_states())
+
+    def state(self, key: Key) -> State:
+        """Return the state, which is its own key."""
+        assert isinstance(key, State)
+        return key
+
+    def expand(self, key: Key) -> Expanded:
+        """Return what every action instance does in a state."""
+        found = self._expanded.get(key)
+        if found is None:
+            found = Expanded()
+            steps, failures = self.spec.expand(self.state(key))
+            for step in steps:
+                found.moves.setdefault(step.action, []).append((step.arguments, step.state))
+            for failure in failures:
+                found.failures.setdefault(failure.action, []).append((failure.arguments, failure.message))
+            _remember(self._expanded, key, found)
+        return found
+
+    def violated(self, key: Key) -> frozenset[str]:
+        """Return the invariants that are false in a state."""
+        found = self._violated.get(key)
+        if found is None:
+            state = self.state(key)
+            found = frozenset(name for name in self._invariants if not self.spec.holds(name, state))
+            _remember(self._violated, key, found)
+        return found
+
+
+class NativeMoves:
+    """The same from machine code; a key is a state's packed words. Raises SpecError where it cannot be compiled."""
+
+    def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
+        from checker.native.probe import Probe
+
+        self.spec, self._invariants = spec, invariants
+        self._probe = Probe(spec, list(invariants))
+        self._shapes = spec.shapes()
+        self._values = [
+            [list(p.type.values()) if p.collection is None else [] for p in s.parameters] for s in self._shapes
+        ]
+        self._instances: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        self._expanded: dict[Key, Expanded] = {}
+        self._states: dict[Key, State] = {}
+        self._violated: dict[Key, frozenset[str]] = {}
+
+    def initial(self) -> list[Key]:
+        """Return the initial states."""
+        return [tuple(self._probe.words_of(state)) for state in self.spec.initial_states()]
+
+    def state(self, key: Key) -> State:
+        """Return the state that packed words stand for."""
+        found = self._states.get(key)
+        if found is None:
+            assert isinstance(key, tuple)
+            with self.spec.bound():
+                found = self._probe.state_of(key)
+            _remember(self._states, key, found)
+        return found
+
+    def expand(self, key: Key) -> Expanded:
+        """Return what every action instance does in a state."""
+        found = self._expanded.get(key)
+        if found is None:
+            assert isinstance(key, tuple)
+            found = Expanded()
+            expansion = self._probe.expand_words(key)
+            for instance, words in sorted(expansion.words.items()):
+                action, arguments = self._call(instance, key)
+                found.moves.setdefault(action, []).append((arguments, tuple(words)))
+            for instance, message in sorted(expansion.failures.items()):
+                action, arguments = self._call(instance, key)
+                found.failures.setdefault(action, []).append((arguments, message))
+            _remember(self._expanded, key, found)
+        return found
+
+    def violated(self, key: Key) -> frozenset[str]:
+        """Return the invariants that are false in a state."""
+        if not self._invariants:
+            return frozenset()
+        found = self._violated.get(key)
+        if found is None:
+            assert isinstance(key, tuple)
+            finding = self._probe.check_words(key, self._invariants)
+            if finding.failed:
+                raise SpecError(f"an invariant of {self.spec.name} leaves the bounds of a type")
+            found = finding.names
+            _remember(self._violated, key, found)
+        return found
+
+    def _call(self, instance: int, key: Key) -> tuple[str, tuple[Any, ...]]:
+        """Return the action and the arguments of an instance; only those bound by a collection depend on the state."""
+        found = self._instances.get(instance)
+        if found is not None:
+            return found
+        position = max(n for n, shape in enumerate(self._shapes) if shape.first_instance <= instance)
+        shape = self._shapes[position]
+        arguments = tuple(self._arguments(shape, self._values[position], instance - shape.first_instance, key))
+        if all(parameter.collection is None for parameter in shape.parameters):
+            self._instances[instance] = (shape.name, arguments)
+        return shape.name, arguments
+
+    def _arguments(self, shape: ActionShape, values: list[list[Any]], number: int, key: Key) -> Iterator[Any]:
+        """Iterate over the arguments of the instance of an action with this number, the first parameter's first."""
+        for position, parameter in enumerate(shape.parameters):
+            rest = math.prod(later.choices for later in shape.parameters[position + 1 :])
+            chosen, number = divmod(number, rest)
+            if parameter.collection is None:
+                yield values[position][chosen]
+            else:
+                yield list(self.state(key).values[parameter.collection.attr])[chosen]  # type: ignore[attr-defined]
+
+
+def _remember(cache: dict[Any, Any], key: Any, found: Any) -> None:
+    if len(cache) >= REMEMBERED:
+        cache.clear()
+    cache[key] = found
+
+
+def moves_of(spec: Spec, engine: str, invariants: tuple[str, ...]) -> Moves:
+    """Return the moves of a spec from an engine, `native` or `python`."""
+    return NativeMoves(spec, invariants) if engine == "native" else InterpretedMoves(spec, invariants)
+
+
+def invariants_of(spec: type[Spec]) -> list[str]:
+    """Return the names of the invariants of a spec."""
+    return [name for name, role in spec.roles.items() if role is Role.INVARIANT]

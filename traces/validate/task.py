@@ -1,0 +1,156 @@
+"""What is to be validated against what: by names and numbers alone, so that it can be sent to another process."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping as AnyMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from checker import registry
+from checker.check.location import located
+from checker.language.errors import SpecError
+from checker.language.spec import Scenario, Spec
+from traces.validate.controls import Controlled, controlled
+from traces.validate.events import Recorded
+from traces.validate.mapping import Mapping
+from traces.validate.moves import invariants_of, moves_of
+from traces.validate.outcome import Outcome
+from traces.validate.validator import Limits, Validator
+
+
+@dataclass(frozen=True)
+class Task:
+    """A validation: the spec and the mapping by name, constants of the command line, and how far it goes.
+
+    `target` names a spec or a scenario; `mapping` a file or a module, with `:Name` where it has several mappings;
+    `silent` None: as the mapping says. `controls`: how many altered copies of each conforming trace are tried.
+    """
+
+    target: str
+    mapping: str
+    settings: AnyMapping[str, int | bool | str] = field(default_factory=dict)
+    engine: str = "native"
+    candidates: int = 10_000
+    silent: int | None = None
+    controls: int = 0
+    seed: int = 1
+
+
+class Validation:
+    """A task at work: a validator for each choice of constants. Raises SpecError where spec and mapping do not fit."""
+
+    def __init__(self, task: Task):
+        self.task = task
+        self.entry, self.scenario = _selected(task.target)
+        self.mapping = load_mapping(task.mapping)
+        self._validators: dict[tuple[tuple[str, int | bool | str], ...], Validator] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the spec or scenario."""
+        return self.entry.name if self.scenario is None else f"{self.entry.name}/{self.scenario.name}"
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """The invariants that the scenario expects to be violated."""
+        expect = self.scenario.expect if self.scenario is not None else "holds"
+        return frozenset() if isinstance(expect, str) else frozenset(expect)
+
+    def outcome(self, recorded: Recorded) -> Outcome:
+        """Return what a trace is; one that cannot be read is an outcome, too."""
+        try:
+            return self._validator(recorded).validate(recorded)
+        except SpecError as error:
+            return unreadable(recorded.name, recorded.file, error)
+
+    def controls(self, recorded: Recorded, outcome: Outcome) -> Controlled | None:
+        """Return what became of altered copies of a trace that conforms; None where none was asked for."""
+        if not self.task.controls or outcome.verdict != "conforms":
+            return None
+        return controlled(self._validator(recorded), recorded, self.task.controls, self.task.seed)
+
+    def _validator(self, recorded: Recorded) -> Validator:
+        told = self.mapping.constants([event.found for event in recorded.events])
+        constants = dict(self.scenario.constants) if self.scenario is not None else {}
+        constants |= told | dict(self.task.settings)
+        key = tuple(sorted(constants.items()))
+        if key not in self._validators:
+            spec = self.entry.spec(**constants)
+            silent = self.mapping.silent_bound if self.task.silent is None else self.task.silent
+            moves = moves_of(spec, self.task.engine, _invariants(self.entry.spec, self.scenario))
+            self._validators[key] = Validator(moves, self.mapping, Limits(self.task.candidates, silent))
+        return self._validators[key]
+
+
+def unreadable(name: str, file: str, error: SpecError) -> Outcome:
+    """Return the outcome of a trace that cannot be read."""
+    return Outcome(name, file, verdict="unreadable", message=str(error))
+
+
+def _selected(target: str) -> tuple[registry.Entry, Scenario | None]:
+    selections = registry.select(target)
+    if len(selections) > 1:
+        known = ", ".join(selection.entry.target for selection in selections)
+        raise SpecError(f"{target} has several specs, name one of {known}")
+    return selections[0].entry, selections[0].scenario
+
+
+def _invariants(spec: type[Spec], scenario: Scenario | None) -> tuple[str, ...]:
+    known = invariants_of(spec)
+    if scenario is None or scenario.properties is None:
+        return tuple(known)
+    return tuple(name for name in known if name in scenario.properties)
+
+
+def load_mapping(name: str) -> Mapping:
+    """Return the mapping of `FILE.py`, `FILE.py:Name`, `package.module` or `package.module:Name`; raise SpecError."""
+    where, _, wanted = name.partition(":")
+    module = _loaded(where)
+    found = {
+        key: value
+        for key, value in vars(module).items()
+        if inspect.isclass(value) and issubclass(value, Mapping) and value.__module__ == module.__name__
+    }
+    if wanted:
+        if wanted not in found:
+            raise SpecError(f"{where} has no mapping {wanted}: {registry.nearest(wanted, found)}")
+        return found[wanted]()
+    if len(found) != 1:
+        what = "has several mappings" if found else "has no mapping: derive a class from traces.validate.Mapping"
+        raise SpecError(
+            f"{where} {what}" + (f", name one of {', '.join(f'{where}:{key}' for key in found)}" if found else "")
+        )
+    return next(iter(found.values()))()
+
+
+def _loaded(where: str) -> ModuleType:
+    path = Path(where)
+    try:
+        if path.suffix != ".py":
+            return importlib.import_module(where)
+        if not path.is_file():
+            raise SpecError(f"there is no file {where}")
+        name = f"mapping_file_{path.stem}"
+        description = importlib.util.spec_from_file_location(name, path)
+        assert description is not None and description.loader is not None
+        module = importlib.util.module_from_spec(description)
+        sys.modules[name] = module
+        description.loader.exec_module(module)
+    except SyntaxError as error:
+        raise SpecError(
+            f"{error.msg}: this is not Python", file=error.filename, line=error.lineno, text=error.text
+        ) from None
+    except ModuleNotFoundError as error:
+        if error.name and where.startswith(error.name):
+            raise SpecError(f"there is no mapping {where}: name a file, mapping.py, or a module") from None
+        raise SpecError(f"the mapping {where} cannot be imported: {error}") from None
+    except SpecError:
+        raise
+    except Exception as error:
+        raise located(error, [str(path), str(path.resolve())]) from error
+    return module

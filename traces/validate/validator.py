@@ -1,0 +1,207 @@
+"""The validator: the set of states in which the spec can be after each event of a trace.
+
+The set is that of all the ways in which the spec can explain the events so far, silent steps included, so a trace is
+rejected only if there is none. Sets are remembered with where events lead from them: of many traces of one spec most
+prefixes have been seen before, and then an event costs a look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from checker.language.errors import SpecError
+from traces.validate.events import Recorded
+from traces.validate.mapping import Mapping, Step
+from traces.validate.moves import Key, Moves
+from traces.validate.observe import Observer, matches
+from traces.validate.outcome import Limit, Outcome
+from traces.validate.reasons import rejection_of
+
+REMEMBERED = 200_000
+"""How many sets of candidates are kept; then all are dropped, so that memory stays bounded."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a validation goes: `candidates` at a time, `silent` steps in a row."""
+
+    candidates: int = 10_000
+    silent: int = 8
+
+
+@dataclass
+class Candidates:
+    """Some states, those that silent steps lead to from them, and where events were found to lead.
+
+    `limits` are those met on the way from `arrived` to `closed`; beside what an event leads to stand those met there.
+    """
+
+    arrived: tuple[Key, ...]
+    closed: tuple[Key, ...]
+    limits: frozenset[Limit]
+    violated: frozenset[str]
+    next: dict[tuple[str, ...], tuple[Candidates, frozenset[Limit]]] = field(default_factory=dict)
+
+
+class Validator:
+    """Holds traces against a spec with its constants set. Raises SpecError where the mapping does not fit the spec."""
+
+    def __init__(self, moves: Moves, mapping: Mapping, limits: Limits | None = None):
+        self.spec, self.mapping = moves.spec, mapping
+        self.limits = limits or Limits(silent=mapping.silent_bound)
+        self._moves, self._observer = moves, Observer(moves.spec)
+        self._known: dict[tuple[Key, ...], Candidates] = {}
+        self._parameters = {shape.name: [p.name for p in shape.parameters] for shape in self.spec.shapes()}
+        self._checked: set[str] = set()
+        self._silent = mapping.silent_steps
+        for step in self._silent:
+            self._check(step)
+        self._initial = self._candidates(tuple(moves.initial()))
+
+    def validate(self, recorded: Recorded) -> Outcome:
+        """Return what a trace is; raise SpecError if an event means nothing to the mapping, or all are skipped."""
+        outcome = Outcome(
+            recorded.name, recorded.file, len(recorded.events), constants=self.spec.constants, blank=recorded.blank
+        )
+        current, line = self._initial, 0
+        outcome.limits, outcome.widest = current.limits, len(current.closed)
+        for event in recorded.events:
+            try:
+                steps = self.mapping.steps_of(event.found)
+                if steps is None:
+                    name = self.mapping.name_of(event.found)
+                    outcome.skipped[name] = outcome.skipped.get(name, 0) + 1
+                    continue
+                following, limits = self._after(current, steps)
+                outcome.limits |= limits
+                if not following.arrived:
+                    name = self.mapping.name_of(event.found)
+                    rejection = rejection_of(self._moves, self._observer, current.closed, steps)
+                    outcome.rejection = rejection(event.line, name, event.found)
+                    outcome.verdict = "undecided" if outcome.limits else "rejected"
+                    return outcome
+            except SpecError as error:
+                raise SpecError(error.message, file=recorded.file, line=event.line) from error
+            is_step = any(step.action is not None for step in steps)
+            outcome.steps, outcome.seen = outcome.steps + is_step, outcome.seen + (not is_step)
+            current, line = following, event.line
+            outcome.limits |= current.limits
+            outcome.widest = max(outcome.widest, len(current.closed))
+            for name in current.violated:
+                outcome.violated.setdefault(name, line)
+        if not line:
+            what = "every event is skipped" if recorded.events else "there is no event in it"
+            raise SpecError(f"this says nothing about {self.spec.name}: {what}", file=recorded.file)
+        return outcome
+
+    # Sets of candidates.
+
+    def _after(self, current: Candidates, steps: tuple[Step, ...]) -> tuple[Candidates, frozenset[Limit]]:
+        """Return the candidates after an event that may stand for any of some steps, and the limits met."""
+        key = tuple(step.key for step in steps)
+        found = current.next.get(key)
+        if found is None:
+            for step in steps:
+                self._check(step)
+            arrived, limits = self._taken(current.closed, steps)
+            found = current.next[key] = (self._candidates(arrived), limits)
+        return found
+
+    def _candidates(self, arrived: tuple[Key, ...]) -> Candidates:
+        found = self._known.get(arrived)
+        if found is None:
+            closed, limits = self._closed(arrived)
+            violated = [self._moves.violated(key) for key in arrived]
+            common = frozenset.intersection(*violated) if violated else frozenset()
+            found = Candidates(arrived, closed, limits, common)
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+                self._initial.next.clear()
+            self._known[arrived] = found
+        return found
+
+    def _closed(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
+        """Return some states and all that silent steps lead to, up to the limits, and which limits were in the way."""
+        if not self._silent:
+            return arrived, frozenset()
+        found: dict[Key, None] = dict.fromkeys(arrived)
+        limits: frozenset[Limit] = frozenset()
+        frontier = arrived
+        for depth in range(self.limits.silent + 1):
+            reached, more = self._taken(frontier, self._silent, known=found)
+            limits |= more
+            frontier = reached
+            if not frontier:
+                return tuple(found), limits
+            if depth == self.limits.silent:
+                break
+            room = self.limits.candidates - len(found)
+            if len(frontier) > room:
+                return (*found, *frontier[: max(room, 0)]), limits | {"candidates"}
+            found.update(dict.fromkeys(frontier))
+        return tuple(found), limits | {"silent"}
+
+    def _taken(
+        self, keys: Iterable[Key], steps: Iterable[Step], known: dict[Key, None] | None = None
+    ) -> tuple[tuple[Key, ...], frozenset[Limit]]:
+        """Return the states that any of some steps leads to, without those known, and whether one left its bounds."""
+        reached: dict[Key, None] = {}
+        limits: set[Limit] = set()
+        for key in keys:
+            for step in steps:
+                if step.action is None:
+                    targets = [key] if self._is_seen(step.seen_after, key, {}) else []
+                else:
+                    targets = self._targets(key, step, limits)
+                for target in targets:
+                    if known is None or target not in known:
+                        reached[target] = None
+        if len(reached) > self.limits.candidates:
+            limits.add("candidates")
+            return tuple(reached)[: self.limits.candidates], frozenset(limits)
+        return tuple(reached), frozenset(limits)
+
+    def _targets(self, key: Key, step: Step, limits: set[Limit]) -> list[Key]:
+        """Return the states that a step leads to from one; adds to `limits` where a matching instance has no bounds."""
+        assert step.action is not None
+        expanded = self._moves.expand(key)
+        names = self._parameters[step.action]
+        for arguments, _ in expanded.failures.get(step.action, ()):
+            given = dict(zip(names, arguments, strict=True))
+            if self._is_given(step, given) and self._is_seen(step.seen_before, key, given):
+                limits.add("bounds")
+        targets = []
+        for arguments, target in expanded.moves.get(step.action, ()):
+            given = dict(zip(names, arguments, strict=True))
+            if (
+                self._is_given(step, given)
+                and self._is_seen(step.seen_before, key, given)
+                and self._is_seen(step.seen_after, target, given)
+            ):
+                targets.append(target)
+        return targets
+
+    def _is_given(self, step: Step, given: dict[str, Any]) -> bool:
+        return all(matches(given[name], observed) for name, observed in step.arguments.items())
+
+    def _is_seen(self, expectations: dict[str, Any], key: Key, given: dict[str, Any]) -> bool:
+        return not expectations or self._observer.mismatch(expectations, self._moves.state(key), given) is None
+
+    def _check(self, step: Step) -> None:
+        """Raise SpecError if a step names an action or a parameter that the spec does not have."""
+        if step.action is None:
+            return
+        known = self._parameters.get(step.action)
+        if known is None:
+            raise SpecError(
+                f"{type(self.mapping).__name__} names the action {step.action}, which {self.spec.name} does not have; "
+                f"there are: {', '.join(self._parameters)}"
+            )
+        for name in step.arguments:
+            if name not in known:
+                raise SpecError(
+                    f"{type(self.mapping).__name__} gives {step.action} the argument {name}; "
+                    f"it takes {', '.join(known) or 'none'}"
+                )
