@@ -45,6 +45,8 @@ def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) ->
 
 
 def _is_violated(spec: Spec, violation: Violation) -> bool:
+    if violation.kind == "walk":
+        return True
     last = violation.trace[-1].state
     name = violation.property
     if violation.failed_action is None and name != DEADLOCK and name not in spec.roles:

@@ -18,6 +18,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+traces = typer.Typer(help="Simulated walks: one again as a trace.", rich_markup_mode=None)
+app.add_typer(traces, name="traces")
+
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What Typer raises for an unknown option, a missing argument, a wrong value: it exports only this subclass."""
@@ -181,6 +184,29 @@ def show(
     from checker.cli.showing import show_trace
 
     show_trace(trace, format, tuple(against or ()), out)
+
+
+@traces.command()
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of walks that `simulate --out` wrote.")],
+    walk: Annotated[int, typer.Option(metavar="N", help="The number of the walk.")],
+    shrink: Annotated[
+        bool, typer.Option("--shrink", help="Shorten it: leave steps out, then search for the shortest trace.")
+    ] = False,
+    max_states: Annotated[
+        int, typer.Option(min=0, help="With --shrink: how many states the search visits; 0: do not search.")
+    ] = 5_000_000,
+    format: Annotated[
+        Literal["text", "json", "itf", "dot", "svg", "html"], typer.Option(help="How to show it.")
+    ] = "text",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of standard output.")
+    ] = None,
+) -> None:
+    """Walk one simulated walk again, and show it as a trace."""
+    from checker.cli.rewalking import replay_walk
+
+    replay_walk(folder, walk, format, out, max_states if shrink else None)
 
 
 @app.command()
