@@ -88,10 +88,20 @@ def run(
         list[str] | None, typer.Option("--property", metavar="NAME", help="Check only this property (repeatable).")
     ] = None,
     engine: Annotated[
-        Literal["native", "python", "both"],
-        typer.Option(help="The engine that explores; both: the native one, held against Z3."),
+        Literal["native", "python", "both", "spark"],
+        typer.Option(help="The engine that explores; both: the native one, held against Z3; spark: states on disk."),
     ] = "native",
     workers: Annotated[int | None, typer.Option(min=1, help="Threads; one a core unless said.")] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --engine spark: its master, else local[WORKERS].")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --engine spark: keep every level here, and go on from the last one."),
+    ] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="With --engine spark: parts of the states; two a core unless said.")
+    ] = None,
     max_states: Annotated[int | None, typer.Option(min=1, help="Stop at this many distinct states.")] = None,
     max_depth: Annotated[int | None, typer.Option(min=1, help="Stop after this many levels.")] = None,
     keep_going: Annotated[
@@ -141,6 +151,7 @@ def run(
     input, 3 stopped before the answer.
     """
     from checker.cli.execute import Settings, execute
+    from checker.cli.on_spark import SparkOptions
     from checker.cli.runs import Request, default_workers
 
     request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()), deadlock, keep_going)
@@ -159,6 +170,7 @@ def run(
         strict=strict,
         ledger=ledger,
         update_ledger=update_ledger,
+        spark=SparkOptions(master, checkpoint, partitions),
     )
     if table or update_docs is not None:
         from checker.cli.tables import tabulate

@@ -7,8 +7,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Literal
@@ -18,6 +18,7 @@ from checker.check.result import Result
 from checker.check.scenario import Comparison, compare
 from checker.cli import evidence, ledgers, pool
 from checker.cli.graphs import check_graph, write_graph
+from checker.cli.on_spark import SparkOptions, spark_engine
 from checker.cli.outputs import STANDARD_OUTPUT, CounterexampleFolder, JsonLines, result_to_json
 from checker.cli.reports import Reports, reports
 from checker.cli.runs import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
@@ -26,7 +27,7 @@ from checker.language.spec import Spec
 from checker.report import lines, summary, text
 from checker.report.progress import ProgressDisplay
 
-Engine = Literal["native", "python", "both"]
+Engine = Literal["native", "python", "both", "spark"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Settings:
     strict: bool = False
     ledger: Path | None = None
     update_ledger: bool = False
+    spark: SparkOptions = field(default_factory=SparkOptions)
 
     @property
     def is_limited(self) -> bool:
@@ -80,13 +82,13 @@ def execute(request: Request, settings: Settings) -> int:
     can be executed: an unknown name, a file that is no spec, an output that cannot be written.
     """
     folder = CounterexampleFolder(settings.out)
-    explore = engine_named(settings.engine)
     wrong: list[SpecError] = []
     finished: list[Finished] = []
     with (
         reports(settings.junit, settings.sarif, settings.html, settings.out, strict=settings.strict) as report,
         JsonLines(settings.json) as json_lines,
         interruptible() as cancelled,
+        ExitStack() as engines,
     ):
         try:
             runs = runs_for(request)
@@ -95,6 +97,7 @@ def execute(request: Request, settings: Settings) -> int:
             raise
         if settings.graph is not None:
             check_graph(settings.graph, runs)
+        explore = _engine(settings, len(runs), engines)
         screen = _Screen(runs) if settings.json != STANDARD_OUTPUT else None
         for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):
             if isinstance(outcome, SpecError):
@@ -150,8 +153,17 @@ def _hold_against_ledger(
     return is_drift
 
 
+def _engine(settings: Settings, runs: int, engines: ExitStack) -> Callable[[Spec, Plan], Result]:
+    """Return the `explore` of the engine that was asked for; what it holds open is closed with `engines`."""
+    if settings.engine == "spark":
+        engine = spark_engine(settings.spark, settings.workers, runs, strict=settings.strict)
+        return engines.enter_context(engine)
+    settings.spark.require_unused()
+    return engine_named(settings.engine)
+
+
 def engine_named(name: Engine) -> Callable[[Spec, Plan], Result]:
-    """Return the `explore` of an engine, importing no other; raise SpecError if it is not installed."""
+    """Return the `explore` of an engine that needs no session; raise SpecError if it is not installed."""
     try:
         if name == "python":
             from checker.check import interpreted
@@ -181,7 +193,8 @@ def _outcomes(
     runs: list[Run], settings: Settings, explore: Callable[[Spec, Plan], Result], cancelled: threading.Event
 ) -> Iterator[Result | SpecError]:
     """Yield the result of each run, or why its spec is wrong: one with all workers, many side by side with one each."""
-    if len(runs) == 1 or settings.workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
+    is_shared = settings.engine == "spark"
+    if len(runs) == 1 or settings.workers == 1 or is_shared or "fork" not in multiprocessing.get_all_start_methods():
         for run in runs:
             with ProgressDisplay(run.name, sys.stderr) as display:
                 plan = _plan(run, settings, settings.workers, cancelled)

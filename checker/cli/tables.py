@@ -38,6 +38,8 @@ def tabulate(request: Request, settings: Settings, page: Path | None, *, asked: 
     usual = Settings(settings.engine, settings.workers, json=settings.json, out=settings.out)
     if request != Request(request.targets) or settings != usual:
         raise SpecError("--table goes with --engine, --workers, --json, --out and --update-docs only")
+    if settings.engine == "spark":
+        raise SpecError("--table explores many small state spaces: leave --engine spark out")
     found = _tables(request)
     if page is not None:
         for family, _ in found:

@@ -1,0 +1,58 @@
+"""`run --engine spark`: the session that all runs of a command share, and what its options need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.check.plan import Plan
+from checker.check.result import Result
+from checker.language.errors import SpecError
+from checker.language.spec import Spec
+
+
+Explore = Callable[[Spec, Plan], Result]
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Where Spark runs (None: on this machine), where whole levels are kept, how many parts the states have."""
+
+    master: str | None = None
+    checkpoint: Path | None = None
+    partitions: int | None = None
+
+    def require_unused(self) -> None:
+        """Raise SpecError where an option is set: they are of the Spark engine alone."""
+        if self != SparkOptions():
+            raise SpecError("--master, --checkpoint and --partitions go with --engine spark")
+
+
+@contextmanager
+def spark_engine(
+    options: SparkOptions, workers: int, runs: int, *, strict: bool
+) -> Iterator[Callable[[Spec, Plan], Result]]:
+    """Yield the `explore` of the Spark engine; its session ends with the block. Raises SpecError where it cannot start.
+
+    `workers`: cores of a session on this machine. `runs`: how many runs there will be.
+    """
+    if strict:
+        raise SpecError("--strict looks at all states at once: leave it out, or use --engine native")
+    if options.checkpoint is not None and runs != 1:
+        raise SpecError(f"--checkpoint keeps one exploration, and these are {runs} runs: name one SPEC/SCENARIO")
+    if options.master is not None and not options.master.startswith("local") and options.checkpoint is None:
+        raise SpecError(
+            "the executors of a cluster need a folder that all of them see, as this driver does: name it with "
+            "--checkpoint DIR"
+        )
+    from spark_analysis.session import opened
+
+    with opened(options.master or f"local[{workers}]") as spark:
+        from spark_analysis.explore import explore
+
+        def explored(spec: Spec, plan: Plan) -> Result:
+            return explore(spec, plan, spark, checkpoint=options.checkpoint, partitions=options.partitions)
+
+        yield explored
