@@ -59,3 +59,11 @@ def write_part(path: Path, table: pa.Table) -> None:
         os.replace(hidden, path)
     finally:
         hidden.unlink(missing_ok=True)
+
+
+def finish(folder: Path, run: Run) -> bool:
+    """Return whether all parts are there, and remove what attempts that died have left behind."""
+    for kind in kinds(run):
+        for hidden in (folder / kind).glob(".part-*"):
+            hidden.unlink(missing_ok=True)
+    return not missing_parts(folder, run)

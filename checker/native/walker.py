@@ -38,7 +38,7 @@ class Walks:
     - `seeds`, `initial` (the number of the initial state), `lengths` in steps, `endings` (numbers in ENDINGS): (n,)
     - `violated`, `reached`: masks of what is violated where the walk ends, and of the reachables seen on the way: (n,)
     - `failed_instance`: the action instance that left its bounds, or -1; `failed_property`: the property that did, -1,
-      or CONSTRAINT; `conjunct`: the first false operand of the first violated property's outermost `and`, or -1: (n,)
+      or CONSTRAINT; `conjunct`: the first false operand of a violated property's outermost `and`, or -1: (n,)
     - `actions`: the action instances of all steps, walk after walk (sum of lengths,)
     - `coverage`: bit i % 64 of word i // 64: action instance i was taken: (n, words)
     - `sampled`: hashes of the visited states in the sampled part, walk after walk; `sampled_ends` (n,): each walk's end
@@ -231,7 +231,7 @@ class Walker:
         return walks
 
     def _find_conjuncts(self, walks: Walks) -> None:
-        first = walks.first_violated
+        first = np.where(walks.endings == kernel.ENDINGS.index("violation"), walks.first_violated, NONE)
         for bit in np.unique(first[first >= 0]):
             conjuncts = self._conjuncts_of(int(bit))
             if conjuncts is not None:

@@ -65,10 +65,7 @@ def reference_walk(
             break
         each = [(weights or {}).get(step.action, 1) for step in steps]
         left = generator.below(sum(each))
-        for step, weight in zip(steps, each, strict=True):
-            if left < weight:
-                break
-            left -= weight
+        step = next(step for number, step in enumerate(steps) if left < sum(each[: number + 1]))
         walk.actions.append(step.instance)
         walk.enabled.append(len(steps))
         walk.states.append(step.state)
@@ -106,7 +103,8 @@ def _is_over(spec: Spec, properties: list[str], walk: Reference, depth: int) -> 
 def _constraints(spec: Spec, state: State) -> bool | None:
     """Return whether every constraint is true in a state, each of them evaluated; None where one leaves its bounds."""
     try:
-        return all([spec.holds(name, state) for name in spec.names_of(Role.CONSTRAINT)])
+        found = [spec.holds(name, state) for name in spec.names_of(Role.CONSTRAINT)]
+        return all(found)
     except BoundsError:
         return None
 

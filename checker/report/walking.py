@@ -1,0 +1,62 @@
+"""Live progress of random walks: one line that is redrawn in a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Self, TextIO
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+_LINE_INTERVAL, _REDRAW_INTERVAL = 5.0, 0.25
+"""Seconds between two lines where the stream is no terminal, and between two drawings where it is one."""
+
+
+class WalkProgress:
+    """Shows how many of `total` walks are done; `done` of them were before it began. Use it as a context."""
+
+    def __init__(self, name: str, total: int, done: int, stream: TextIO):
+        self._name, self._total, self._before, self._stream = name, total, done, stream
+        self._is_terminal = stream.isatty()
+        self._live: Live | None = None
+        self._started = time.monotonic()
+        self._shown_at = self._started - (_LINE_INTERVAL if self._is_terminal else 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def update(self, done: int, failures: int) -> None:
+        """Show that `done` walks are there, `failures` of which violate something; unless it was shown just now."""
+        now = time.monotonic()
+        if now - self._shown_at < (_REDRAW_INTERVAL if self._is_terminal else _LINE_INTERVAL):
+            return
+        self._shown_at = now
+        text = progress_text(self._name, done, self._total, done - self._before, failures, now - self._started)
+        if self._is_terminal:
+            self._redraw(text)
+        else:
+            print(text, file=self._stream, flush=True)
+
+    def _redraw(self, text: str) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        if self._live is None:
+            self._live = Live(console=Console(file=self._stream), transient=True, auto_refresh=False)
+            self._live.start()
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+def progress_text(name: str, done: int, total: int, new: int, failures: int, seconds: float) -> str:
+    """Return progress in words; `new` of the walks done were made in the last `seconds`."""
+    begin = f"{name}: {done:,} of {total:,} walks ({done / total:.0%})"
+    if new == 0:
+        return f"{begin}, starting Spark, {seconds:.0f} s"
+    rate = new / max(seconds, 1e-6)
+    left = (total - done) / rate
+    return f"{begin}, {failures:,} with a violation, {rate:,.0f}/s, {seconds:.0f} s, {left:,.0f} s left"
