@@ -157,7 +157,7 @@ scenarios = [
         dict(commit="after", records=1),
         expect={"no_duplicate": 7},
         properties=["no_duplicate"],
-        tells="C2: the record is processed, the process dies before it has committed; the successor processes it again.",
+        tells="C2: the record is processed, the process dies before the commit; the successor processes it again.",
     ),
     Scenario(
         PollLoop,
@@ -203,6 +203,6 @@ scenarios = [
         dict(commit="auto", failures=1, crashes=0),
         expect={"no_gap": 4},
         properties=["no_gap"],
-        tells="C4 without worker threads: processing fails, and closing the consumer commits what it has not processed.",
+        tells="C4 without worker threads: processing fails, and close() commits what is not processed.",
     ),
 ]

@@ -1,7 +1,7 @@
 """Up to where a consumer reads, from the leader or from a follower: the high watermark, and whose.
 
 Scenarios: "Reading from a follower" of docs/consumer.md.
-Sources: KIP-392; Partition.fetchOffsetSnapshot, UnifiedLog.read (FetchIsolation), ReplicaManager.findPreferredReadReplica,
+Sources: KIP-392; Partition.fetchRecords, UnifiedLog.read (FetchIsolation), ReplicaManager.findPreferredReadReplica and
 FetchCollector.handleInitializeErrors of Apache Kafka.
 """
 
@@ -182,7 +182,7 @@ scenarios = [
         FetchFromFollower,
         "high_watermark",
         properties=[*SAFE, "follower_is_behind_the_consumer"],
-        tells="Both replicas return what is below their high watermark: nothing is skipped, repeated, or read and lost.",
+        tells="Both replicas return what is below their high watermark: nothing is skipped, repeated, read and lost.",
     ),
     Scenario(
         FetchFromFollower,

@@ -241,7 +241,7 @@ scenarios = [
         "c7_fixed_kip211",
         dict(auto_offset_reset="none"),
         properties=[*NO_GAP, "no_step_back", "offset_is_old"],
-        tells="C7 since KIP-211: only the offsets of a group without members expire, and outages are shorter than that.",
+        tells="C7 since KIP-211: only the offsets of an empty group expire, and outages are shorter than that.",
     ),
     Scenario(
         OffsetExpiry,

@@ -305,7 +305,7 @@ scenarios = [
     Scenario(
         TruncatedLog,
         "c6_fixed_validation_larger",
-        dict(records=5, elections=2, restarts=1, auto_offset_reset="earliest"),
+        dict(records=5, elections=2, restarts=1),
         properties=EPOCHS,
         tells="C6 with KIP-320, five records, two elections, a restart.",
     ),
@@ -330,7 +330,7 @@ scenarios = [
         dict(seeks_to_end=1),
         expect={"no_gap": 8},
         properties=["no_gap"],
-        tells="C6 with KIP-320: a position from ListOffsets has no epoch, and is not validated when the leader changes.",
+        tells="C6 with KIP-320: a position from ListOffsets has no epoch: it is not validated when the leader changes.",
     ),
     Scenario(
         TruncatedLog,
