@@ -48,8 +48,8 @@ def validate_on_spark(
     """Validate logs and return their numbers; with a folder, write a row for each trace to Parquet there.
 
     A log is a file of events (with `by`: of many traces), or Parquet with the columns `trace` and `events`, a list of
-    JSON texts. `write` is given each row, `spark` is a session to use, which stays open. Raises SpecError where Parquet cannot be read, and as
-    `session` does.
+    JSON texts. `write` is given each row, `spark` is a session to use, which stays open. Raises SpecError where Parquet
+    cannot be read, and as `session` does.
     """
     if spark is None:
         with opened(master, name="tidemark validate") as own:

@@ -42,6 +42,7 @@ class Probe:
         self.spec = spec
         program = compile_spec(spec, properties)
         self._native = lower(program)
+        self.layout = self._native.layout
         self._names = [predicate.name for predicate in program.properties]
         self._entry = _HEADER + self._native.layout.words
         _define_buffer(self._native, self._entry)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from checker.language.errors import SpecError
 from checker.language.interpreter import ActionShape, State
 from checker.language.spec import Role, Spec
+
+if TYPE_CHECKING:
+    from checker.native.layout import Part
 
 Key = Hashable
 """What stands for a state: the state itself, or its packed words."""
@@ -99,6 +102,7 @@ class NativeMoves:
         self._instances: dict[int, tuple[str, tuple[Any, ...]]] = {}
         self._expanded: dict[Key, Expanded] = {}
         self._states: dict[Key, State] = {}
+        self._decoded: dict[str, dict[Any, Any]] = {name: {} for name in self._probe.layout.places}
         self._violated: dict[Key, frozenset[str]] = {}
 
     def initial(self) -> list[Key]:
@@ -110,10 +114,22 @@ class NativeMoves:
         found = self._states.get(key)
         if found is None:
             assert isinstance(key, tuple)
+            places = self._probe.layout.places
             with self.spec.bound():
-                found = self._probe.state_of(key)
+                found = State({name: self._value(name, place, key) for name, place in places.items()})
             _remember(self._states, key, found)
         return found
+
+    def _value(self, name: str, place: Part, words: tuple[int, ...]) -> Any:
+        """Return the value of a variable: most states share most of their variables' values with others."""
+        layout, known = place.layout, self._decoded[name]
+        end = place.word + layout.words
+        raw = words[place.word : end] if layout.is_wide else words[place.word] >> place.shift & layout.mask
+        if raw not in known:
+            from checker.native.layout import decode
+
+            _remember(known, raw, decode(layout, list(words), place.word, place.shift))
+        return known[raw]
 
     def expand(self, key: Key) -> Expanded:
         """Return what every action instance does in a state."""

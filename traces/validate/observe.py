@@ -35,21 +35,23 @@ class Observer:
 
     def __init__(self, spec: Spec):
         self._spec = spec
-        self._members = {show(member): member for kind in spec.variables.values() for member in _members(kind)}
+        members = {show(member): member for kind in spec.variables.values() for member in _members(kind)}
+        self._fixed = members | spec.constants
         own = [
             name for base in type(spec).__mro__ if issubclass(base, Spec) and base is not Spec for name in vars(base)
         ]
-        self._helpers = [name for name in own if not name.startswith("_") and callable(getattr(type(spec), name, None))]
+        helpers = [name for name in own if not name.startswith("_") and callable(getattr(type(spec), name, None))]
+        self._of_state = {*helpers, *spec.variables}
 
     def value(self, expression: str, state: State, given: Mapping[str, Any]) -> Any:
         """Return the value of an expression in a state; raise BoundsError or LookupError where it has none there."""
         spec = self._spec
         with spec.bound():
             working = spec.in_state(state)
-            names = {**self._members, **spec.constants}
-            names |= {name: getattr(working, name) for name in (*self._helpers, *spec.variables)}
+            code = _compiled(expression)
+            names = {name: getattr(working, name) for name in _names(code) if name in self._of_state}
             try:
-                return eval(_compiled(expression), {"__builtins__": _BUILTINS, **names, **given})
+                return eval(code, {"__builtins__": _BUILTINS, **self._fixed, **names, **given})
             except (BoundsError, LookupError, Disabled):
                 raise
             except Exception as error:
@@ -75,6 +77,13 @@ def _compiled(expression: str) -> CodeType:
         return compile(expression.strip(), "<expectation>", "eval")
     except SyntaxError as error:
         raise SpecError(f"the mapping's {expression} is no expression: {error.msg}") from None
+
+
+@functools.cache
+def _names(code: CodeType) -> frozenset[str]:
+    """Return the names that an expression uses, those inside its comprehensions too."""
+    inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return frozenset(code.co_names).union(*inner)
 
 
 def _members(kind: Type) -> Iterator[Any]:

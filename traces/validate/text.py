@@ -32,7 +32,7 @@ _STYLES = {"conforms": "bold green", "rejected": "bold red", "undecided": "bold 
 def outcome_lines(validation: Validation, outcome: Outcome, controls: Controlled | None) -> list[Line]:
     """Return the lines about one trace."""
     shown = [line((outcome.name, "bold"), f": {_verdict_text(outcome)}", (f"  ({validation.name})", "dim"))]
-    shown += [line(f"  {_counts_text(outcome)}", (f"  {constants_text(outcome.constants)}", "dim"))]
+    shown += [line(f"  {_counts_text(outcome)}", (f"  {constants_text(_set_constants(validation, outcome))}", "dim"))]
     if outcome.rejection is not None:
         shown += list(_rejection_lines(validation, outcome, outcome.rejection))
     for limit in sorted(outcome.limits):
@@ -46,6 +46,12 @@ def outcome_lines(validation: Validation, outcome: Outcome, controls: Controlled
     if controls is not None:
         shown += _control_lines(controls)
     return [*shown, BLANK]
+
+
+def _set_constants(validation: Validation, outcome: Outcome) -> dict[str, int | bool | str]:
+    """Return the constants that are not the spec's defaults."""
+    defaults = {name: constant.default for name, constant in validation.entry.spec.declared_constants.items()}
+    return {name: value for name, value in outcome.constants.items() if defaults.get(name) != value}
 
 
 def _verdict_text(outcome: Outcome) -> str:

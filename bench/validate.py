@@ -1,0 +1,169 @@
+"""Recorded traces against a spec on Spark: how many a second, and whether the corrupted ones are found.
+
+Random walks are recorded as the events of examples/recorded/replication.py, one trace in a thousand is corrupted,
+and all are validated. A corrupted trace may still be a behaviour of the spec: that is looked up with the interpreter,
+the reference, which must agree on every corrupted trace and on a sample of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from pyarrow import parquet
+
+from checker.ir.types import show
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from traces.validate.controls import controls_of
+from traces.validate.events import Raw
+from traces.validate.mapping import Mapping
+from traces.validate.moves import NativeMoves
+from traces.validate.task import Task, Validation
+
+TARGET = "replication/kip320"
+MAPPING = str(Path(__file__).resolve().parent.parent / "examples" / "recorded" / "replication.py")
+LENGTH = 30
+ONE_IN = 1000
+
+
+def recorded_walk(moves: NativeMoves, initial: list[Any], generator: random.Random) -> list[dict[str, Any]]:
+    """Return the events of a random walk of at most `LENGTH` steps."""
+    key, events = generator.choice(initial), []
+    for _ in range(LENGTH):
+        expanded = moves.expand(key)
+        steps = [(action, *move) for action, found in expanded.moves.items() for move in found]
+        if not steps:
+            break
+        action, arguments, target = generator.choice(steps)
+        event = event_of(action, arguments, moves.state(target))
+        if event is not None:
+            events.append(event)
+        key = target
+    return events
+
+
+def event_of(action: str, arguments: tuple[Any, ...], after: State) -> dict[str, Any] | None:
+    """Return what is recorded of a step; None for a silent one."""
+    isr = sorted(map(show, after.quorum.field("isr")))
+    first = show(arguments[0]) if arguments else ""
+    match action:
+        case "controller_elect_leader":
+            return {"event": "elected", "leader": first, "epoch": len(after.requests) - 1}
+        case "controller_shrink_isr" | "leader_shrink_isr":
+            return {"event": "isr_shrunk", "isr": isr}
+        case "leader_expand_isr":
+            return {"event": "isr_expanded", "isr": isr}
+        case "become_leader":
+            return {
+                "event": "leading",
+                "broker": show(after.requests[arguments[0]].field("leader")),
+                "epoch": arguments[0],
+            }
+        case "become_follower":
+            return {"event": "following", "broker": first, "epoch": arguments[1], "end": len(after.log[arguments[0]])}
+        case "leader_write":
+            return {"event": "appended", "broker": first, "end": len(after.log[arguments[0]])}
+        case "follower_fetch":
+            replica = arguments[0]
+            mark = after.high_watermark[replica]
+            return {"event": "fetched", "broker": first, "end": len(after.log[replica]), "high_watermark": mark}
+    return None
+
+
+def traces(spec: Spec, mapping: Mapping, count: int, seed: int) -> Iterator[tuple[str, list[str]]]:
+    """Iterate over traces as (name, JSON texts); one in `ONE_IN` is corrupted, and named so."""
+    moves = NativeMoves(spec)
+    initial, generator = moves.initial(), random.Random(seed)
+    made = 0
+    while made < count:
+        events = recorded_walk(moves, initial, generator)
+        if len(events) < 5:
+            continue
+        texts = [json.dumps(event) for event in events]
+        name = f"trace-{made:07}"
+        if made % ONE_IN == ONE_IN // 2:
+            recorded = Raw(name, "", texts, list(range(1, len(texts) + 1))).recorded()
+            *_, control = controls_of(mapping, recorded, generator.randrange(1, 10), seed)
+            name, texts = f"{name}-{control.kind}", [json.dumps(event.found) for event in control.recorded.events]
+        yield name, texts
+        made += 1
+
+
+def write_traces(target: Path, found: Iterator[tuple[str, list[str]]]) -> int:
+    """Write traces to Parquet and return how many events they have."""
+    schema = pyarrow.schema([("trace", pyarrow.string()), ("events", pyarrow.list_(pyarrow.string()))])
+    rows, events = [], 0
+    with parquet.ParquetWriter(target, schema) as writer:
+        for name, texts in found:
+            rows.append({"trace": name, "events": texts})
+            events += len(texts)
+            if len(rows) == 5000:
+                writer.write_table(pyarrow.Table.from_pylist(rows, schema))
+                rows = []
+        writer.write_table(pyarrow.Table.from_pylist(rows, schema))
+    return events
+
+
+def main() -> int:
+    """Measure, print and return 0 where every verdict is right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=int, default=50, help="how many good traces the interpreter validates, too")
+    parser.add_argument("--folder", type=Path, required=True, help="where traces and report go")
+    parser.add_argument("--master", default="local[2]")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    task = Task(TARGET, MAPPING)
+    validation, reference = Validation(task), Validation(Task(TARGET, MAPPING, engine="python"))
+    dataset = given.folder / "traces.parquet"
+
+    begun = time.monotonic()
+    events = write_traces(dataset, traces(validation.entry.spec(), validation.mapping, given.traces, given.seed))
+    print(f"recorded   {given.traces:,} traces, {events:,} events in {time.monotonic() - begun:.1f} s")
+
+    from spark_analysis.session import opened
+    from spark_analysis.validation import VERDICTS, validate_on_spark
+
+    begun = time.monotonic()
+    with opened(given.master) as spark:
+        started = time.monotonic()
+        summary = validate_on_spark(task, (dataset,), out=given.folder, spark=spark)
+        seconds = time.monotonic() - started
+    print(
+        f"validated  on {given.master} in {seconds:.1f} s: {given.traces / seconds:,.0f} traces a second, "
+        f"{events / seconds:,.0f} events a second (Spark's start: {started - begun:.1f} s)"
+    )
+    print(f"verdicts   {dict(summary.verdicts)}, at most {summary.widest} candidate states at a time")
+
+    columns = ["trace", "verdict"]
+    verdicts = dict(
+        zip(*parquet.read_table(given.folder / VERDICTS, columns=columns).to_pydict().values(), strict=True)
+    )
+    texts = dict(zip(*parquet.read_table(dataset).to_pydict().values(), strict=True))
+    corrupted = [name for name in verdicts if name.count("-") == 2]
+    good = [name for name in verdicts if name.count("-") == 1]
+    wrong = [name for name in good if verdicts[name] != "conforms"]
+    still = [name for name in corrupted if verdicts[name] == "conforms"]
+    print(f"good       {len(good):,}, of them not accepted: {len(wrong)}")
+    print(f"corrupted  {len(corrupted):,}: {len(corrupted) - len(still)} rejected, {len(still)} still behaviours")
+    sample = [*corrupted, *random.Random(given.seed).sample(good, min(given.sample, len(good)))]
+    differ = [
+        name
+        for name in sample
+        if reference.outcome(Raw(name, "", texts[name], list(range(1, len(texts[name]) + 1))).recorded()).verdict
+        != verdicts[name]
+    ]
+    print(f"interpreter {len(sample)} traces, of them with another verdict: {len(differ)}")
+    return 1 if wrong or differ or set(verdicts.values()) - {"conforms", "rejected"} else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

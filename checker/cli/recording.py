@@ -1,0 +1,23 @@
+"""The command `record`: a real producer run against librdkafka's mock cluster, and the log that it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from traces.librdkafka.recorder import Setup, record, write
+
+_SPECS = {"plain": "producer/plain_producer", "idempotent": "producer/idempotent_producer"}
+
+
+def record_run(log: Path, setup: Setup) -> None:
+    """Record a run to a file, and say what it holds and how it is validated."""
+    events = record(setup)
+    write(log, events)
+    counts = {name: sum(found["event"] == name for found in events) for name in ("request", "delivered", "failed")}
+    mapping = "plain" if setup.producer == "plain" else "idempotent"
+    print(
+        f"{log}: {len(events)} events of {events[0]['client']}: {setup.records} records in {counts['request']} "
+        f"requests, {counts['delivered']} delivered, {counts['failed']} failed; "
+        f"the partition holds {events[-1]['records']}"
+    )
+    print(f"python -m checker validate {_SPECS[mapping]} {log} --mapping traces.librdkafka.{mapping}")
