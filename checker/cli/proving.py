@@ -36,6 +36,7 @@ class Settings:
     timeout: float
     workers: int
     json: str = ""
+    unbounded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ def _proved(run: Run, settings: Settings, asked: tuple[str, ...]) -> Report:
     if not names:
         raise SpecError("there is nothing to prove: no invariant or step invariant is asked for and expected to hold")
     lemmas = run.spec.names_of(Role.LEMMA)
+    if settings.unbounded:
+        return _unbounded(run, names, lemmas, settings)
     unenumerated = dataclasses.replace(run, spec=run.spec.unenumerated())
     return provers[settings.method](unenumerated, names, lemmas, settings)
 
@@ -175,6 +178,21 @@ def _induction(run: Run, names: list[str], lemmas: list[str], settings: Settings
     more = {"properties": names, "lemmas": lemmas, "never_taken": proof.never_taken, "queries": cells}
     content = _content(run, settings, {"fails": "not inductive"}.get(proof.verdict, proof.verdict), **more)
     return Report(shown, content, _status(proof.verdict))
+
+
+def _unbounded(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
+    from checker.cli.unbounding import proved_unbounded
+
+    if settings.method != "induction":
+        raise SpecError(f"--unbounded goes with --method induction, not with {settings.method}")
+    progress = _Progress(run.name)
+    unbounded = list(dict.fromkeys(settings.unbounded))
+    shown, more, verdict = proved_unbounded(
+        run, names, lemmas, unbounded, settings.timeout, settings.workers, progress.show
+    )
+    progress.clear()
+    content = _content(run, settings, {"fails": "not inductive"}.get(verdict, verdict), **more)
+    return Report(shown, content, _status(verdict))
 
 
 def _k_induction(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:

@@ -1,0 +1,94 @@
+"""Operations on sequences of any length: what they change is a new function from the index to the item."""
+
+from __future__ import annotations
+
+from checker.prove import arrays, integers
+from checker.prove.integers import Num, compare, known
+from checker.prove.logic import Truth, both, exists, negate
+from checker.prove.values import Arr, Long, Value, equal, merged, new_index
+
+
+def as_long(value: Arr | Long) -> Long:
+    """Return a sequence as one of any length."""
+    if isinstance(value, Long):
+        return value
+    items = list(value.items)
+    return Long(value.length, lambda index: arrays.select(items, index))
+
+
+def inserted(base: Long, index: Num, item: Value) -> Long:
+    """Return a sequence with an item before the one at an index, or at the end."""
+
+    def at(position: Num) -> Value:
+        later = base.at(integers.subtract(position, known(1)))
+        here = merged(compare("==", position, index), item, later)
+        return merged(compare("<", position, index), base.at(position), here)
+
+    return Long(_length(integers.add(base.length, known(1))), at)
+
+
+def appended(base: Long, item: Value) -> Long:
+    """Return a sequence with an item more at the end."""
+    end = base.length
+    return Long(
+        _length(integers.add(end, known(1))),
+        lambda position: merged(compare("==", position, end), item, base.at(position)),
+    )
+
+
+def replaced(base: Long, index: Num, item: Value) -> Long:
+    """Return a sequence with another item at an index."""
+    return Long(base.length, lambda position: merged(compare("==", position, index), item, base.at(position)))
+
+
+def without_span(base: Long, start: Num, size: Num) -> Long:
+    """Return a sequence without `size` items from `start` on, all of which there must be."""
+
+    def at(position: Num) -> Value:
+        later = base.at(integers.add(position, size))
+        return merged(compare("<", position, start), base.at(position), later)
+
+    return Long(_length(integers.subtract(base.length, size)), at)
+
+
+def cut(base: Long, low: Num, high: Num, *, inverted: bool) -> Long:
+    """Return the items low to high - 1, or (inverted) the others; bounds past the end are clipped, none is negative."""
+    high = integers.extreme("min", high, base.length)
+    low = integers.extreme("min", low, high)
+    size = _length(integers.subtract(high, low))
+    if not inverted:
+        return Long(size, lambda position: base.at(integers.add(position, low)))
+    if high is base.length:
+        return Long(low, base.at)
+    return without_span(base, low, size)
+
+
+def joined(left: Long, right: Long) -> Long:
+    """Return one sequence after the other."""
+
+    def at(position: Num) -> Value:
+        there = right.at(integers.subtract(position, left.length))
+        return merged(compare("<", position, left.length), left.at(position), there)
+
+    return Long(integers.add(left.length, right.length), at)
+
+
+def contains(base: Long, item: Value) -> Truth:
+    """Return whether an item is in a sequence."""
+    index = new_index()
+    inside = both(compare("<=", known(0), index), compare("<", index, base.length))
+    return exists([index.term], both(inside, equal(base.at(index), item)))
+
+
+def is_inside(base: Long, index: Num) -> Truth:
+    """Return whether an index is one of a sequence's items."""
+    return both(compare("<=", known(0), index), compare("<", index, base.length))
+
+
+def is_outside(base: Long, index: Num) -> Truth:
+    """Return whether an index is none of a sequence's items."""
+    return negate(is_inside(base, index))
+
+
+def _length(number: Num) -> Num:
+    return integers.narrowed(number, 0, number.high)

@@ -1,0 +1,373 @@
+"""The log of one idempotent producer, written to be proved for any number of batches, sequences and offsets.
+
+What the broker remembers of the producer is kept here as `specs.broker.producer_state` has it, for one partition and
+one epoch; the network is a worse one than TCP: any request that was ever sent may arrive again, any number of times, in
+any order. Sources: KIP-98; `ProducerAppendInfo` and `ProducerStateEntry` of Apache Kafka; KAFKA-5494.
+"""
+
+from checker.language import (
+    Constant,
+    Option,
+    Range,
+    Scenario,
+    Seq,
+    Spec,
+    Struct,
+    action,
+    invariant,
+    lemma,
+    reachable,
+    require,
+)
+
+
+class BatchNumber(Range):
+    """The batches in the order in which the application made them."""
+
+    low, high = 0, "batches - 1"
+
+
+class Sequence(Range):
+    low, high = 0, "max_sequence"
+
+
+class RecordCount(Range):
+    low, high = 1, "max_batch_records"
+
+
+class Offset(Range):
+    """The position of a batch in the log."""
+
+    low, high = 0, "log_size"
+
+
+class Batch(Struct):
+    """A batch as it is sent and stored: which one it is, its first sequence number, its number of records."""
+
+    number: BatchNumber
+    sequence: Sequence
+    records: RecordCount
+    shows = "{number}(s{sequence})"
+
+
+class CachedBatch(Struct):
+    """What `BatchMetadata` keeps of an appended batch."""
+
+    sequence: Sequence
+    records: RecordCount
+    offset: Offset
+    shows = "s{sequence}@{offset}"
+
+
+class Response(Struct):
+    """A successful response on its way to the producer."""
+
+    number: BatchNumber
+    offset: Offset
+    shows = "{number}@{offset}"
+
+
+class IdempotentLog(Spec):
+    """An idempotent producer, a network that loses, repeats and reorders, and a broker that checks sequences.
+
+    `python -m checker prove producer/idempotent_log --unbounded batches --unbounded log_size --unbounded max_sequence
+    --unbounded max_batch_records` proves it for all of their values.
+
+    Source: KIP-98; class `ProducerAppendInfo` of Apache Kafka, and its client's rule of five batches in flight.
+    """
+
+    batches = Constant(3, at_least=1)
+    log_size = Constant(3, at_least=1)
+    max_sequence = Constant(4, at_least=1)
+    max_batch_records = Constant(2, at_least=1)
+    max_in_flight = Constant(2, at_least=1)
+    """From the oldest batch without an answer on, so many are sent: no more than the broker remembers."""
+    max_responses = Constant(2, at_least=1)
+    cache_size = Constant(2, at_least=1)
+    """`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`; Kafka: 5, and 1 before KAFKA-5494."""
+    checks_sequences = Constant(True)
+    no_state = Constant("zero", one_of=("zero", "any"))
+    """What a broker without state takes: a producer's first sequence, 0; or any (KIP-360, Kafka 2.5 to 4.4)."""
+    expiry = Constant(False)
+    """Whether the broker may forget a producer whose batches it has: `producer.id.expiration.ms`, retention."""
+
+    # The producer.
+    sent = Seq(Batch, "batches")
+    acknowledged = Seq(Option(Offset), "batches")
+    oldest = Range(0, "batches")
+    next_sequence = Sequence
+
+    # The network and the broker.
+    responses = Seq(Response, "max_responses")
+    log = Seq(Batch, "log_size")
+    cached = Seq(CachedBatch, "cache_size")
+
+    # The producer.
+
+    @action
+    def send(self, records: RecordCount):
+        """The producer gives the next batch the next sequence and sends it."""
+        require(len(self.sent) < self.batches)
+        require(len(self.sent) < self.oldest + self.max_in_flight)
+        require(self.next_sequence + records <= self.max_sequence)
+        self.sent.append(Batch(number=len(self.sent), sequence=self.next_sequence, records=records))
+        self.acknowledged.append(None)
+        self.next_sequence += records
+
+    @action
+    def receive(self):
+        """A response arrives: the batch is acknowledged, with its offset."""
+        require(len(self.responses) > 0)
+        response = self.responses[0]
+        self.responses.pop(0)
+        self.acknowledged[response.number] = response.offset
+
+    @action
+    def lose_response(self):
+        """A response is lost, so the producer sends the batch again."""
+        require(len(self.responses) > 0)
+        self.responses.pop(0)
+
+    @action
+    def complete_oldest(self):
+        """The oldest batch is acknowledged: there is room for a new one."""
+        require(self.oldest < len(self.sent))
+        require(self.acknowledged[self.oldest] is not None)
+        self.oldest += 1
+
+    # The broker.
+
+    @action
+    def handle(self, number: BatchNumber):
+        """A request arrives: the first copy, a retry, or one that was long under way."""
+        require(number < len(self.sent))
+        require(len(self.responses) < self.max_responses)
+        batch = self.sent[number]
+        if self.is_duplicate(batch):
+            self.responses.append(Response(number=number, offset=self.duplicate_offset(batch)))
+        elif self.is_next(batch) and len(self.log) < self.log_size:
+            self.responses.append(Response(number=number, offset=len(self.log)))
+            self.append(batch)
+
+    def is_duplicate(self, batch):
+        """`ProducerStateEntry.findDuplicateBatch`: exactly the range of a cached batch."""
+        if not self.checks_sequences:
+            return False
+        return any(c.sequence == batch.sequence and c.records == batch.records for c in self.cached)
+
+    def duplicate_offset(self, batch):
+        """Where the batch with this range was appended."""
+        return min(c.offset for c in self.cached if c.sequence == batch.sequence and c.records == batch.records)
+
+    def is_next(self, batch):
+        """`ProducerAppendInfo.checkSequence`: the batch begins where the last one ended."""
+        if not self.checks_sequences:
+            return True
+        if len(self.cached) == 0:
+            return batch.sequence == 0 or self.no_state == "any"
+        last = self.cached[len(self.cached) - 1]
+        return batch.sequence == last.sequence + last.records
+
+    def append(self, batch):
+        """`ProducerStateEntry.addBatch`: a full cache drops its oldest batch."""
+        if len(self.cached) == self.cache_size:
+            self.cached.pop(0)
+        self.cached.append(CachedBatch(sequence=batch.sequence, records=batch.records, offset=len(self.log)))
+        self.log.append(batch)
+
+    @action
+    def forget_producer(self):
+        """`ProducerStateManager.removeExpiredProducers`: the state goes, the log stays."""
+        require(self.expiry)
+        self.cached.clear()
+
+    # What is promised.
+
+    @invariant(says="the batch at offset {o} does not begin where the one before ended: {self.log}")
+    def log_is_contiguous(self):
+        """The first batch of the log has sequence 0, and each batch begins where the one before ended."""
+        return all(
+            self.log[o].sequence == (0 if o == 0 else self.log[o - 1].sequence + self.log[o - 1].records)
+            for o in range(len(self.log))
+        )
+
+    @invariant(says="offset {o} has batch {self.log[o].number}: {self.log}")
+    def log_has_every_batch_once_in_order(self):
+        """The log begins with the batches as they were made: none is missing, twice there, or in another's place."""
+        return all(self.log[o].number == o for o in range(len(self.log)))
+
+    @invariant(says="batch {n} was acknowledged at offset {self.acknowledged[n]}, and the log is {self.log}")
+    def acknowledged_offset_holds_the_batch(self):
+        """Where a batch was acknowledged, it is."""
+        return all(
+            self.acknowledged[n] is None or self.is_at(n, self.acknowledged[n]) for n in range(len(self.acknowledged))
+        )
+
+    def is_at(self, number, offset):
+        """The log has a batch at this offset, with the sequence that it was sent with."""
+        return offset < len(self.log) and self.log[offset].number == number and self.log[offset] == self.sent[number]
+
+    @invariant(says="a retry of batch {n} would not be recognised: the broker remembers {self.cached}")
+    def retries_recognised(self):
+        """A batch that is in the log and not acknowledged is known to the broker, so that a retry is answered."""
+        return all(
+            self.acknowledged[n] is not None or any(c.sequence == self.sent[n].sequence for c in self.cached)
+            for n in range(len(self.sent))
+            if n < len(self.log)
+        )
+
+    # Lemmas.
+
+    @lemma
+    def log_is_part_of_what_was_sent(self):
+        """The log is the beginning of what the producer sent."""
+        return len(self.log) <= len(self.sent) and all(self.log[o] == self.sent[o] for o in range(len(self.log)))
+
+    @lemma
+    def sent_is_numbered(self):
+        """The producer knows of each batch whether it is acknowledged, and numbers them."""
+        return len(self.acknowledged) == len(self.sent) and all(self.sent[n].number == n for n in range(len(self.sent)))
+
+    @lemma
+    def sent_is_contiguous(self):
+        """Each batch is sent with the sequence at which the one before ends; the next sequence comes after the last."""
+        return self.next_sequence == self.end_of(len(self.sent)) and all(
+            self.sent[n].sequence == self.end_of(n) for n in range(len(self.sent))
+        )
+
+    def end_of(self, number):
+        """The sequence at which the batch before a batch ends."""
+        return 0 if number == 0 else self.sent[number - 1].sequence + self.sent[number - 1].records
+
+    @lemma
+    def sequences_ascend(self):
+        """No two batches share a sequence."""
+        return all(
+            self.sent[one].sequence + self.sent[one].records <= self.sent[other].sequence
+            for other in range(len(self.sent))
+            for one in range(other)
+        )
+
+    @lemma
+    def cache_is_end_of_log(self):
+        """The broker remembers the last batches of the log, each with its offset."""
+        size = len(self.cached)
+        return size == min(self.cache_size, len(self.log)) and all(
+            self.is_remembered(i, len(self.log) - size + i) for i in range(size)
+        )
+
+    def is_remembered(self, i, offset):
+        """The cache has the batch at an offset of the log."""
+        return (
+            self.cached[i].offset == offset
+            and self.cached[i].sequence == self.log[offset].sequence
+            and self.cached[i].records == self.log[offset].records
+        )
+
+    @lemma
+    def responses_are_true(self):
+        """A response tells where its batch is."""
+        return all(r.number < len(self.sent) and self.is_at(r.number, r.offset) for r in self.responses)
+
+    @lemma
+    def window_is_kept(self):
+        """What is older than the oldest batch without an answer is acknowledged, and few are younger."""
+        return (
+            self.oldest <= len(self.sent)
+            and len(self.sent) <= self.oldest + self.max_in_flight
+            and all(self.acknowledged[n] is not None for n in range(self.oldest))
+        )
+
+    @reachable
+    def duplicate_answered(self):
+        """A retry of a batch that is not the last one is answered."""
+        return any(response.offset + 1 < len(self.log) for response in self.responses)
+
+    @reachable
+    def everything_acknowledged(self):
+        """All batches are sent and acknowledged, with a response lost or repeated on the way."""
+        return self.oldest == self.batches
+
+
+class CacheOfOne(IdempotentLog):
+    """A broker that remembers one batch, as before KAFKA-5494, and a producer with two in flight."""
+
+    cache_size = Constant(1, at_least=1)
+
+
+class OldTakenForLast(CacheOfOne):
+    """A broker that remembers one batch, and answers a retry of an older one with the offset of that batch."""
+
+    def is_duplicate(self, batch):
+        """What is not after the last batch."""
+        return any(batch.sequence <= c.sequence for c in self.cached)
+
+    def duplicate_offset(self, batch):
+        """Where the last batch is."""
+        return self.cached[len(self.cached) - 1].offset
+
+
+class NoSequenceCheck(IdempotentLog):
+    """A broker that appends what arrives."""
+
+    checks_sequences = Constant(False)
+
+
+class StateLost(IdempotentLog):
+    """A broker that forgets a producer while its batches are under way."""
+
+    expiry = Constant(True)
+    cache_is_end_of_log = None
+
+
+class AnySequenceTaken(IdempotentLog):
+    """A broker that takes any sequence of a producer that it does not know."""
+
+    no_state = Constant("any", one_of=("zero", "any"))
+
+
+SMALL = dict(max_sequence=2, max_batch_records=1, batches=2, log_size=2)
+LOG = ("log_is_contiguous", "log_has_every_batch_once_in_order")
+
+scenarios = [
+    Scenario(IdempotentLog, "three_batches", tells="Lost, repeated and reordered requests: the log is in order."),
+    Scenario(
+        CacheOfOne,
+        "kafka_5494",
+        SMALL,
+        expect={"retries_recognised": 5},
+        tells="Two batches are appended; the broker remembers the second, so a retry of the first is refused for ever.",
+    ),
+    Scenario(
+        OldTakenForLast,
+        "old_taken_for_last",
+        SMALL,
+        expect={"acknowledged_offset_holds_the_batch": 9},
+        properties=["acknowledged_offset_holds_the_batch"],
+        tells="The retry of the first batch is answered with the offset of the second.",
+    ),
+    Scenario(
+        NoSequenceCheck,
+        "no_sequence_check",
+        SMALL,
+        expect=dict.fromkeys(LOG, 4),
+        properties=LOG,
+        tells="A request arrives twice, and the batch is in the log twice.",
+    ),
+    Scenario(
+        StateLost,
+        "state_lost",
+        SMALL,
+        expect=dict.fromkeys(LOG, 5),
+        properties=LOG,
+        tells="The broker forgets the producer; a retry of its first batch is the first batch of a new producer.",
+    ),
+    Scenario(
+        AnySequenceTaken,
+        "any_sequence_taken",
+        SMALL,
+        expect=dict.fromkeys(LOG, 4),
+        properties=LOG,
+        tells="The second batch arrives first, and the log begins with it.",
+    ),
+]
