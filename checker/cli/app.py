@@ -199,6 +199,32 @@ def show(
     show_trace(trace, format, tuple(against or ()), out)
 
 
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of walks that `simulate --out` wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the report goes; DIR/report unless said.")
+    ] = None,
+    json: Annotated[
+        str, typer.Option(metavar="FILE|-", help="Write the figures to a file, or to standard output.")
+    ] = "",
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless said.")
+    ] = None,
+    max_states: Annotated[
+        int, typer.Option(min=0, help="How many states each search for a shortest trace visits; 0: do not search.")
+    ] = 2_000_000,
+) -> None:
+    """Report on simulated walks: how likely, how soon, under which settings and why properties are violated.
+
+    Writes a page with its counterexamples, report.json and causes.dot. Exit status: 0 nothing is violated, 1 something
+    is, 2 wrong input.
+    """
+    from checker.cli.reporting import make_report
+
+    raise typer.Exit(make_report(folder, out, json, master, max_states))
+
+
 @traces.command()
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of walks that `simulate --out` wrote.")],
@@ -267,12 +293,18 @@ def prove(
         list[str] | None,
         typer.Option(metavar="NAME", help="Prove for every value of this constant (repeatable); by induction."),
     ] = None,
+    find_lemmas: Annotated[
+        bool, typer.Option("--find-lemmas", help="Look for the lemmas that an induction lacks, and print them.")
+    ] = False,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads that look a counterexample up; one a core unless said.")
     ] = None,
     json: Annotated[
         str, typer.Option(metavar="FILE|-", help="Write a JSON object a run, one a line, to a file or standard output.")
     ] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write each counterexample, to induction too, as a page.")
+    ] = None,
 ) -> None:
     """Prove invariants of specs with Z3, or search for their shortest violations.
 
@@ -284,7 +316,9 @@ def prove(
 
     request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()))
     open_ones = tuple(unbounded or ())
-    how = Settings(method, depth or DEPTHS[method], timeout, workers or default_workers(), json, open_ones)
+    how = Settings(
+        method, depth or DEPTHS[method], timeout, workers or default_workers(), json, open_ones, find_lemmas, out
+    )
     raise typer.Exit(execute(request, how))
 
 
@@ -375,9 +409,9 @@ def validate(
     ] = 0,
     seed: Annotated[int, typer.Option(metavar="N", help="What the controls are drawn from.")] = 1,
     engine: Annotated[
-        Literal["native", "python", "spark"],
-        typer.Option(help="Compiled successors, the interpreter, or the compiled ones on Spark."),
-    ] = "native",
+        Literal["native", "python", "spark"] | None,
+        typer.Option(help="Compiled successors, the interpreter, or the compiled ones on Spark; unless said, by size."),
+    ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="A Spark master; validates on Spark.")] = None,
     json: Annotated[
         str,
@@ -394,8 +428,7 @@ def validate(
     from checker.cli.validating import validate as run_validation
     from traces.validate.task import Task
 
-    kind = "native" if engine == "spark" else engine
-    task = Task(target, mapping, engine=kind, candidates=candidates, silent=silent, controls=controls, seed=seed)
+    task = Task(target, mapping, candidates=candidates, silent=silent, controls=controls, seed=seed)
     how = Settings(tuple(logs), by, engine, master, json, out)
     raise typer.Exit(run_validation(task, tuple(settings or ()), how))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ from traces.validate.text import outcome_lines, summary_lines
 ON_SPARK = 1000
 """From this many logs on Spark validates them."""
 
+INTERPRETED_BYTES = 50_000
+"""Up to so much of logs the interpreter validates."""
+
 SHOWN = 20
 """Up to this many logs each is shown in full where it conforms, too."""
 
@@ -31,7 +35,7 @@ class Settings:
 
     logs: tuple[Path, ...]
     by: str = ""
-    engine: str = "native"
+    engine: str | None = None
     master: str | None = None
     json: str = ""
     out: Path | None = None
@@ -39,12 +43,12 @@ class Settings:
 
 def validate(task: Task, settings_given: tuple[str, ...], settings: Settings) -> int:
     """Validate logs and return the exit status; raise SpecError where spec, mapping or an output are wrong."""
-    validation = Validation(task)
-    task = Task(**{**vars(task), "settings": settings_of(validation.entry.spec, settings_given)})
-    validation = Validation(task)
     for path in settings.logs:
         if not path.exists():
             raise SpecError(f"there is no log {path}")
+    spec = Validation(task).entry.spec
+    task = dataclasses.replace(task, settings=settings_of(spec, settings_given), engine=_engine(settings))
+    validation = Validation(task)
     if settings.out is not None:
         make_folder(settings.out)
     begun = time.monotonic()
@@ -67,6 +71,13 @@ def status_of(summary: Summary, expected: frozenset[str]) -> int:
     if verdicts["rejected"] or summary.violated.keys() - expected or accepts_all:
         return EXIT_VIOLATED
     return EXIT_STOPPED if verdicts["undecided"] else EXIT_OK
+
+
+def _engine(settings: Settings) -> str:
+    """Return what gives successors: for short logs the interpreter is done before a compiler has begun."""
+    if settings.engine is not None or _wants_spark(settings):
+        return "python" if settings.engine == "python" else "native"
+    return "python" if sum(path.stat().st_size for path in settings.logs) <= INTERPRETED_BYTES else "native"
 
 
 def _wants_spark(settings: Settings) -> bool:
