@@ -42,8 +42,11 @@ def rewalk(folder: Path, run: Run, walk: int) -> tuple[Spec, Violation]:
         raise SpecError(f"walk {walk} cannot be walked again: {error.message}") from None
 
 
-def violation_of(spec: Spec, row: dict[str, Any]) -> Violation:
-    """Return a row (by column) as the violation that it records; raise SpecError where the spec does not take it so."""
+def violation_of(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
+    """Return a row (by column) as the violation that it records; raise SpecError where the spec does not take it so.
+
+    `name`: another property that the last state violates too, instead of the first one.
+    """
     instances = np.frombuffer(row["actions"], dtype="<u2").tolist()
     trace = walked(spec, row["initial"], instances)
     if row["verdict"] == "holds":
@@ -54,9 +57,9 @@ def violation_of(spec: Spec, row: dict[str, Any]) -> Violation:
         return violations.bounds_in_action(spec, action, arguments, trace)
     if row["verdict"] == "error":
         return violations.bounds_in_property(spec, row["property"], trace)
-    if row["property"] == DEADLOCK:
+    if (name or row["property"]) == DEADLOCK:
         return violations.deadlock(trace)
-    return violations.false_property(spec, row["property"], trace)
+    return violations.false_property(spec, name or row["property"], trace)
 
 
 def walked(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:

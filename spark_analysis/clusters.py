@@ -1,0 +1,177 @@
+"""Violations by cause: walks whose shrunk traces violate the same part of a property by the same actions.
+
+Walks that end alike are one shape (`traces.walks.shape_fingerprint`). The first walk of each of the most frequent
+shapes is shrunk; shapes that shrink to the same property, the same failing conjunct and the same set of actions are one
+cause, however different the noise around it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from checker.check.result import Violation
+from checker.language.errors import SpecError
+from checker.language.spec import Spec
+from spark_analysis.tallies import Shape
+from traces.conjuncts import false_conjunct
+from traces.rewalk import violation_of
+from traces.shrink import Search, Shrunk, reduce, search_shorter
+
+MOST_SHAPES = 200
+"""Of how many shapes the first walk is shrunk by leaving steps out."""
+
+MOST_CAUSES = 24
+"""For how many causes the shortest trace is searched for."""
+
+
+class Cause(NamedTuple):
+    """What makes two violations alike; `kind` tells a false property from one that cannot be evaluated."""
+
+    property: str
+    kind: str
+    conjunct: int | None
+    actions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The walks with one cause; `walks` counts them by configuration, `shapes` how many fingerprints they have.
+
+    `walk` of `configuration` is the one whose trace was shrunk.
+    """
+
+    cause: Cause
+    walks: Mapping[int, int]
+    shapes: int
+    configuration: int
+    walk: int
+    shrunk: Shrunk
+
+    @property
+    def count(self) -> int:
+        """All its walks."""
+        return sum(self.walks.values())
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """All causes, the most frequent first, and the walks of shapes too rare to be looked at."""
+
+    found: tuple[Cluster, ...]
+    rare_walks: int = 0
+    rare_shapes: int = 0
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Walks of one fingerprint that violate a property, represented by the one that does so soonest."""
+
+    name: str
+    walks: dict[int, int]
+    first: Shape
+
+    @property
+    def count(self) -> int:
+        return sum(self.walks.values())
+
+
+def representatives(shapes: Sequence[Shape], properties: Sequence[str]) -> list[_Group]:
+    """Return the fingerprints with their walks, the most frequent first.
+
+    Walks whose last state violates several properties stand for each of them; `properties` are those of the run.
+    """
+    gathered: dict[tuple[str, str, int], list[Shape]] = defaultdict(list)
+    for shape in shapes:
+        for name in _violated(shape, properties):
+            gathered[name, shape.verdict, shape.fingerprint].append(shape)
+    groups = []
+    for (name, _, _), found in gathered.items():
+        walks: dict[int, int] = defaultdict(int)
+        for shape in found:
+            walks[shape.configuration] += shape.walks
+        first = min(found, key=lambda shape: (shape.violated_at, shape.walk))
+        groups.append(_Group(name, dict(sorted(walks.items())), first))
+    return sorted(groups, key=lambda group: (-group.count, group.name, group.first.walk))
+
+
+def _violated(shape: Shape, properties: Sequence[str]) -> list[str]:
+    if shape.verdict == "error":
+        return [shape.property]
+    return [name for bit, name in enumerate(properties) if shape.violated >> bit & 1]
+
+
+def cluster(
+    shapes: Sequence[Shape],
+    properties: Sequence[str],
+    rows_of: Callable[[Sequence[int]], Mapping[int, dict[str, Any]]],
+    spec_of: Callable[[int], Spec],
+    max_states: int,
+) -> Clusters:
+    """Gather shapes by their causes; `properties` are those of the run.
+
+    `rows_of` returns the rows of some walks by number, `spec_of` the spec of a configuration. `max_states` bounds each
+    search for a shortest trace.
+    """
+    groups = representatives(shapes, properties)
+    looked_at, rare = groups[:MOST_SHAPES], groups[MOST_SHAPES:]
+    rows = rows_of(sorted({group.first.walk for group in looked_at}))
+    reduced = []
+    for group in looked_at:
+        spec = spec_of(group.first.configuration)
+        found = violation_of(spec, rows[group.first.walk], group.name)
+        short = reduce(spec, found)
+        shrunk = Shrunk(short, found.length, short.length, "rarer causes are not searched")
+        reduced.append(_cluster_of(spec, group.walks, 1, group.first, shrunk))
+    searched = [
+        _searched(spec_of(found.configuration), found, max_states) if number < MOST_CAUSES else found
+        for number, found in enumerate(_merged(reduced))
+    ]
+    return Clusters(tuple(_merged(searched)), sum(group.count for group in rare), len(rare))
+
+
+def _cluster_of(spec: Spec, walks: Mapping[int, int], shapes: int, first: Shape, shrunk: Shrunk) -> Cluster:
+    return Cluster(cause_of(spec, shrunk.violation), walks, shapes, first.configuration, first.walk, shrunk)
+
+
+def cause_of(spec: Spec, violation: Violation) -> Cause:
+    """Return what a shrunk violation is caused by."""
+    conjunct = None
+    if violation.kind in ("invariant", "step_invariant"):
+        old = violation.trace[-2].state if violation.kind == "step_invariant" else None
+        conjunct = false_conjunct(spec, violation.property, violation.trace[-1].state, old)
+    actions = {step.action for step in violation.trace if step.action is not None}
+    if violation.failed_action is not None:
+        actions.add(violation.failed_action.action)
+    return Cause(violation.property, violation.kind, conjunct, tuple(sorted(actions)))
+
+
+def _merged(clusters: Sequence[Cluster]) -> list[Cluster]:
+    """Return clusters of the same cause as one each, which shows the shortest trace; the most frequent first."""
+    gathered: dict[Cause, list[Cluster]] = defaultdict(list)
+    for found in clusters:
+        gathered[found.cause].append(found)
+    merged = []
+    for same in gathered.values():
+        walks: dict[int, int] = defaultdict(int)
+        for found in same:
+            for configuration, count in found.walks.items():
+                walks[configuration] += count
+        best = min(same, key=lambda found: (found.shrunk.violation.length, not found.shrunk.is_shortest, found.walk))
+        shapes = sum(found.shapes for found in same)
+        merged.append(dataclasses.replace(best, walks=dict(sorted(walks.items())), shapes=shapes))
+    return sorted(merged, key=lambda found: (-found.count, found.cause.property, found.walk))
+
+
+def _searched(spec: Spec, found: Cluster, max_states: int) -> Cluster:
+    """Return a cluster with the shortest trace by its actions alone: by others it would be another cause."""
+    try:
+        search = search_shorter(spec, found.shrunk.violation, max_states, found.cause.actions)
+    except SpecError as error:
+        search = Search(None, error.message)
+    violation = search.found or found.shrunk.violation
+    shrunk = dataclasses.replace(found.shrunk, violation=violation, limit=search.limit)
+    return dataclasses.replace(found, cause=cause_of(spec, violation), shrunk=shrunk)

@@ -1,0 +1,97 @@
+"""What is inside the binary columns of walks, counted a batch of rows at a time: actions taken and states met.
+
+This runs on Spark's executors. A batch becomes a few rows of partial counts, which Spark adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+COLUMNS = ("walk", "configuration", "actions", "coverage", "sampled_states")
+"""The columns that are needed, in this order."""
+
+INSTANCE, STATE = 0, 1
+"""What a row counts: an action instance (`key`), or a sampled state (`key`: its hash, as a signed number)."""
+
+SQL_SCHEMA = "what int, configuration int, key long, walks long, takes long, first long"
+SCHEMA = pa.schema(
+    [("what", pa.int32()), ("configuration", pa.int32())]
+    + [(name, pa.int64()) for name in ("key", "walks", "takes", "first")]
+)
+"""`walks`: in how many walks; `takes`: how often in all (of instances); `first`: the number of the first such walk."""
+
+_MOST_BYTES = 1 << 22
+"""How many bytes of coverage are unpacked to bits at once."""
+
+
+def counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the partial counts of batches of walks that have `COLUMNS`."""
+    for batch in batches:
+        configurations = np.asarray(batch.column(1))
+        for number in np.unique(configurations):
+            own = _in_order(batch.filter(pa.array(configurations == number)))
+            walks = np.asarray(own.column(0))
+            yield _rows(INSTANCE, number, *_instances(own, walks))
+            yield _rows(STATE, number, *_states(own, walks))
+
+
+def _in_order(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with its walks ascending: Spark reads files in an order of its own."""
+    walks = np.asarray(batch.column(0))
+    is_sorted = bool(np.all(walks[1:] > walks[:-1]))
+    return batch if is_sorted else batch.take(pa.array(np.argsort(walks)))
+
+
+def _rows(what: int, configuration: int, *columns: NDArray[np.int64]) -> pa.RecordBatch:
+    size = len(columns[0])
+    constant = [np.full(size, value, np.int32) for value in (what, configuration)]
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in (*constant, *columns)], schema=SCHEMA)
+
+
+def _instances(batch: pa.RecordBatch, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return for each action instance in how many walks it was taken, how often in all, and the first such walk."""
+    taken, _ = _numbers(batch.column(2), np.dtype("<u2"))
+    packed, _ = _numbers(batch.column(3), np.dtype("u1"))
+    width = len(packed) // max(1, len(walks))
+    takes = np.bincount(taken, minlength=8 * width)
+    covered = np.zeros(len(takes), np.int64)
+    first = np.full(len(takes), np.iinfo(np.int64).max)
+    rows = packed.reshape(len(walks), width)
+    step = max(1, _MOST_BYTES // max(1, width))
+    for start in range(0, len(walks), step):
+        bits = np.unpackbits(rows[start : start + step], axis=1, bitorder="little").astype(bool)
+        covered[: 8 * width] += bits.sum(axis=0)
+        found = np.where(bits.any(axis=0), walks[start : start + step][bits.argmax(axis=0)], first[: 8 * width])
+        first[: 8 * width] = np.minimum(first[: 8 * width], found)
+    keys = np.flatnonzero(takes)
+    return keys, covered[keys], takes[keys].astype(np.int64), first[keys]
+
+
+def _states(batch: pa.RecordBatch, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return for each sampled state in how many walks it was met; a walk that meets it twice counts once."""
+    hashes, rows = _numbers(batch.column(4), np.dtype("<i8"))
+    order = np.lexsort((rows, hashes))
+    hashes, rows = hashes[order], rows[order]
+    is_new_state = np.ones(len(hashes), bool)
+    is_new_state[1:] = hashes[1:] != hashes[:-1]
+    is_new_row = is_new_state.copy()
+    is_new_row[1:] |= rows[1:] != rows[:-1]
+    starts = np.flatnonzero(is_new_state)
+    met = np.add.reduceat(is_new_row.astype(np.int64), starts) if len(starts) else np.zeros(0, np.int64)
+    first = np.minimum.reduceat(walks[rows], starts) if len(starts) else np.zeros(0, np.int64)
+    return hashes[starts], met, np.zeros(len(starts), np.int64), first
+
+
+def _numbers(column: pa.Array, kind: np.dtype) -> tuple[NDArray, NDArray[np.int64]]:  # type: ignore[type-arg]
+    """Return the numbers in a binary column one after the other, and of each the row that it is in."""
+    is_large = pa.types.is_large_binary(column.type)
+    _, offsets, data = column.buffers()
+    width = np.dtype(np.int64 if is_large else np.int32)
+    ends = np.frombuffer(offsets, width, count=len(column) + 1, offset=column.offset * width.itemsize).astype(np.int64)
+    content = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data is not None else np.zeros(0, np.uint8)
+    lengths = np.diff(ends) // kind.itemsize
+    return content.copy().view(kind), np.repeat(np.arange(len(column)), lengths)

@@ -1,0 +1,79 @@
+"""What is known of a configuration besides its walks: a bounded exhaustive exploration, or else the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checker import ledger
+from checker.check.plan import DEADLOCK, Plan
+from checker.language.errors import SpecError
+from checker.language.spec import PROPERTY_ROLES, Role, Spec
+from traces.walks import Run
+
+MOST_CONFIGURATIONS = 16
+"""Of how many configurations a report explores the states itself."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The states of a configuration, and the violations with the number of states of the shortest trace.
+
+    `states` is None where they could not all be explored; the violations are then those found on the way. `reason` says
+    why not, `source` where the figures are from.
+    """
+
+    states: int | None
+    violations: Mapping[str, int] = field(default_factory=dict)
+    source: str = ""
+    reason: str = ""
+
+
+def known_of(spec: Spec, run: Run, configuration: int, max_states: int) -> Known:
+    """Return what an exploration of `max_states` states at most tells, or what the ledger says of the scenario."""
+    if max_states and configuration < MOST_CONFIGURATIONS:
+        found = _explored(spec, run, max_states)
+        if found.states is not None:
+            return found
+    else:
+        found = Known(None, reason="it was not explored")
+    recorded = _recorded(run, spec)
+    return recorded if recorded is not None else found
+
+
+def _explored(spec: Spec, run: Run, max_states: int) -> Known:
+    from checker.native.engine import explore
+
+    names = [name for name in run.properties if spec.roles.get(name) in PROPERTY_ROLES]
+    names = [name for name in names if spec.roles[name] is not Role.REACHABLE]
+    plan = Plan(tuple(names), stop="all", max_states=max_states, deadlock=DEADLOCK in run.properties)
+    try:
+        result = explore(spec, plan)
+    except (SpecError, MemoryError) as error:
+        return Known(None, reason=str(error))
+    if result.ended == "interrupted":
+        raise KeyboardInterrupt
+    violations = {found.property: found.length for found in result.violations}
+    source = "exhaustive exploration"
+    if result.ended == "complete":
+        return Known(result.distinct_states, violations, source)
+    ended = {"max_states": f"it has more than {max_states:,} states", "violation": "a value leaves its bounds"}
+    return Known(None, violations, source, ended.get(result.ended, result.ended))
+
+
+def _recorded(run: Run, spec: Spec) -> Known | None:
+    """Return what the ledger says of the scenario that was walked, on its own constants."""
+    import specs
+    from checker import registry
+
+    entry = registry.select_spec(run.target)
+    scenario = next((found for found in entry.scenarios if found.name == run.scenario), None)
+    if scenario is None or entry.spec(**scenario.constants).constants != spec.constants:
+        return None
+    path = Path(specs.__file__).parent / "ledger.toml"
+    record = ledger.read(path).get(f"{entry.name}/{run.scenario}")
+    if record is None or record.distinct_states is None:
+        return None
+    violations = {name: length for name, length in record.violations.items() if isinstance(length, int)}
+    return Known(record.distinct_states, violations, "ledger")

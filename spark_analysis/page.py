@@ -1,0 +1,316 @@
+"""The report as one HTML page that needs no network, no server and no script; counterexamples have pages beside it."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from checker.report.text import constants_text
+from spark_analysis import charts
+from spark_analysis.charts import Chart, Series, count_text, share_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MOST_LINES = 8
+"""How many configurations a chart has lines for: those with the most violations."""
+
+MOST_SATURATION_CHARTS = 6
+
+FEWEST_SAMPLED = 30
+"""With fewer sampled states nothing is said of all states: the error is as large as the estimate."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A property as the first table has it: what walks and what the exploration say of it."""
+
+    name: str
+    is_error: bool
+    share: Mapping[str, Any]
+    soonest: int | None
+    one_in_a_hundred_by: int | None
+    half_by: int | None
+    explored: str
+    is_missed: bool
+    causes: tuple[int, ...]
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether any walk violates it."""
+        return bool(self.share["walks"])
+
+
+def report_page(data: Mapping[str, Any], pages: Sequence[str | None], command: str) -> str:
+    """Return the page of a report.
+
+    `pages` are the addresses of the clusters' counterexample pages, None for one that has none; `command` is what made
+    the report.
+    """
+    rows = [_row(data, found) for found in data["failures"]]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            data=data,
+            style=resources.files("spark_analysis")
+            .joinpath("templates/report.css")
+            .read_text(encoding="utf-8")
+            .strip(),
+            headline=headline(data),
+            rows=rows,
+            clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
+            time_charts=_time_charts(data),
+            heat_maps=_heat_maps(data),
+            broken_by=_broken_by(data),
+            actions=_actions(data),
+            reached=_reached(data),
+            saturation=_saturation(data),
+            constants=constants_text(_common(data)),
+            is_sweep=len(data["configurations"]) > 1,
+            command=command,
+        )
+    )
+
+
+def headline(data: Mapping[str, Any]) -> str:
+    """Return the answer in a sentence."""
+    properties = [found for found in data["failures"] if not found["is_error"]]
+    violated = [found["property"] for found in properties if found["walks"]]
+    errors = [found["property"] for found in data["failures"] if found["is_error"]]
+    parts = []
+    if violated:
+        parts.append(f"{_listed(violated)} {'is' if len(violated) == 1 else 'are'} violated")
+    if errors:
+        parts.append(f"{_listed(errors)} {'leaves' if len(errors) == 1 else 'leave'} the bounds of a type")
+    if parts:
+        return "; ".join(parts)
+    return f"No walk violates {'a property' if len(properties) != 1 else properties[0]['property']}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _row(data: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
+    same = [
+        entry
+        for configuration in data["configurations"]
+        for entry in configuration["failures"]
+        if (entry["property"], entry["is_error"]) == (found["property"], found["is_error"])
+    ]
+
+    def soonest(key: str) -> int | None:
+        return min((entry[key] for entry in same if entry[key] is not None), default=None)
+
+    causes = tuple(
+        number
+        for number, cluster in enumerate(data["clusters"], 1)
+        if cluster["property"] == found["property"] and (cluster["kind"] == "bounds_error") == found["is_error"]
+    )
+    words, is_violated_there = _explored(data, found["property"])
+    is_missed = is_violated_there and not found["walks"]
+    return Row(
+        name=found["property"],
+        is_error=found["is_error"],
+        share=found,
+        soonest=soonest("soonest"),
+        one_in_a_hundred_by=soonest("one_in_a_hundred_by"),
+        half_by=soonest("half_by"),
+        explored=words,
+        is_missed=is_missed,
+        causes=causes,
+    )
+
+
+def _explored(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
+    """Return what exhaustive exploration says of a property, over all configurations, and whether it is violated."""
+    known = [found["known"] for found in data["configurations"] if found["known"] is not None]
+    lengths = [found["violations"][name] for found in known if name in found["violations"]]
+    if lengths:
+        where = f" in {len(lengths)} of {len(known)} configurations" if len(known) > 1 else ""
+        return f"violated{where}, shortest {min(lengths)} states", True
+    complete = [found for found in known if found["states"] is not None]
+    if complete and len(complete) == len(data["configurations"]):
+        return f"holds in all {sum(found['states'] for found in complete):,} states", False
+    if complete:
+        return f"holds in the {len(complete)} configurations explored", False
+    return "not explored", False
+
+
+def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> dict[str, Any]:
+    sentence, _, reason = found["explanation"].partition("\n")
+    calls = [
+        f"{step['action']}({', '.join(_text(value) for value in step['arguments'].values())})"
+        for step in found["schedule"]
+    ]
+    is_error = found["kind"] == "bounds_error"
+    same = (found["property"], is_error)
+    violating = next(f["walks"] for f in data["failures"] if (f["property"], f["is_error"]) == same)
+    swept = data["configurations"]
+    where = [
+        f"{constants_text(configuration['swept'])}: {found['walks_by_configuration'][str(configuration['number'])]:,}"
+        for configuration in swept
+        if str(configuration["number"]) in found["walks_by_configuration"]
+    ]
+    return {
+        **found,
+        "sentence": sentence,
+        "reason": reason,
+        "calls": calls,
+        "page": page,
+        "share": found["walks"] / violating,
+        "where": where if len(swept) > 1 else [],
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{key} {_text(part)}" for key, part in value.items()) + ")"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _common(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the constants that all configurations share."""
+    first = data["configurations"][0]["constants"] if data["configurations"] else {}
+    return {name: value for name, value in first.items() if name not in data["sweep"]}
+
+
+def _time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
+    """Return a chart for each failure; or where there is one configuration, one chart with a line for each failure."""
+    configurations = data["configurations"]
+    if len(configurations) == 1:
+        found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
+        series = [Series(_name(entry), _curve(entry)) for entry in found]
+        return (
+            [("", charts.share_chart(series, data["depth"], "walks that have violated a property"), 0)]
+            if series
+            else []
+        )
+    result = []
+    for number, failure in enumerate(data["failures"]):
+        entries = [(found, found["failures"][number]) for found in configurations if found["failures"][number]["curve"]]
+        chosen = sorted(entries, key=lambda pair: (-pair[1]["rate"], pair[0]["number"]))[:MOST_LINES]
+        if chosen:
+            series = [Series(constants_text(found["swept"]), _curve(entry)) for found, entry in chosen]
+            chart = charts.share_chart(series, data["depth"], f"walks that have violated {failure['property']}")
+            result.append((_name(failure), chart, len(entries) - len(chosen)))
+    return result
+
+
+def _curve(entry: Mapping[str, Any]) -> list[tuple[float, float]]:
+    return [(step, share) for step, _, _, share in entry["curve"]]
+
+
+def _name(failure: Mapping[str, Any]) -> str:
+    return f"{failure['property']} (bounds)" if failure["is_error"] else str(failure["property"])
+
+
+def _heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]:
+    result = []
+    for number, failure in enumerate(data["failures"]):
+        if not failure["walks"]:
+            continue
+        cells = []
+        for found in data["configurations"]:
+            entry = found["failures"][number]
+            interval = f"{share_text(entry['low'])} to {share_text(entry['high'])}"
+            title = f"{entry['walks']:,} of {found['walks']:,} walks; 95% interval {interval}"
+            cells.append((found["swept"], entry["rate"], title, found["number"]))
+        maps = charts.heat_maps(data["sweep"], cells)
+        if maps:
+            result.append((_name(failure), maps))
+    return result
+
+
+def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, float]]]]:
+    """Return for each failure which action broke it in how many walks."""
+    result = []
+    for number, failure in enumerate(data["failures"]):
+        counts: Counter[str] = Counter()
+        for found in data["configurations"]:
+            counts.update(found["failures"][number]["broken_by"])
+        if counts:
+            total = counts.total()
+            ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            result.append((_name(failure), [(action, walks, walks / total) for action, walks in ordered]))
+    return result
+
+
+def _actions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the actions with their counts over all configurations; instances are those of the largest one."""
+    gathered: dict[str, dict[str, Any]] = {}
+    for configuration in data["configurations"]:
+        for found in configuration["actions"]:
+            entry = gathered.setdefault(
+                found["action"], {"action": found["action"], "takes": 0, "taken": 0, "instances": 0}
+            )
+            entry["takes"] += found["takes"]
+            entry["taken"] += found["instances_taken"]
+            entry["instances"] += found["instances"]
+    total = sum(found["takes"] for found in gathered.values()) or 1
+    most = max((found["takes"] for found in gathered.values()), default=1) or 1
+    return [{**found, "share": found["takes"] / total, "bar": found["takes"] / most} for found in gathered.values()]
+
+
+def _reached(data: Mapping[str, Any]) -> list[tuple[str, int]]:
+    counts: Counter[str] = Counter()
+    for configuration in data["configurations"]:
+        for name, walks in configuration["reached"].items():
+            counts[name] += walks
+    return list(counts.items())
+
+
+def _saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return for each configuration what its states come to, with a chart for the first few."""
+    result = []
+    for number, found in enumerate(data["configurations"]):
+        states = found["saturation"]
+        if not states["sampled"]:
+            continue
+        known = found["known"]["states"] if found["known"] is not None else None
+        chart = None
+        if number < MOST_SATURATION_CHARTS and (states["sampled"] >= FEWEST_SAMPLED or states["scale"] == 1):
+            series = [Series("met by walks", states["growth"], steps=False)]
+            series.append(
+                Series(
+                    "met and estimated unseen", _level(states, states["distinct"] + states["unseen"]), "dashed", False
+                )
+            )
+            if known is not None:
+                series.append(Series("all states", _level(states, known), "known", False))
+            chart = charts.growth_chart(series, found["walks"], "distinct states met, by number of walks")
+        result.append(
+            {**states, "name": constants_text(found["swept"]), "known": known, "chart": chart, "reason": _reason(found)}
+        )
+    return result
+
+
+def _reason(configuration: Mapping[str, Any]) -> str:
+    known = configuration["known"]
+    return known["reason"] if known is not None else "the spec has changed since"
+
+
+def _level(states: Mapping[str, Any], height: float) -> list[tuple[float, float]]:
+    return [(states["growth"][0][0], height), (states["growth"][-1][0], height)]
+
+
+@functools.cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("spark_analysis"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"share": share_text, "count": count_text, "constants": constants_text}
+    return environment

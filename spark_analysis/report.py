@@ -1,0 +1,134 @@
+"""A folder of walks turned into a report: counted by Spark, its violations shrunk and gathered by cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checker import registry
+from checker.check.result import Violation
+from checker.language.errors import SpecError
+from checker.language.spec import Role, Spec
+from spark_analysis.clusters import Cluster, Clusters, cluster
+from spark_analysis.known import known_of
+from spark_analysis.parts import readable_parts
+from spark_analysis.session import opened
+from spark_analysis.summary import summary
+from spark_analysis.tallies import Tallies, rows_of, tally
+from traces.walks import Run, read_run, spec_of
+
+MOST_STATES = 2_000_000
+"""How many states each bounded search visits, and how many are explored of a configuration, unless said."""
+
+SHUFFLE_PARTITIONS = "8"
+"""Of a local session: the counts are small, and each partition more costs time."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report: its data (what `report.json` holds), the run, and each cluster with its spec."""
+
+    data: dict[str, Any]
+    run: Run
+    clusters: tuple[tuple[Spec, Cluster], ...]
+
+    @property
+    def violations(self) -> list[tuple[Spec, Violation]]:
+        """The shrunk representative of each cluster."""
+        return [(spec, found.shrunk.violation) for spec, found in self.clusters]
+
+
+def report_on(
+    folder: Path,
+    *,
+    master: str | None = None,
+    max_states: int = MOST_STATES,
+    on_stage: Callable[[str], None] = lambda stage: None,
+    spark: Any = None,
+) -> Report:
+    """Return the report on a folder of walks.
+
+    `spark`: a session to use instead of a new one on `master`. `max_states` bounds each search. `on_stage` is told what
+    comes next. Raises SpecError where there is nothing to report on.
+    """
+    run = read_run(folder)
+    parts = readable_parts(folder, run)
+    notes = list(parts.sentences)
+    specs = _specs(run, notes)
+    if spark is None:
+        settings = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS} if master is None or "local" in master else {}
+        on_stage("starting Spark")
+        with opened(master, settings=settings) as own:
+            tallies, clusters = _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
+    else:
+        tallies, clusters = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
+    on_stage("exploring, to tell what walks have not met")
+    known = {number: known_of(spec, run, number, max_states) for number, spec in specs.items()}
+    data = summary(run, _roles(run), tallies, clusters, known, specs, notes)
+    return Report(data, run, tuple((specs[found.configuration], found) for found in clusters.found))
+
+
+def _counted(
+    spark: Any,
+    run: Run,
+    paths: Sequence[Path],
+    specs: Mapping[int, Spec],
+    max_states: int,
+    notes: list[str],
+    on_stage: Callable[[str], None],
+) -> tuple[Tallies, Clusters]:
+    on_stage(f"counting {len(paths):,} parts")
+    tallies = tally(spark, run, paths)
+    if tallies.foreign:
+        notes.append(f"Not counted: {tallies.foreign:,} walks of another version of {run.spec} than the run's.")
+    shapes = [shape for shape in tallies.shapes if shape.configuration in specs]
+    if not shapes:
+        return tallies, Clusters(())
+    on_stage("shrinking violations and gathering their causes")
+    return tallies, cluster(shapes, run.properties, lambda walks: rows_of(spark, walks), specs.__getitem__, max_states)
+
+
+def _specs(run: Run, notes: list[str]) -> dict[int, Spec]:
+    """Return the spec of each configuration; of a spec that has changed since none, and a note says so."""
+    specs: dict[int, Spec] = {}
+    for found in run.configurations:
+        try:
+            specs[found.number] = spec_of(run, found.number)
+        except SpecError as error:
+            notes.append(f"No counterexamples can be shown: {error.message}.")
+            return {}
+    return specs
+
+
+def _roles(run: Run) -> Mapping[str, Role]:
+    """Return what the spec's properties are now; nothing where there is no such spec any more."""
+    try:
+        return registry.select_spec(run.target).spec.roles
+    except SpecError:
+        return {}
+
+
+def dot_of(found: Report) -> str:
+    """Return the shrunk schedules as one tree in DOT: where they part, and what each of them violates."""
+    from graphviz import Digraph
+
+    tree = Digraph("causes", graph_attr={"rankdir": "LR"}, node_attr={"shape": "circle", "label": "", "width": "0.15"})
+    names: dict[tuple[str, ...], str] = {}
+    for number, (_, violation) in enumerate(found.violations, 1):
+        calls = tuple(str(step) for step in violation.trace[1:])
+        calls += (str(violation.failed_action),) if violation.failed_action else ()
+        start = f"initial state {found.clusters[number - 1][0].initial_states().index(violation.trace[0].state)}"
+        path: tuple[str, ...] = (start,)
+        names.setdefault(path, f"n{len(names)}")
+        tree.node(names[path], label=start, shape="plain")
+        for call in calls:
+            before, path = path, (*path, call)
+            if path not in names:
+                names[path] = f"n{len(names)}"
+                tree.edge(names[before], names[path], label=call)
+        walks = found.data["clusters"][number - 1]["walks"]
+        tree.node(f"c{number}", label=f"{number}. {violation.property}\n{walks:,} walks", shape="box")
+        tree.edge(names[path], f"c{number}", style="dashed", arrowhead="none")
+    return str(tree.source)
