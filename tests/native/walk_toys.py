@@ -57,7 +57,7 @@ class Ladder(Spec):
     @action
     def fall(self):
         """Back to the ground."""
-        require(0 < self.height and self.height < self.top)
+        require(self.height > 0 and self.height < self.top)
         self.height = 0
 
     @action
