@@ -1,0 +1,156 @@
+"""`validate` and `record`: what is printed and written, exit statuses, and sentences for what is wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+RETRY = str(Path(__file__).parent.parent.parent / "examples" / "retry.py")
+
+MAPPING = """
+from traces.validate import Mapping, Seen, Step, event
+
+class Retrying(Mapping):
+    skips = ("note",)
+
+    @event("sent")
+    def sent(self, found):
+        return Step("send").after({"log": found["log"]})
+
+    @event("acked")
+    def acked(self, found):
+        return Step("acknowledge").before({"acknowledged": found["record"]})
+"""
+
+GOOD = [
+    {"event": "sent", "log": [0], "run": 1},
+    {"event": "note"},
+    {"event": "acked", "record": 0, "run": 1},
+]
+BAD = [*GOOD, {"event": "acked", "record": 1, "run": 1}]
+
+
+@pytest.fixture
+def validate(checker, tmp_path):
+    mapping = tmp_path / "mapping.py"
+    mapping.write_text(MAPPING)
+
+    def call(*logs, options=()):
+        files = []
+        for number, log in enumerate(logs):
+            files.append(tmp_path / f"log{number}.jsonl")
+            text = log if isinstance(log, str) else "".join(json.dumps(event) + "\n" for event in log)
+            files[-1].write_text(text)
+        return checker("validate", RETRY, *files, "--mapping", mapping, *options)
+
+    return call
+
+
+def test_a_log_that_conforms(validate):
+    outcome = validate(GOOD)
+    assert outcome.status == 0 and outcome.err == ""
+    assert "log0.jsonl: conforms  (retry/retry)" in outcome.out
+    assert "3 events: 2 taken as steps, 0 observed, 1 skipped (note 1)" in outcome.out
+
+
+def test_a_log_that_is_rejected(validate):
+    outcome = validate(GOOD, BAD)
+    assert outcome.status == 1
+    assert "log1.jsonl: rejected at line 4" in outcome.out
+    assert 'line 4: {"event": "acked", "record": 1, "run": 1}' in outcome.out
+    assert "acknowledge(): require(self.acknowledged in self.log) is false (retry.py:" in outcome.out
+    assert "retry/retry: 2 traces: 1 conforms, 1 rejected" in outcome.out
+
+
+def test_a_violation_that_is_shown_counts(validate):
+    outcome = validate([GOOD[0], {"event": "sent", "log": [0, 0]}])
+    assert outcome.status == 1
+    assert "shows a violation of no_duplicate: every candidate state after line 2" in outcome.out
+
+
+def test_json_and_report(validate, tmp_path):
+    outcome = validate(GOOD, BAD, options=("--json", "-", "--out", tmp_path / "out"))
+    rows = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [(row["verdict"], row["line"], row["steps"]) for row in rows] == [("conforms", None, 2), ("rejected", 4, 2)]
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["verdicts"] == {"conforms": 1, "rejected": 1} and report["skipped"] == {"note": 2}
+    assert report["clusters"][0]["cause"].startswith("acked: acknowledge: require(self.acknowledged in self.log)")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "2 recorded traces against retry/retry" in page and "require(self.acknowledged in self.log)" in page
+
+
+def test_many_traces_in_one_file(validate):
+    events = [event | {"run": run} for run in (1, 2) for event in (GOOD if run == 1 else BAD)]
+    mixed = sorted(events, key=lambda event: event["event"] == "note")
+    outcome = validate(mixed, options=("--by", "run"))
+    assert outcome.status == 1
+    assert "2 traces: 1 conforms, 1 rejected" in outcome.out and "2: rejected at line 5" in outcome.out
+    assert validate([{"event": "note"}], options=("--by", "run")).err.endswith(
+        'the event has no "run", which says what trace it is of\n'
+    )
+
+
+def test_controls_are_counted(validate):
+    outcome = validate(GOOD, options=("--controls", "10"))
+    assert outcome.status == 0 and "controls: 4 of 4 rejected" in outcome.out
+
+
+def test_a_mapping_that_accepts_everything_fails_its_controls(validate, tmp_path):
+    lax = tmp_path / "lax.py"
+    lax.write_text(
+        MAPPING.replace('Step("send").after({"log": found["log"]})', "Seen({})").replace(
+            'Step("acknowledge").before({"acknowledged": found["record"]})', "Seen({})"
+        )
+    )
+    outcome = validate(GOOD, options=("--controls", "10", "--mapping", lax))
+    assert outcome.status == 1 and "no control was rejected: the mapping accepts everything" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        ('{"event": "sent", "log": [0]}\n{"event": \n', "log0.jsonl:2: this is not JSON: Expecting value"),
+        ("[1]\n", "log0.jsonl:1: an event is a JSON object"),
+        ("", "there is no event in it"),
+        ('{"event": "note"}\n', "every event is skipped"),
+        ('{"event": "other"}\n', 'log0.jsonl:1: Retrying has no method for the event other: add @event("other")'),
+        ('{"event": "sent"}\n', "log0.jsonl:1: the event has no 'log', which Retrying.sent reads"),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence_and_keeps_no_other_log_from_being_read(validate, log, sentence):
+    outcome = validate(log, GOOD)
+    assert outcome.status == 2 and sentence in outcome.err
+    assert "log1.jsonl: conforms" in outcome.out and "1 conforms, 1 unreadable" in outcome.out
+
+
+def test_wrong_names_are_sentences(checker, validate, tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps(GOOD[0]) + "\n")
+    for arguments, sentence in (
+        (("replication", log, "--mapping", "x.py"), "replication has several specs, name one of"),
+        ((RETRY, tmp_path / "none.jsonl", "--mapping", "x.py"), "there is no log"),
+        ((RETRY, log, "--mapping", "x.py"), "there is no file x.py"),
+        ((RETRY, log), "Missing option '--mapping'"),
+    ):
+        outcome = checker("validate", *arguments)
+        assert outcome.status == 2 and sentence in outcome.err, outcome
+    assert "retry has no constant records" in validate(GOOD, options=("--set", "records=3")).err
+
+
+def test_record_refuses_a_fault_that_is_none(checker, tmp_path):
+    outcome = checker("record", tmp_path / "log.jsonl", "--fault", "explode@1")
+    assert outcome.status == 2 and "--fault explode@1: write FAULT@N" in outcome.err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("confluent_kafka") is None, reason="confluent-kafka is not installed")
+def test_record_writes_a_log_and_says_how_to_validate_it(checker, tmp_path):
+    log = tmp_path / "logs" / "one.jsonl"
+    outcome = checker("record", log, "--records", "1", "--delay", "1")
+    assert outcome.status == 0 and "1 records in 1 requests, 1 delivered" in outcome.out
+    *_, command = outcome.out.strip().splitlines()
+    assert checker(*command.split()[3:]).status == 0
+    refused = checker("record", log, "--producer", "idempotent", "--acks", "1")
+    assert refused.status == 2 and "librdkafka refuses the settings" in refused.err

@@ -1,0 +1,88 @@
+"""What a mapping may say, and what it is told when it says something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from checker.language.errors import SpecError
+from traces.validate import Mapping, Seen, Step, event
+from traces.validate.task import load_mapping
+
+
+class Base(Mapping):
+    skips = ("tick",)
+
+    @event("one", "another")
+    def one(self, found):
+        return found["answer"]
+
+
+def test_a_method_may_handle_several_events_and_be_inherited():
+    class Derived(Base):
+        @event("third")
+        def third(self, found):
+            return Seen({"x": 1})
+
+    step = Step("go", where=1).before({"a": 1}).after({"b": 2})
+    assert Derived().steps_of({"event": "another", "answer": step}) == (step,)
+    assert Derived().steps_of({"event": "tick"}) is None
+    assert Derived().steps_of({"event": "one", "answer": None}) is None
+    assert Derived().steps_of({"event": "third"})[0].action is None
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        ({"name": "one"}, 'the event has no "event", which names it'),
+        (
+            {"event": "unknown"},
+            r'Base has no method for the event unknown: add @event\("unknown"\).*one, another, tick',
+        ),
+        ({"event": "one"}, "the event has no 'answer', which Base.one reads"),
+        ({"event": "one", "answer": []}, "Base.one must return a Step"),
+        ({"event": "one", "answer": 3}, "Base.one must return a Step"),
+    ],
+)
+def test_an_event_that_a_mapping_cannot_take_is_a_sentence(found, sentence):
+    with pytest.raises(SpecError, match=sentence):
+        Base().steps_of(found)
+
+
+def test_a_method_that_fails_is_a_sentence():
+    class Failing(Mapping):
+        @event("one")
+        def one(self, found):
+            return Step("go", where=found["a"] / 0)
+
+    with pytest.raises(SpecError, match=r"Failing.one fails on the event: ZeroDivisionError: division by zero"):
+        Failing().steps_of({"event": "one", "a": 1})
+
+
+def test_an_event_is_handled_or_skipped_and_not_both():
+    with pytest.raises(SpecError, match="Both skips one and has a method for it"):
+
+        class Both(Mapping):
+            skips = ("one",)
+
+            @event("one")
+            def one(self, found):
+                return None
+
+
+def test_mappings_are_found_by_file_and_module(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("from traces.validate import Mapping\nclass A(Mapping): pass\nclass B(Mapping): pass\n")
+    assert type(load_mapping(f"{file}:B")).__name__ == "B"
+    assert type(load_mapping("traces.librdkafka.plain")).__name__ == "PlainClient"
+    for name, sentence in (
+        (str(file), "has several mappings, name one of .*mine.py:A, .*mine.py:B"),
+        (f"{file}:C", "has no mapping C: "),
+        (f"{tmp_path}/none.py", "there is no file"),
+        ("traces.librdkafka.nothing", "there is no mapping traces.librdkafka.nothing"),
+        ("traces.librdkafka.wire", "has no mapping: derive a class"),
+    ):
+        with pytest.raises(SpecError, match=sentence):
+            load_mapping(name)
+    file.write_text("class A(:\n")
+    with pytest.raises(SpecError, match=r"mine.py:1: .*this is not Python"):
+        load_mapping(str(file))

@@ -1,0 +1,173 @@
+"""Traces held against a spec: what conforms, what is rejected and why, what cannot be decided, in both engines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker.language.errors import SpecError
+from tests.traces.validate.toys import Wire, WireLog, recorded, walk
+from traces.validate import Mapping, Step, event
+from traces.validate.moves import invariants_of, moves_of
+from traces.validate.validator import Limits, Validator
+
+ENGINES = ("python", "native")
+
+
+@pytest.fixture(scope="module")
+def validators() -> dict[str, Validator]:
+    invariants = tuple(invariants_of(Wire))
+    return {engine: Validator(moves_of(Wire(), engine, invariants), WireLog()) for engine in ENGINES}
+
+
+def sent(number: int) -> dict:
+    return {"event": "sent", "number": number}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_the_spec_can_do_conforms(validators, engine):
+    outcome = validators[engine].validate(
+        recorded(sent(0), {"event": "tick"}, sent(1), {"event": "received", "newest": 1}, sent(2))
+    )
+    assert (outcome.verdict, outcome.steps, outcome.skipped, outcome.rejection) == ("conforms", 4, {"tick": 1}, None)
+    assert outcome.widest > 1 and not outcome.limits
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_false_guard_is_named(validators, engine):
+    outcome = validators[engine].validate(recorded(sent(0), sent(2)))
+    assert (outcome.verdict, outcome.rejection.line, outcome.rejection.event) == ("rejected", 2, "sent")
+    assert outcome.rejection.reasons[0].kind == "guard"
+    text = outcome.rejection.reasons[0].text
+    assert text.startswith("require(number == self.sent) is false (toys.py:") and text.endswith("): 2 is not 1")
+    assert outcome.rejection.cause.startswith("sent: send: require(number == self.sent) is false (toys.py:")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_value_that_differs_is_named(validators, engine):
+    outcome = validators[engine].validate(recorded(sent(0), sent(1), {"event": "received", "newest": 2}))
+    first = outcome.rejection.reasons[0]
+    assert (first.kind, first.part) == ("seen", "newest()")
+    texts = {reason.text for reason in outcome.rejection.reasons}
+    assert "after it newest() is 1, and the event says 2" in texts
+    assert "after it newest() is 0, and the event says 2" in texts
+    assert outcome.rejection.candidates == 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_argument_that_no_instance_has_is_named(validators, engine):
+    outcome = validators[engine].validate(recorded(sent(7)))
+    assert outcome.rejection.reasons[0].kind == "arguments"
+    assert "number is 7, which is not one of" in outcome.rejection.reasons[0].text
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_observation_is_held_against_the_state(validators, engine):
+    start = [sent(0), sent(1), {"event": "received", "newest": 0}, {"event": "received", "newest": 1}]
+    good = {"event": "looked", "stored": [1, 0], "colour": "red"}
+    assert validators[engine].validate(recorded(*start, good)).verdict == "conforms"
+    wrong = validators[engine].validate(recorded(*start, good | {"stored": [0, 2]}))
+    assert [reason.text for reason in wrong.rejection.reasons] == ["stored is {0, 1}, and the event says [0, 2]"]
+    assert validators[engine].validate(recorded(*start, good | {"colour": "green"})).verdict == "rejected"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_event_may_stand_for_any_of_several_steps(validators, engine):
+    either, looked = {"event": "either"}, {"event": "looked", "colour": "red"}
+    for stored in ([], [0]):
+        outcome = validators[engine].validate(recorded(sent(0), either, looked | {"stored": stored}))
+        assert outcome.verdict == "conforms"
+    assert validators[engine].validate(recorded(either)).verdict == "rejected"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_beyond_a_bound_nothing_is_decided(validators, engine):
+    events = [sent(0), sent(1), sent(2), sent(3), {"event": "overflowed"}]
+    outcome = validators[engine].validate(recorded(*events))
+    assert (outcome.verdict, outcome.limits) == ("undecided", {"bounds"})
+    assert outcome.rejection.reasons[0].kind == "bounds"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_more_silent_steps_than_allowed_leave_a_trace_undecided(engine):
+    events = recorded(sent(0), sent(1), sent(2), sent(3))
+    verdicts = {}
+    for bound in (0, 1):
+        validator = Validator(moves_of(Wire(), engine, ()), WireLog(), Limits(silent=bound))
+        for shown in (events, recorded(sent(0), sent(1), {"event": "looked", "stored": [0], "colour": "red"})):
+            outcome = validator.validate(shown)
+            verdicts[bound, len(shown.events)] = (outcome.verdict, set(outcome.limits))
+    assert verdicts == {
+        (0, 4): ("undecided", {"silent"}),
+        (0, 3): ("undecided", {"silent"}),
+        (1, 4): ("conforms", set()),
+        (1, 3): ("rejected", set()),
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_more_candidates_than_allowed_leave_a_trace_undecided(engine):
+    validator = Validator(moves_of(Wire(), engine, ()), WireLog(), Limits(candidates=1))
+    outcome = validator.validate(recorded(sent(0), sent(1), sent(2)))
+    assert (outcome.verdict, outcome.limits) == ("undecided", {"candidates"})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_invariant_that_is_false_in_every_candidate_is_a_violation(validators, engine):
+    received = {"event": "received"}
+    events = [sent(0), sent(1), received, sent(2), received, sent(3), received]
+    possible = validators[engine].validate(recorded(*events))
+    assert (possible.verdict, possible.violated) == ("conforms", {})
+    certain = validators[engine].validate(recorded(*events[:-1], {"event": "received", "newest": 3}))
+    assert (certain.verdict, certain.violated) == ("conforms", {"nothing_but_small_numbers": 7})
+
+
+def test_a_trace_that_says_nothing_is_an_error(validators):
+    for events, why in (((), "there is no event in it"), (({"event": "tick"},), "every event is skipped")):
+        with pytest.raises(SpecError, match=why):
+            validators["python"].validate(recorded(*events))
+
+
+def test_a_mapping_that_does_not_fit_the_spec_is_an_error(validators):
+    class Wrong(Mapping):
+        @event("sent")
+        def sent(self, found):
+            return Step(found["action"], **found.get("arguments", {}))
+
+    validator = Validator(moves_of(Wire(), "python", ()), Wrong())
+    with pytest.raises(SpecError, match=r"log.jsonl:1: .*names the action sned, which wire does not have.*send, lose"):
+        validator.validate(recorded({"event": "sent", "action": "sned"}))
+    with pytest.raises(SpecError, match="gives send the argument value; it takes number"):
+        validator.validate(recorded({"event": "sent", "action": "send", "arguments": {"value": 1}}))
+
+    class Silent(Mapping):
+        silent = ("loose",)
+
+    with pytest.raises(SpecError, match="names the action loose"):
+        Validator(moves_of(Wire(), "python", ()), Silent())
+
+
+@pytest.mark.parametrize("expression", ["wire[", "nothing", "wire.colour"])
+def test_an_expression_that_means_nothing_is_an_error(expression):
+    class Wrong(Mapping):
+        @event("sent")
+        def sent(self, found):
+            return Step("send").after({expression: 1})
+
+    with pytest.raises(SpecError, match=r"log.jsonl:1: the mapping's"):
+        Validator(moves_of(Wire(), "python", ()), Wrong()).validate(recorded({"event": "sent"}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), position=st.integers(0, 11), number=st.integers(0, 3))
+def test_engines_agree_and_no_walk_is_rejected(validators, seed, position, number):
+    good = walk(Wire(), seed)
+    if not any(found.found["event"] != "tick" for found in good.events):
+        return
+    events = [event.found for event in good.events]
+    corrupted = recorded(*events[:position], {"event": "sent", "number": number}, *events[position:])
+    outcomes = {engine: [validators[engine].validate(trace) for trace in (good, corrupted)] for engine in ENGINES}
+    assert outcomes["python"][0].verdict == "conforms"
+    for ours, theirs in zip(outcomes["python"], outcomes["native"], strict=True):
+        assert ours == theirs

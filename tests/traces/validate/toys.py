@@ -1,0 +1,112 @@
+"""A spec of a sender with a lossy wire, a mapping of its events, and traces of it made by random walks."""
+
+from __future__ import annotations
+
+import random
+
+from checker.language import Enum, Range, Seq, SetOf, Spec, action, invariant, require
+from checker.language.interpreter import State
+from traces.validate import Mapping, Seen, Step, event
+from traces.validate.events import Event, Recorded
+
+
+class Colour(Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+class Wire(Spec):
+    """Numbers are sent in order, lost or received; each is stored once."""
+
+    wire = Seq(Range(0, 3), 2)
+    stored = SetOf(Range(0, 3))
+    sent = Range(0, 4)
+    colour = Colour
+
+    @action
+    def send(self, number: Range(0, 3)):
+        require(number == self.sent)
+        require(len(self.wire) < 2)
+        self.wire.append(number)
+        self.sent += 1
+
+    @action
+    def lose(self):
+        require(len(self.wire) > 0)
+        self.wire.pop(0)
+
+    @action
+    def receive(self):
+        require(len(self.wire) > 0)
+        number = self.wire.pop(0)
+        self.stored.add(number)
+        self.colour = Colour.GREEN if number > 1 else Colour.RED
+
+    @action
+    def overflow(self):
+        require(self.sent == 4)
+        self.sent += 1
+
+    def newest(self):
+        return max(self.stored)
+
+    @invariant
+    def nothing_but_small_numbers(self):
+        return 3 not in self.stored
+
+
+class WireLog(Mapping):
+    """Losses are silent, and so is what nobody asked about."""
+
+    skips = ("tick",)
+    silent = ("lose",)
+    silent_bound = 2
+
+    @event("sent")
+    def sent(self, found):
+        return Step("send", number=found["number"])
+
+    @event("received")
+    def received(self, found):
+        return Step("receive").after({"newest()": found["newest"]} if "newest" in found else {})
+
+    @event("looked")
+    def looked(self, found):
+        return Seen({"stored": found["stored"], "colour": found["colour"]})
+
+    @event("either")
+    def either(self, found):
+        return [Step("receive"), Step("lose")]
+
+    @event("overflowed")
+    def overflowed(self, found):
+        return Step("overflow")
+
+
+def recorded(*events: dict, name: str = "log") -> Recorded:
+    return Recorded(name, "log.jsonl", tuple(Event(line, found) for line, found in enumerate(events, 1)))
+
+
+def walk(spec: Spec, seed: int, length: int = 12) -> Recorded:
+    """Return what is recorded of a random walk."""
+    generator, state, events = random.Random(seed), spec.initial_states()[0], []
+    for _ in range(length):
+        steps, _ = spec.expand(state)
+        if not steps:
+            break
+        step = generator.choice(steps)
+        state = step.state
+        events += _events(step.action, step.arguments, state, generator)
+    return recorded(*events, name=f"walk {seed}")
+
+
+def _events(action: str, arguments: tuple, state: State, generator: random.Random) -> list[dict]:
+    found = []
+    if action == "send":
+        found.append({"event": "sent", "number": arguments[0]})
+    if action == "receive":
+        found.append({"event": "received", "newest": max(state.stored)})
+    if generator.random() < 0.3:
+        stored = sorted(state.stored, reverse=True)
+        found.append({"event": "looked", "stored": stored, "colour": state.colour.value})
+    return found
