@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -75,15 +76,22 @@ class Side:
         return f"{text}; parts for good at step {final}, {step.call}: {step.words}"
 
 
-def replay_against(spec: Spec, violation: Violation, name: str, sibling: type[Spec]) -> Side:
+def replay_against(
+    spec: Spec,
+    violation: Violation,
+    name: str,
+    sibling: type[Spec],
+    constants: Mapping[str, int | bool | str] | None = None,
+) -> Side:
     """Replay the schedule of a trace of `spec` on another spec, on the constants that both have.
 
-    A step that is not enabled on the sibling waits: it is taken after the first later step that enables it, or never,
+    `constants`: the sibling's own, instead of those; its others are at their defaults. A step that is not enabled on the sibling waits: it is taken after the first later step that enables it, or never,
     once the states are the same again. Raises SpecError where the sibling does not take the constants.
     """
-    shared = {key: value for key, value in spec.constants.items() if key in sibling.declared_constants}
-    other = sibling(**shared)
-    extra = [f"{key}={value}" for key, value in other.constants.items() if key not in spec.constants]
+    if constants is None:
+        constants = {key: value for key, value in spec.constants.items() if key in sibling.declared_constants}
+    other = sibling(**constants)
+    extra = [f"{key}={value}" for key, value in other.constants.items() if spec.constants.get(key) != value]
     notes = (f"runs with its own {', '.join(extra)}",) if extra else ()
     return Side(name, other, tuple(_steps(spec, violation, other)), notes)
 

@@ -63,7 +63,11 @@ def show_trace(path: Path, format: Format, against: tuple[str, ...], out: Path |
 
 def _side(found: Counterexample, name: str) -> Side:
     entry = registry.select_spec(name)
-    return replay_against(found.spec, found.violation, entry.name, entry.spec)
+    scenario = registry.select(name)[0].scenario
+    if scenario is None:
+        return replay_against(found.spec, found.violation, entry.name, entry.spec)
+    shown = f"{entry.name}/{scenario.name}"
+    return replay_against(found.spec, found.violation, shown, entry.spec, scenario.constants)
 
 
 def _compared(found: Counterexample, sides: list[Side], format: Format) -> str:

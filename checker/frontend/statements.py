@@ -41,6 +41,13 @@ def _alone(node: ast.expr) -> Iterator[ast.expr]:
             yield from _alone(part)
 
 
+def _never_goes_on(statement: nodes.Stmt) -> bool:
+    """Say whether a statement requires what is known to be false: a switch that is off. What follows is not typed."""
+    if not isinstance(statement, nodes.Require) or not isinstance(statement.test, nodes.Literal):
+        return False
+    return statement.test.value is False
+
+
 class Body(Expressions):
     """Types the statements of one function."""
 
@@ -84,7 +91,8 @@ class Body(Expressions):
         if isinstance(node, ast.For):
             return [self._for(node)], True
         if isinstance(node, ast.Expr):
-            return self._expression_statement(node), True
+            typed = self._expression_statement(node)
+            return typed, not any(_never_goes_on(statement) for statement in typed)
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             return self._assignment(node), True
         if isinstance(node, ast.AugAssign):

@@ -1,0 +1,127 @@
+"""The controller: it fences brokers and elects leaders, cleanly or not."""
+
+from checker.language import Constant, Option, SetOf, action, invariant, reachable, require
+from specs.replication.roles import Roles
+from specs.replication.state import LeaderAndIsr, Replica
+
+
+class Elections(Roles, abstract=True):
+    """Elections and fencing.
+
+    A broker is fenced when the controller takes it for dead. It leaves the ISR with that, and if it led, the first
+    replica that is electable, in the order of assignment, leads in a new leader epoch, or nobody. Without eligible
+    leader replicas the last member of the ISR stays in it.
+
+    With them (`eligible_leader_replicas`, KIP-966) the ISR may become empty: who left it while it was below
+    min.insync.replicas has all that is committed, and may lead. A broker that was not shut down cleanly may have lost
+    that, and leaves both sets when it registers again; if nobody is left, the last known leader may lead.
+
+    Source: PartitionChangeBuilder, ReplicationControlManager; KIP-966.
+    """
+
+    preferred_elections = Constant(False)  # whether leadership moves though the leader is well
+    unclean_elections = Constant(False)  # unclean.leader.election.enable
+    eligible_leader_replicas = Constant(False)
+    session_timeouts = Constant(False)  # whether a broker that is alive may be taken for dead
+    elects_fenced_last_leader = Constant(False)  # KAFKA-19522: the last known leader's fencing is not looked at
+
+    eligible = SetOf(Replica)
+    last_known_leader = Option(Replica)
+
+    def is_electable(self, replica):
+        """Return whether a replica may be elected cleanly: in the ISR, or eligible where that is empty."""
+        return replica not in self.fenced and (
+            replica in self.quorum.isr or (len(self.quorum.isr) == 0 and replica in self.eligible)
+        )
+
+    def elect(self, replica, isr):
+        """Begin a leader epoch."""
+        require(len(self.requests) <= self.max_leader_epoch)
+        if not self.late_metadata:
+            self.requests[len(self.requests) - 1] = LeaderAndIsr(leader=None, isr=set())  # nobody acts on it any more
+        self.requests.append(LeaderAndIsr(leader=replica, isr=isr))
+        self.change(replica, isr)
+
+    def change(self, leader, isr):
+        """Write leader and ISR, and with them who else is eligible, in a new partition epoch."""
+        require(self.partition_epoch < self.max_partition_epoch)
+        self.partition_epoch += 1
+        if self.eligible_leader_replicas:
+            if len(isr) > 0:
+                self.last_known_leader = None
+            elif self.quorum.leader is not None:
+                self.last_known_leader = self.quorum.leader
+            if len(isr) >= self.min_insync_replicas:
+                self.eligible = set()
+            else:
+                self.eligible = (self.eligible | self.quorum.isr) - isr
+        self.quorum = LeaderAndIsr(leader=leader, isr=isr)
+
+    def write_isr(self, isr):
+        """Write an ISR that the leader has asked for."""
+        self.change(self.quorum.leader, isr)
+
+    @action
+    def controller_fence(self, broker: Replica):
+        """The controller has not heard from a broker for too long, and takes it for dead."""
+        require(broker not in self.fenced)
+        require(self.session_timeouts or broker not in self.alive)
+        self.fenced.add(broker)
+        self.take_out(broker)
+
+    def take_out(self, broker):
+        """Take a broker out of the ISR, and its leadership from it."""
+        isr = self.quorum.isr - {broker}
+        if len(isr) == 0 and not self.eligible_leader_replicas:
+            isr = self.quorum.isr
+        if self.quorum.leader == broker:
+            self.replace_leader(isr)
+        elif isr != self.quorum.isr:
+            self.change(self.quorum.leader, isr)
+
+    def replace_leader(self, isr):
+        """Elect the first of an ISR that is not fenced, or, where it is empty, of the eligible replicas; or nobody."""
+        for replica in Replica:
+            if replica not in self.fenced and (replica in isr or (len(isr) == 0 and replica in self.eligible)):
+                self.elect(replica, isr | {replica})
+                return
+        self.change(None, isr)
+
+    @action
+    def controller_elect(self, replica: Replica):
+        """The controller elects somebody who can be elected cleanly, where nobody leads or another is preferred."""
+        require(self.quorum.leader is None or self.preferred_elections)
+        require(self.quorum.leader != replica)
+        require(self.is_electable(replica))
+        self.elect(replica, self.quorum.isr | {replica})
+
+    @action
+    def controller_elect_uncleanly(self, replica: Replica):
+        """Where nobody may be elected cleanly any live replica is made the leader, and is alone in the ISR."""
+        require(self.unclean_elections)
+        require(self.quorum.leader is None)
+        require(replica not in self.fenced)
+        require(not any(self.is_electable(other) for other in Replica))
+        self.elect(replica, {replica})
+
+    @action
+    def controller_elect_last_known(self, replica: Replica):
+        """Where ISR and eligible replicas are both gone, the last known leader may lead again (KIP-966)."""
+        require(self.eligible_leader_replicas)
+        require(self.quorum.leader is None)
+        require(replica not in self.fenced or self.elects_fenced_last_leader)
+        require(len(self.quorum.isr) == 0 and len(self.eligible) == 0)
+        require(self.last_known_leader == replica)
+        self.elect(replica, {replica})
+
+    @invariant(says="{self.quorum.leader} is fenced, and leads in the metadata")
+    def leader_is_not_fenced(self):
+        """Whom the controller takes for dead does not lead."""
+        return self.quorum.leader is None or self.quorum.leader not in self.fenced
+
+    @reachable
+    def another_replica_leads(self):
+        """Where there is room for another epoch, the leadership moves."""
+        return self.max_leader_epoch == 0 or any(
+            self.is_true_leader(replica) and self.leader_epoch[replica] > 0 for replica in Replica
+        )

@@ -1,0 +1,206 @@
+"""Fetches as messages: what followers send, what leaders make of it, and what followers do with the answer."""
+
+from checker.language import Constant, Map, Option, Range, Struct, action, invariant, reachable, require, step_invariant
+from specs.replication.acknowledging import BrokerEpoch
+from specs.replication.isr_changes import IsrChanges
+from specs.replication.leader_epochs import UNDEFINED, EpochEnd, Offset
+from specs.replication.state import LeaderEpoch, Record, Replica
+
+
+class FetchRequest(Struct):
+    """A follower's fetch: its log end offset, and, each from some version on, the epochs that it carries.
+
+    `last_epoch` is that of the follower's last record (2.7; -1 where it is not carried, or there is none).
+    """
+
+    leader: Replica
+    leader_epoch: LeaderEpoch
+    broker_epoch: BrokerEpoch
+    offset: Offset
+    last_epoch: Range(-1, "max_leader_epoch")
+    shows = "fetch {offset} (last e{last_epoch}) in e{leader_epoch}"
+
+
+class FetchResponse(Struct):
+    """What a leader answers: the next record and its high watermark, or where the two logs part."""
+
+    record: Option(Record)
+    high_watermark: Offset
+    diverging: Option(EpochEnd)
+    shows = "{record}, HW {high_watermark}, diverging: {diverging}"
+
+
+class Fetching(IsrChanges, abstract=True):
+    """Followers fetch one record at a time; the leader learns from a fetch that the follower has what came before.
+
+    So a record counts only with the fetch after the one that brought it, and the follower hears of that with the answer
+    to this later fetch: its high watermark is one fetch late. A request stays under way until it is handled, or until
+    the follower sends another: a leader may get it long after the follower has turned to somebody else. An answer that
+    the follower does not wait for any more is as good as lost.
+
+    Source: Partition.fetchRecords, AbstractFetcherThread.processFetchRequest; KIP-320 (`fences_fetches`), KAFKA-13141
+    (`counts_diverging_fetch`), KAFKA-14704 (`high_watermark_before_truncation`), KAFKA-18723 (`sends_lazily`,
+    `refuses_newer_records`).
+    """
+
+    fences_fetches = Constant(True)
+    sends_lazily = Constant(False)
+    refuses_newer_records = Constant(True)
+    late_requests = Constant(True)  # whether a fetch may arrive after its sender has entered another epoch, or died
+    counts_diverging_fetch = Constant(False)
+    high_watermark_before_truncation = Constant(False)
+
+    fetches = Map(Replica, Option(FetchRequest))
+    answers = Map(Replica, Option(FetchResponse))
+
+    def follows(self, replica: Replica):
+        """Return whether a broker is alive and follows somebody."""
+        return replica in self.alive and self.leader[replica] is not None and self.leader[replica] != replica
+
+    def may_fetch(self, follower):
+        """Return whether a follower is done with what comes before it may fetch."""
+        return self.follows(follower)
+
+    @action
+    def follower_fetch(self, follower: Replica):
+        """A follower asks its leader for what comes after its log end offset."""
+        require(self.may_fetch(follower))
+        require(self.answers[follower] is None)
+        request = FetchRequest(
+            leader=self.leader[follower],
+            leader_epoch=self.leader_epoch[follower],
+            broker_epoch=self.broker_epoch[follower],
+            offset=len(self.log[follower]),
+            last_epoch=self.latest_epoch(follower) if self.truncation == "on_fetch" else UNDEFINED,
+        )
+        require(self.fetches[follower] != request)
+        self.fetches[follower] = request
+
+    def diverging(self, leader, request):
+        """Return where the leader's log ends for the follower's last epoch, None where the two logs do not part.
+
+        A fetch past the leader's log end that carries no epoch is out of range: then it is the leader's log end.
+        """
+        found = self.end_offset_for(leader, request.last_epoch)
+        if found.end == UNDEFINED and request.offset > len(self.log[leader]):
+            return EpochEnd(epoch=UNDEFINED, end=len(self.log[leader]))
+        if found.end != UNDEFINED and (found.epoch < request.last_epoch or found.end < request.offset):
+            return found
+        return None
+
+    @action
+    def leader_handle_fetch(self, follower: Replica):
+        """A leader gets a fetch: it notes how far the follower is, and answers."""
+        request = self.fetches[follower]
+        require(request is not None)
+        leader = request.leader
+        require(self.leads(leader))
+        require(not self.fences_fetches or request.leader_epoch == self.leader_epoch[leader])
+        self.fetches[follower] = None
+        diverging = self.diverging(leader, request)
+        if diverging is None or self.counts_diverging_fetch:
+            self.note_progress(leader, follower, request)
+        if self.follows(follower) and self.leader[follower] == leader and self.is_waiting(follower, request):
+            self.answer(leader, follower, request, diverging)
+
+    def is_waiting(self, follower, request):
+        """Return whether the follower still wants the answer."""
+        return request.leader_epoch == self.leader_epoch[follower] and request.offset == len(self.log[follower])
+
+    def note_progress(self, leader, follower, request):
+        """Count on the follower for everything before the offset that it asks for."""
+        self.remote_end[leader][follower] = min(request.offset, len(self.log[leader]))
+        self.remote_broker_epoch[leader][follower] = request.broker_epoch
+        self.ask_to_join(leader, follower)
+        self.advance_high_watermark(leader)
+
+    def answer(self, leader, follower, request, diverging):
+        """Answer a fetch, if there is something to say; else it waits at the leader until the follower asks again."""
+        has_record = diverging is None and request.offset < len(self.log[leader])
+        if (
+            has_record
+            or diverging is not None
+            or min(self.high_watermark[leader], request.offset) != self.high_watermark[follower]
+        ):
+            self.answers[follower] = FetchResponse(
+                record=self.log[leader][request.offset] if has_record else None,
+                high_watermark=self.high_watermark[leader],
+                diverging=diverging,
+            )
+
+    @action
+    def follower_receive(self, follower: Replica):
+        """A follower gets the answer: it truncates, or appends the record; and takes over the high watermark."""
+        response = self.answers[follower]
+        require(response is not None)
+        self.answers[follower] = None
+        if response.diverging is not None:
+            self.truncate(follower, self.truncation_offset(follower, response.diverging))
+        else:
+            if self.sends_lazily and response.record is not None:
+                self.append_what_is_there(follower)
+            elif response.record is not None:
+                self.append(follower, response.record)
+            self.high_watermark[follower] = min(response.high_watermark, len(self.log[follower]))
+
+    def append_what_is_there(self, follower):
+        """KAFKA-18723: what is sent is what the leader's file has by then; from 4.0 on, nothing of a newer epoch."""
+        leader = self.leader[follower]
+        offset = len(self.log[follower])
+        if offset < len(self.log[leader]):
+            record = self.log[leader][offset]
+            if not self.refuses_newer_records or record.epoch <= self.leader_epoch[follower]:
+                self.append(follower, record)
+
+    @action
+    def follower_take_high_watermark(self, follower: Replica):
+        """KAFKA-14704: the follower takes the high watermark of a diverging answer over, and truncates after that."""
+        require(self.high_watermark_before_truncation)
+        response = self.answers[follower]
+        require(response is not None)
+        require(response.diverging is not None)
+        high_watermark = min(response.high_watermark, len(self.log[follower]))
+        require(high_watermark > self.high_watermark[follower])
+        self.high_watermark[follower] = high_watermark
+
+    @invariant(
+        says="{leader} counts on {follower} up to offset {self.remote_end[leader][follower]}, and at {offset} it has "
+        "{self.log[leader][offset]}, {follower} {self.log[follower][offset]}"
+    )
+    def counted_followers_agree(self):
+        """A follower has what its leader counts on, as long as both are in the same leader epoch: no log diverges."""
+        return all(
+            offset >= len(self.log[follower]) or self.log[follower][offset] == self.log[leader][offset]
+            for leader in Replica
+            if self.leads(leader)
+            for follower in Replica
+            if self.leader[follower] == leader and self.leader_epoch[follower] == self.leader_epoch[leader]
+            for offset in range(self.remote_end[leader][follower])
+        )
+
+    @step_invariant(says="{follower} was told where the logs part, and has {self.log[follower]} as before")
+    def truncation_makes_progress(self, old):
+        """A follower that is told where the logs part gives something up, or it would be told the same for ever."""
+        return all(
+            len(self.log[follower]) < len(old.log[follower]) or self.latest_epoch(follower) < old.latest_epoch(follower)
+            for follower in Replica
+            if old.is_told_to_truncate(follower)
+            and not self.is_told_to_truncate(follower)
+            and self.leader_epoch[follower] == old.leader_epoch[follower]
+        )
+
+    def is_told_to_truncate(self, follower):
+        """Return whether a diverging answer is on its way to a follower."""
+        response = self.answers[follower]
+        return response is not None and response.diverging is not None
+
+    @reachable
+    def high_watermark_is_one_fetch_late(self):
+        """A follower has a record that its leader has committed, and does not know that."""
+        return any(
+            self.leader[follower] == leader
+            and self.high_watermark[follower] < min(self.high_watermark[leader], len(self.log[follower]))
+            for leader in Replica
+            for follower in Replica
+            if leader != follower
+        )
