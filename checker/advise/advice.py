@@ -1,0 +1,241 @@
+"""The answers: what is explored for a configuration, and the search for the smallest change that mends it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from checker.advise.questions import (
+    FAILURES,
+    QUESTIONS,
+    Failure,
+    Question,
+    constants_of,
+    has_bearing,
+    is_possible,
+)
+from checker.advise.remedies import Change, changes_for
+from checker.advise.settled import Cluster, Settled, settle
+from checker.check.result import Result, Violation
+
+Verdict = Literal["yes", "no", "undecided"]
+
+_WRITES = ("writes_with_one_broker_down", "writes_with_two_brokers_down")
+_TWO_DOWN = next(failure for failure in FAILURES if failure.slug == "two-crashes")
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The pipeline on some constants, what may go wrong, and the properties that are asked of it."""
+
+    constants: tuple[tuple[str, int | bool | str], ...]
+    failure: Failure
+    properties: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cluster: Cluster, settled: Settled, failure: Failure, questions: Sequence[Question]) -> Exploration:
+        """Return what answers some questions, either all of the consumer or none."""
+        constants = constants_of(cluster, settled, unclean=failure.is_unclean, with_consumer=questions[0].of_consumer)
+        return cls(tuple(constants.items()), failure, tuple(question.property for question in questions))
+
+
+Explore = Callable[[Sequence[Exploration]], Iterator[Result]]
+"""Explores a list of them, in order; fewer results come back where it was interrupted."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether something may happen after a failure: `yes` with the counterexample, `no` with what was explored."""
+
+    question: Question
+    failure: Failure
+    exploration: Exploration
+    result: Result
+
+    @property
+    def violation(self) -> Violation | None:
+        """The counterexample, or None."""
+        for violation in self.result.violations:
+            if violation.property == self.question.property:
+                return violation
+        return None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Yes, no, or undecided where a limit came first."""
+        if self.violation is not None:
+            return "yes"
+        return "no" if self.result.ended == "complete" else "undecided"
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether writes succeed while one broker, and while two brokers are down."""
+
+    with_one_down: bool
+    with_two_down: bool
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """The smallest change that turns the answers to a question after some failures into a no, and what it costs."""
+
+    question: Question
+    failures: tuple[Failure, ...]
+    changes: tuple[Change, ...]
+    before: Availability
+    after: Availability
+
+
+@dataclass
+class Advice:
+    """All that is known of a configuration."""
+
+    cluster: Cluster
+    settled: Settled
+    answers: list[Answer] = field(default_factory=list)
+    remedies: list[Remedy] = field(default_factory=list)
+    without_remedy: list[Answer] = field(default_factory=list)
+    impossible: tuple[Failure, ...] = ()
+    is_whole: bool = True
+
+    def answer(self, question: Question, failure: Failure) -> Answer | None:
+        """Return the answer to a question after a failure, or None where it was not asked or not reached."""
+        for answer in self.answers:
+            if answer.question == question and answer.failure == failure:
+                return answer
+        return None
+
+
+def advise(
+    cluster: Cluster,
+    explore: Explore,
+    *,
+    failures: Sequence[Failure] = FAILURES,
+    questions: Sequence[Question] = QUESTIONS,
+    largest_change: int = 3,
+) -> Advice:
+    """Answer questions about a cluster, and search for changes of up to `largest_change` settings (0: none)."""
+    settled = settle(cluster)
+    possible = [failure for failure in failures if is_possible(failure, settled)]
+    advice = Advice(cluster, settled, impossible=tuple(failure for failure in failures if failure not in possible))
+    _answer(advice, explore, possible, questions)
+    if largest_change and advice.is_whole:
+        _Search(advice, explore).run(largest_change)
+    return advice
+
+
+def _answer(advice: Advice, explore: Explore, failures: Iterable[Failure], questions: Sequence[Question]) -> None:
+    asked = []
+    for failure in failures:
+        for of_consumer in (False, True):
+            together = [q for q in questions if q.of_consumer is of_consumer and has_bearing(q, failure)]
+            if together:
+                asked.append((failure, together, Exploration.of(advice.cluster, advice.settled, failure, together)))
+    results = list(explore([exploration for _, _, exploration in asked]))
+    advice.is_whole = len(results) == len(asked)
+    for (failure, together, exploration), result in zip(asked, results, strict=False):
+        advice.answers += [Answer(question, failure, exploration, result) for question in together]
+
+
+@dataclass
+class _Trial:
+    """Changes, the answers that they rule out without exploring, and those that exploring may mend."""
+
+    changes: tuple[Change, ...]
+    ruled_out: list[Answer] = field(default_factory=list)
+    asked: list[tuple[Answer, Exploration]] = field(default_factory=list)
+
+
+class _Search:
+    """Tries changes, the smallest first, until every yes has one that mends it or none is left."""
+
+    def __init__(self, advice: Advice, explore: Explore):
+        self._advice, self._explore = advice, explore
+        self._known: dict[Exploration, Result] = {}
+        self._open = [answer for answer in advice.answers if answer.verdict == "yes"]
+        self._mended: dict[tuple[Question, tuple[Change, ...]], list[Failure]] = {}
+
+    def run(self, largest: int) -> None:
+        """Search, and put what was found into the advice."""
+        for size in range(1, largest + 1):
+            trials = list(self._trials(size))
+            self._look(exploration for trial in trials for _, exploration in trial.asked)
+            if not self._advice.is_whole:
+                return
+            for trial in trials:
+                for answer in trial.ruled_out:
+                    self._mend(answer, trial.changes)
+                for answer, exploration in trial.asked:
+                    result = self._known[exploration]
+                    if result.ended == "complete" and not result.violations:
+                        self._mend(answer, trial.changes)
+        self._advice.without_remedy = list(self._open)
+        self._report()
+
+    def _trials(self, size: int) -> Iterator[_Trial]:
+        """Yield the changes of so many settings, with the answers that each may mend."""
+        for question in dict.fromkeys(answer.question for answer in self._open):
+            open_answers = [answer for answer in self._open if answer.question == question]
+            for changes in itertools.combinations(changes_for(question, self._advice.cluster), size):
+                trial = self._trial(question, open_answers, changes)
+                if trial is not None:
+                    yield trial
+
+    def _trial(self, question: Question, open_answers: Sequence[Answer], changes: tuple[Change, ...]) -> _Trial | None:
+        """Return what to ask of some changes, or None where Kafka refuses them."""
+        cluster = _changed(self._advice.cluster, changes)
+        settled = settle(cluster)
+        if settled.refusal is not None:
+            return None
+        trial = _Trial(changes)
+        for answer in open_answers:
+            exploration = Exploration.of(cluster, settled, answer.failure, [question])
+            if not is_possible(answer.failure, settled):
+                trial.ruled_out.append(answer)
+            elif exploration.constants != answer.exploration.constants:
+                trial.asked.append((answer, exploration))
+        return trial
+
+    def _mend(self, answer: Answer, changes: tuple[Change, ...]) -> None:
+        if not any(other is answer for other in self._open):
+            return
+        self._open = [other for other in self._open if other is not answer]
+        self._mended.setdefault((answer.question, changes), []).append(answer.failure)
+
+    def _look(self, explorations: Iterable[Exploration]) -> None:
+        new = [exploration for exploration in dict.fromkeys(explorations) if exploration not in self._known]
+        found = list(self._explore(new))
+        self._advice.is_whole = len(found) == len(new)
+        self._known.update(zip(new, found, strict=False))
+
+    def _report(self) -> None:
+        """Ask what the changes cost."""
+        clusters: dict[tuple[Change, ...], Cluster] = {(): self._advice.cluster}
+        for _, changes in self._mended:
+            clusters[changes] = _changed(self._advice.cluster, changes)
+        results = list(self._explore([_availability_of(cluster) for cluster in clusters.values()]))
+        self._advice.is_whole = len(results) == len(clusters)
+        if not self._advice.is_whole:
+            return
+        costs = {changes: _availability(result) for changes, result in zip(clusters, results, strict=True)}
+        for (question, changes), failures in self._mended.items():
+            self._advice.remedies.append(Remedy(question, tuple(failures), changes, costs[()], costs[changes]))
+
+
+def _changed(cluster: Cluster, changes: Iterable[Change]) -> Cluster:
+    for change in changes:
+        cluster = cluster.changed(change.role, change.name, change.value)
+    return cluster
+
+
+def _availability_of(cluster: Cluster) -> Exploration:
+    constants = constants_of(cluster, settle(cluster), unclean=False, with_consumer=False)
+    return Exploration(tuple({**constants, "records": 1}.items()), _TWO_DOWN, _WRITES)
+
+
+def _availability(result: Result) -> Availability:
+    one, two = (name in result.reached for name in _WRITES)
+    return Availability(one, two)

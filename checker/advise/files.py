@@ -1,0 +1,222 @@
+"""Configuration files as people keep them: properties, what Kafka's tools print, JSON, TOML, Spring's names.
+
+No value is ever part of an error: it may be a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+
+from checker.advise.keys import ROLES, Client, Role, is_of_librdkafka_alone, names_of
+from checker.language.errors import SpecError
+
+_MOST_BYTES = 1_000_000
+
+_DESCRIBED = re.compile(r"^(?:All|Dynamic|Default)\b.*\bconfigs for (topic|broker)", re.IGNORECASE)
+"""The heading of what `kafka-configs.sh --describe` prints."""
+
+_DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
+
+_TOPIC_LINE = re.compile(r"^Topic:\s*\S+.*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
+"""The first line of a topic in what `kafka-topics.sh --describe` prints."""
+
+_SPRING = re.compile(r"^spring\.kafka\.(?:(producer|consumer|listener)\.)?(?:properties\.)?(.+)$")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A setting that somebody wrote: `file:line` is where."""
+
+    name: str
+    value: str
+    file: str
+    line: int | None = None
+
+    @property
+    def where(self) -> str:
+        """The place, for a reader."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a file says: settings of each role that it has, and whether its names are Spring's."""
+
+    file: str
+    roles: Mapping[Role, tuple[Given, ...]]
+    is_spring: bool = False
+
+
+def read(argument: str) -> Read:
+    """Read a file named `FILE` or `ROLE=FILE`.
+
+    Raises SpecError where it cannot be read, is no configuration, or where nothing tells whose it is.
+    """
+    role, path = _role_and_path(argument)
+    text = _text_of(path)
+    if path.suffix in (".json", ".toml"):
+        return _sections(path, _parsed(path, text), role)
+    described = _described(path, text)
+    if described is not None:
+        return described
+    settings = tuple(_properties(path, text))
+    if any(_SPRING.match(given.name) for given in settings):
+        return _spring(path, settings)
+    role = role or _guess(path, settings)
+    return Read(path.name, {role: settings})
+
+
+def _role_and_path(argument: str) -> tuple[Role | None, Path]:
+    prefix, separator, rest = argument.partition("=")
+    for role in ROLES:
+        if separator and prefix == role:
+            return role, Path(rest)
+    return None, Path(argument)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SpecError(f"{path} cannot be read: {error.strerror or error}") from None
+    if len(data) > _MOST_BYTES:
+        raise SpecError(f"{path} has {len(data):,} bytes, which no configuration has: name a configuration file")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+        if any(ord(character) < 32 and character not in "\t\n\r\f" for character in text):
+            raise SpecError(f"{path} is not a text file: name a configuration file") from None
+    if "\0" in text:
+        raise SpecError(f"{path} is not a text file: name a configuration file")
+    return text
+
+
+def _parsed(path: Path, text: str) -> Mapping[str, Any]:
+    try:
+        parsed = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_no_duplicates)
+    except tomllib.TOMLDecodeError as error:
+        # The message may hold a piece of the file, which may be a secret; its end is the place.
+        place = re.search(r"\(at [^()]*\)$", str(error))
+        raise SpecError(f"{path} is not TOML {place.group() if place else ''}".rstrip()) from None
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except _DuplicateError as error:
+        raise SpecError(f"{path}: {error} is there twice: keep one of the two") from None
+    if not isinstance(parsed, dict):
+        raise SpecError(f"{path} holds no object: write names and values, or sections {', '.join(ROLES)}")
+    return parsed
+
+
+class _DuplicateError(Exception):
+    pass
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in seen:
+            raise _DuplicateError(name)
+        seen[name] = value
+    return seen
+
+
+def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> Read:
+    """A file with a section for each role; or one role's settings."""
+    sections: dict[Role, tuple[Given, ...]] = {}
+    for name in ROLES:
+        if isinstance(parsed.get(name), dict):
+            sections[name] = tuple(_flat(path, parsed[name]))
+    if sections:
+        outside = sorted(set(parsed) - set(sections))
+        if outside:
+            raise SpecError(f"{path}: {outside[0]} stands outside of the sections {', '.join(ROLES)}")
+        return Read(path.name, sections)
+    settings = tuple(_flat(path, parsed))
+    if any(_SPRING.match(given.name) for given in settings):
+        return _spring(path, settings)
+    return Read(path.name, {role or _guess(path, settings): settings})
+
+
+def _flat(path: Path, table: Mapping[str, Any], prefix: str = "") -> Iterator[Given]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(path, value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            yield Given(prefix + name, ",".join(str(item) for item in value), path.name)
+        else:
+            yield Given(prefix + name, str(value).lower() if isinstance(value, bool) else str(value), path.name)
+
+
+def _properties(path: Path, text: str) -> Iterator[Given]:
+    """The settings of a `.properties` file, in Java's syntax."""
+    line = 1
+    try:
+        for element in javaproperties.parse(text):
+            if isinstance(element, javaproperties.KeyValue):
+                yield Given(element.key, element.value, path.name, line)
+            line += element.source.count("\n")
+    except javaproperties.InvalidUEscapeError:
+        raise SpecError(f"{path}:{line}: a \\u is not followed by four hexadecimal digits") from None
+
+
+def _described(path: Path, text: str) -> Read | None:
+    """What `kafka-configs.sh --describe` or `kafka-topics.sh --describe` printed; None: this is neither."""
+    settings: dict[Role, list[Given]] = {}
+    role: Role | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        heading, topic = _DESCRIBED.match(line), _TOPIC_LINE.match(line)
+        if heading:
+            role = "topic" if heading.group(1).lower() == "topic" else "broker"
+            settings.setdefault(role, [])
+        elif topic:
+            found = settings.setdefault("topic", [])
+            found.append(Given("replication.factor", topic.group(1), path.name, number))
+            for pair in filter(None, (topic.group(2) or "").split(",")):
+                name, _, value = pair.partition("=")
+                found.append(Given(name, value, path.name, number))
+        elif role and (setting := _DESCRIBED_SETTING.match(line)):
+            settings[role].append(Given(setting.group(1), setting.group(2), path.name, number))
+    return Read(path.name, {role: tuple(found) for role, found in settings.items()}) if settings else None
+
+
+def _spring(path: Path, settings: tuple[Given, ...]) -> Read:
+    """Spring Boot's names: `spring.kafka.producer.acks`, and Kafka's own below `properties`."""
+    roles: dict[Role, list[Given]] = {"producer": [], "consumer": []}
+    for given in settings:
+        match = _SPRING.match(given.name)
+        if match is None:
+            continue
+        part, name = match.groups()
+        renamed = Given(_SPRING_NAMES.get(name, name.replace("-", ".")), given.value, given.file, given.line)
+        for role in ("producer", "consumer"):
+            if part == role or (part is None and renamed.name in names_of(role)):
+                roles[role].append(renamed)
+        if part == "listener":
+            roles["consumer"].append(Given(f"listener.{name}", given.value, given.file, given.line))
+    return Read(path.name, {role: tuple(found) for role, found in roles.items()}, is_spring=True)
+
+
+_SPRING_NAMES = {"transaction-id-prefix": "transactional.id", "auto-commit-interval": "auto.commit.interval.ms"}
+
+
+def _guess(path: Path, settings: tuple[Given, ...]) -> Role:
+    """Whose a file is: what its name says, else the only role that knows the most of its settings."""
+    words = {"producer": "producer", "consumer": "consumer", "topic": "topic", "server": "broker", "broker": "broker"}
+    named: list[Role] = [role for word, role in words.items() if word in path.stem.lower()]  # type: ignore[misc]
+    if len(set(named)) == 1:
+        return named[0]
+    client: Client = "librdkafka" if any(is_of_librdkafka_alone(given.name) for given in settings) else "java"
+    known = {role: sum(given.name in names_of(role, client) for given in settings) for role in ROLES}
+    best = [role for role in ROLES if known[role] == max(known.values()) and known[role]]
+    if len(best) == 1:
+        return best[0]
+    raise SpecError(f"{path}: nothing tells whether this is of a producer, a broker, ...: write producer={path}")

@@ -1,0 +1,143 @@
+"""What is asked of a configuration, under which failures, and how both are put to the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from checker.advise import versions
+from checker.advise.settled import Cluster, Settled
+from checker.language.interpreter import State
+
+Constants = Mapping[str, int | bool | str]
+"""Of the pipeline, by name."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether something bad may happen: `property` of the pipeline is violated if it may.
+
+    `name`: what `--require no-NAME` calls it. `verb`: "a record may be VERB". `of_consumer`: it needs one.
+    """
+
+    name: str
+    property: str
+    verb: str
+    of_consumer: bool = False
+
+
+QUESTIONS = (
+    Question("loss", "no_loss", "lost"),
+    Question("duplicates", "no_duplicate", "written twice"),
+    Question("reorder", "no_reorder", "written out of order"),
+    Question("vanishing-reads", "reads_are_stable", "read and then vanish", of_consumer=True),
+    Question("gaps", "no_gap", "skipped by the consumer", of_consumer=True),
+    Question("reprocessing", "no_reprocessing", "processed twice by the consumer", of_consumer=True),
+)
+"""LOSS, DUP, REORDER, UNSTABLE, GAP, and DUP as the consumer makes it."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What goes wrong: `left` has how often, by the variable of the pipeline that counts it.
+
+    `slug`: what `--failure` calls it. `is_unclean`: nobody in sync is left to elect.
+    """
+
+    slug: str
+    name: str
+    left: tuple[tuple[str, int], ...] = ()
+    is_unclean: bool = False
+
+    def happens_to(self, who: str) -> bool:
+        """Return whether something befalls the `producer`, the `consumer` or a `broker`."""
+        return any(_VICTIMS[variable] == who for variable, _ in self.left)
+
+
+_VICTIMS = {
+    "broker_crashes_left": "broker",
+    "power_losses_left": "broker",
+    "blackouts_left": "broker",
+    "lost_responses_left": "producer",
+    "producer_restarts_left": "producer",
+    "consumer_crashes_left": "consumer",
+}
+
+_CRASH, _POWER_LOSS = ("broker_crashes_left", 1), ("power_losses_left", 1)
+_TWO_CRASHES = ("broker_crashes_left", 2)
+
+RESTART = Failure("producer-restart", "a producer restart", (("producer_restarts_left", 1),))
+
+FAILURES = (
+    Failure("slow-follower", "a follower that falls behind"),
+    Failure("crash", "a broker crash", (_CRASH,)),
+    Failure("two-crashes", "two broker crashes", (_TWO_CRASHES,)),
+    Failure("unclean-election", "an unclean election", (_TWO_CRASHES,), is_unclean=True),
+    Failure("power-loss", "power loss of one broker", (_POWER_LOSS,)),
+    Failure("crash-and-power-loss", "a broker crash and a power loss", (_CRASH, _POWER_LOSS)),
+    Failure("blackout", "power loss of all brokers", (("blackouts_left", 1),)),
+    Failure("lost-response", "a lost response", (("lost_responses_left", 1),)),
+    RESTART,
+    Failure("consumer-crash", "a consumer crash", (("consumer_crashes_left", 1),)),
+)
+"""Each is explored at every moment, with followers that may fall behind."""
+
+RECORDS, RECORDS_WITH_CONSUMER = 3, 2
+"""How many records are sent: enough for every counterexample of the catalogue, and to end in seconds."""
+
+
+def is_possible(failure: Failure, settled: Settled) -> bool:
+    """Return whether a failure can happen with these settings, and can be explored.
+
+    An unclean election has to be allowed; what transactions do for a producer that starts again is not explored.
+    """
+    if failure.is_unclean:
+        return settled["unclean.leader.election.enable"] == "true"
+    return not (settled.is_transactional and failure == RESTART)
+
+
+def has_bearing(question: Question, failure: Failure) -> bool:
+    """Return whether a failure is asked about: what befalls the producer cannot make the consumer fail, and reverse."""
+    if failure.happens_to("consumer"):
+        return question.name in ("gaps", "reprocessing")
+    return not (question.of_consumer and failure.happens_to("producer"))
+
+
+def constants_of(cluster: Cluster, settled: Settled, *, unclean: bool, with_consumer: bool) -> Constants:
+    """Return the constants of the pipeline for settings in effect, with room for every failure: `start_of` says which.
+
+    `unclean`: whether an unclean election may happen, where it is allowed.
+    """
+    replicas = int(settled["replication.factor"])
+    return {
+        "records": RECORDS_WITH_CONSUMER if with_consumer else RECORDS,
+        "replication_factor": replicas,
+        "min_insync_replicas": min(int(settled["min.insync.replicas"]), replicas),
+        "unclean_elections": unclean and settled["unclean.leader.election.enable"] == "true",
+        "strict_min_isr": versions.holds_high_watermark_below_min_isr(cluster.version),
+        "eligible_leader_replicas": settled["eligible.leader.replicas.version"] == "1",
+        "flushes": settled["flush.messages"] == "1",
+        "max_in_flight": min(int(settled["max.in.flight.requests.per.connection"]), 3),
+        "slow_followers": min(replicas - 1, 2),
+        "acks": settled["acks"],
+        "idempotent": settled["enable.idempotence"] == "true",
+        "retries": settled["retries"] != "0",
+        "consumer": _CONSUMERS[settled["commits"]] if with_consumer else "none",
+        "auto_offset_reset": settled["auto.offset.reset"],
+        "late_requests": True,
+        "broker_crashes": 2,
+        "power_losses": 1,
+        "blackouts": 1,
+        "lost_responses": 1,
+        "producer_restarts": 1,
+        "consumer_crashes": 1,
+    }
+
+
+_CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_last"}
+
+
+def start_of(initial: State, failure: Failure) -> State:
+    """Return the initial state of a pipeline in which a failure is all that may go wrong."""
+    left = dict.fromkeys(_VICTIMS, 0) | dict(failure.left)
+    return State({**initial.values, **left})

@@ -1,0 +1,312 @@
+"""`advise`: real configuration files in, answers with counterexamples out."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker import registry
+from checker.advise import versions, words
+from checker.advise.advice import Advice, Answer, Exploration, advise
+from checker.advise.files import read
+from checker.advise.keys import Client
+from checker.advise.questions import FAILURES, QUESTIONS, Failure, Question, start_of
+from checker.advise.settled import Cluster, gather, settle
+from checker.check.plan import Plan
+from checker.check.result import Result
+from checker.cli import pool
+from checker.cli.execute import interruptible
+from checker.cli.outputs import STANDARD_OUTPUT, make_folder, open_for_writing
+from checker.cli.runs import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from checker.language.errors import SpecError
+from checker.language.spec import Spec
+from checker.report import lines
+from checker.report.lines import BLANK, Line, line
+from checker.report.page.render import Occasion, counterexample_page, render
+
+_SPEC = "pipeline/pipeline"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says beside the files."""
+
+    kafka: str
+    client: Client | None = None
+    replication_factor: int | None = None
+    commits: str | None = None
+    failures: tuple[str, ...] = ()
+    require: str = ""
+    largest_change: int = 3
+    max_states: int | None = None
+    processes: int = 1
+    json: str = ""
+    out: Path | None = None
+
+
+def execute(files: Sequence[str], options: Options) -> int:
+    """Answer for a configuration and return the exit status: with `require`, 1 where it does not hold.
+
+    Raises SpecError for files that cannot be read or hold a wrong value, and for settings that Kafka itself refuses.
+    """
+    required = _required(options.require)
+    failures = _failures(options.failures)
+    cluster = _cluster(files, options)
+    refusal = settle(cluster).refusal
+    if refusal is not None:
+        raise SpecError(f"Kafka {cluster.version} does not start with this: {refusal}")
+    if options.out is not None:
+        make_folder(options.out)
+    with interruptible() as cancelled:
+        explorer = _Explorer(options, cancelled)
+        advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
+        explorer.done()
+    pages = _write_pages(advice, options.out, files) if options.out is not None else {}
+    if options.json:
+        _write_json(options.json, words.to_json(advice, pages))
+    if options.json != STANDARD_OUTPUT:
+        lines.write(advice_lines(advice, required), sys.stdout)
+        if options.out is not None:
+            print(f"pages: {options.out / 'index.html'}")
+    return _status(advice, required)
+
+
+def _required(text: str) -> tuple[Question, ...]:
+    """The questions whose answer has to be no; raise SpecError for an unknown one."""
+    names = {f"no-{question.name}": question for question in QUESTIONS}
+    asked = [name.strip() for name in text.split(",") if name.strip()]
+    for name in asked:
+        if name not in names:
+            raise SpecError(f"--require does not know {name}: choose from {', '.join(names)}")
+    return tuple(names[name] for name in dict.fromkeys(asked))
+
+
+def _failures(names: Sequence[str]) -> tuple[Failure, ...]:
+    known = {failure.slug: failure for failure in FAILURES}
+    asked = [name.strip() for given in names for name in given.split(",") if name.strip()]
+    for name in asked:
+        if name not in known:
+            raise SpecError(f"--failure does not know {name}: choose from {', '.join(known)}")
+    return tuple(known[name] for name in dict.fromkeys(asked)) or FAILURES
+
+
+def _cluster(files: Sequence[str], options: Options) -> Cluster:
+    cluster = gather([read(file) for file in files], versions.checked(options.kafka), options.client)
+    if options.replication_factor is not None:
+        cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))
+    return cluster.committing(options.commits)
+
+
+class _Explorer:
+    """Explores the pipeline in processes side by side, and says how far it is."""
+
+    def __init__(self, options: Options, cancelled: threading.Event):
+        self._options, self._cancelled = options, cancelled
+        self._spec = registry.select(_SPEC)[0].entry.spec
+        self._explored = 0
+        self._shows = sys.stderr.isatty()
+
+    def explore(self, explorations: Sequence[Exploration]) -> Iterator[Result]:
+        """Yield the results in order; fewer where it was interrupted. What has the same constants is compiled once."""
+        groups: dict[tuple[object, ...], list[Exploration]] = {}
+        for exploration in explorations:
+            groups.setdefault((exploration.constants, exploration.properties), []).append(exploration)
+        grouped = list(groups.values())
+        found: dict[Exploration, Result] = {}
+
+        def run(number: int, cancelled: threading.Event) -> list[Result]:
+            return list(_explored(self._spec, grouped[number], self._options.max_states, cancelled))
+
+        for group, results in zip(
+            grouped, pool.in_order(len(grouped), self._options.processes, run, self._cancelled), strict=False
+        ):
+            found.update(zip(group, results, strict=False))
+            self._explored += len(results)
+            if self._shows:
+                print(f"\r{self._explored} explorations", end="", file=sys.stderr, flush=True)
+        for exploration in explorations:
+            if exploration not in found or found[exploration].ended == "interrupted":
+                return
+            yield found[exploration]
+
+    def done(self) -> None:
+        """Clear the line of progress."""
+        if self._shows and self._explored:
+            print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
+
+
+def _explored(
+    kind: type[Spec], explorations: Sequence[Exploration], max_states: int | None, cancelled: threading.Event
+) -> Iterator[Result]:
+    """Explore what differs in what may go wrong only."""
+    from checker.native.engine import explore_from
+
+    spec = kind(**dict(explorations[0].constants))
+    (initial,) = spec.initial_states()
+    plan = Plan(explorations[0].properties, stop="all", max_states=max_states, cancelled=cancelled)
+    yield from explore_from(spec, plan, ([start_of(initial, asked.failure)] for asked in explorations))
+
+
+def _status(advice: Advice, required: Sequence[Question]) -> int:
+    if any(answer.question in required and answer.verdict == "yes" for answer in advice.answers):
+        return EXIT_VIOLATED
+    asked = [answer for answer in advice.answers if not required or answer.question in required]
+    if not advice.is_whole or any(answer.verdict == "undecided" for answer in asked):
+        return EXIT_STOPPED
+    return EXIT_OK
+
+
+def _write_json(name: str, content: dict[str, object]) -> None:
+    text = json_module.dumps(content, indent=1) + "\n"
+    if name == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+    else:
+        with open_for_writing(Path(name)) as stream:
+            stream.write(text)
+
+
+# On the screen.
+
+_HEADINGS = {
+    "loss": "lost",
+    "duplicates": "twice",
+    "reorder": "out of order",
+    "vanishing-reads": "read, then gone",
+    "gaps": "skipped",
+    "reprocessing": "processed twice",
+}
+
+
+def advice_lines(advice: Advice, required: Sequence[Question]) -> Iterator[Line]:
+    """Yield the answers as lines."""
+    yield line((f"Kafka {advice.cluster.version}, {advice.cluster.client} client", "bold"))
+    for name, value, origin in words.setting_rows(advice.settled):
+        yield line(f"  {name:<40}{value:<12}", (origin, "dim"))
+    for note in advice.settled.notes:
+        yield line(("  note: " + note, "yellow"))
+    if advice.cluster.unknown:
+        yield line(("  not known to Kafka: " + ", ".join(advice.cluster.unknown), "yellow"))
+    if advice.cluster.without_effect:
+        yield line((f"  of no effect on the answers: {', '.join(advice.cluster.without_effect)}", "dim"))
+    yield BLANK
+    yield from _matrix_lines(advice)
+    yield from _worst_lines(advice)
+    yield from _remedy_lines(advice)
+    yield line((words.explored_sentence(advice), "dim"))
+    yield from _requirement_lines(advice, required)
+
+
+def _matrix_lines(advice: Advice) -> Iterator[Line]:
+    questions = words.questions_of(advice)
+    headings = [_HEADINGS[question.name] for question in questions]
+    yield line(
+        ("may a record be ...".ljust(40) + "".join(heading.ljust(len(heading) + 3) for heading in headings), "bold")
+    )
+    for failure, answers in words.verdicts(advice, questions):
+        cells = [
+            (_cell(answer).ljust(len(heading) + 3), _style(answer))
+            for heading, answer in zip(headings, answers, strict=True)
+        ]
+        yield line(f"  with {failure.name:<33}", *cells)
+    for failure in advice.impossible:
+        why = "not with unclean.leader.election.enable=false" if failure.is_unclean else "transactions are not explored"
+        yield line((f"  {failure.name}: {why}", "dim"))
+    if not advice.is_whole:
+        yield line(("  interrupted: what is missing was not explored", "yellow"))
+    yield BLANK
+
+
+def _cell(answer: Answer | None) -> str:
+    if answer is None:
+        return "-"
+    return "?" if answer.verdict == "undecided" else answer.verdict
+
+
+def _style(answer: Answer | None) -> str:
+    return "" if answer is None else {"yes": "bold red", "no": "green", "undecided": "yellow"}[answer.verdict]
+
+
+def _worst_lines(advice: Advice) -> Iterator[Line]:
+    """The shortest counterexample of each question, as its steps."""
+    for question in words.questions_of(advice):
+        found = [a for a in advice.answers if a.question == question and a.violation is not None]
+        if not found:
+            continue
+        shortest = min(found, key=lambda answer: answer.violation.length if answer.violation else 0)
+        assert shortest.violation is not None
+        yield line((words.sentence(shortest) + ":", "bold"))
+        steps = [str(step) for step in shortest.violation.trace[1:]]
+        yield line("  " + ", ".join(steps))
+        yield BLANK
+
+
+def _remedy_lines(advice: Advice) -> Iterator[Line]:
+    if advice.remedies:
+        yield line(("the smallest changes", "bold"))
+    for remedy in advice.remedies:
+        yield line("  " + words.remedy_sentence(remedy))
+    if advice.without_remedy:
+        named = [words.sentence(answer) for answer in advice.without_remedy]
+        yield line(("  no change of settings that was tried mends: " + "; ".join(named), "yellow"))
+    if advice.remedies or advice.without_remedy:
+        yield BLANK
+
+
+def _requirement_lines(advice: Advice, required: Sequence[Question]) -> Iterator[Line]:
+    for question in required:
+        failing = [a.failure.name for a in advice.answers if a.question == question and a.verdict == "yes"]
+        if failing:
+            yield line((f"required no-{question.name} does not hold with {', '.join(failing)}", "bold red"))
+
+
+# On pages.
+
+
+def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Write a page for each yes and an index, and return the pages' names by question and failure."""
+    spec = registry.select(_SPEC)[0].entry.spec
+    pages = {}
+    for answer in advice.answers:
+        if answer.violation is None:
+            continue
+        name = f"{answer.question.name}-{answer.failure.slug}.html"
+        page = _page(spec(**dict(answer.exploration.constants)), advice, answer, files)
+        _write(folder / name, page)
+        pages[answer.question.name, answer.failure.slug] = name
+    questions = words.questions_of(advice)
+    index = render(
+        "advice.html.j2",
+        title="Which guarantees hold",
+        advice=advice,
+        words=words,
+        questions=questions,
+        headings=_HEADINGS,
+        pages=pages,
+        files=[os.path.basename(file.rpartition("=")[2]) for file in files],
+    )
+    _write(folder / "index.html", index)
+    return pages
+
+
+def _page(spec: Spec, advice: Advice, answer: Answer, files: Sequence[str]) -> str:
+    assert answer.violation is not None
+    rows = words.setting_rows(advice.settled, of_consumer=answer.question.of_consumer)
+    settings = [f"{name}={value} ({origin})" for name, value, origin in rows]
+    command = f"python -m checker advise {' '.join(files)} --kafka {advice.cluster.version}"
+    occasion = Occasion(
+        words.sentence(answer),
+        f"{command} --failure {answer.failure.slug}",
+        tells=f"{words.sentence(answer)[0].upper()}{words.sentence(answer)[1:]}.",
+        notes=("With these settings: " + ", ".join(settings) + ".",),
+    )
+    return counterexample_page(spec, answer.violation, occasion)
+
+
+def _write(path: Path, text: str) -> None:
+    with open_for_writing(path) as stream:
+        stream.write(text)
