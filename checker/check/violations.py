@@ -15,7 +15,11 @@ from checker.ir.types import BoundsError
 from checker.language.errors import Disabled
 from checker.language.spec import Role, Spec
 
-_KINDS: dict[Role, Kind] = {Role.INVARIANT: "invariant", Role.STEP_INVARIANT: "step_invariant"}
+_KINDS: dict[Role, Kind] = {
+    Role.INVARIANT: "invariant",
+    Role.LEMMA: "invariant",
+    Role.STEP_INVARIANT: "step_invariant",
+}
 
 Trace = tuple[TraceStep, ...]
 

@@ -6,12 +6,14 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from checker.check.result import Violation
 from checker.cli.outputs import STANDARD_OUTPUT, JsonLines
 from checker.cli.runs import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
+from checker.cli.steps import PageFolder, breaking_step, page_name, proof_command
 from checker.language.errors import SpecError
 from checker.language.spec import Role
 from checker.report import lines, text
@@ -29,7 +31,10 @@ PROVABLE = (Role.INVARIANT, Role.STEP_INVARIANT)
 
 @dataclass(frozen=True)
 class Settings:
-    """How to prove: the method, its depth, the seconds a query may take, and where the results go."""
+    """How to prove: the method, its depth, the seconds a query may take, and where the results go.
+
+    `out` is a folder for pages and files of counterexamples, of counterexamples to induction too.
+    """
 
     method: Method
     depth: int
@@ -37,21 +42,29 @@ class Settings:
     workers: int
     json: str = ""
     unbounded: tuple[str, ...] = ()
+    find_lemmas: bool = False
+    out: Path | None = None
 
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to say of one configuration: for people, for programs, and as an exit status."""
+    """What there is to say of one configuration: for people, for programs, and as an exit status.
+
+    `violations` are counterexamples; `pages` has those to induction as HTML, by the names of their files.
+    """
 
     lines: list[Line]
     content: dict[str, Any]
     status: int
+    violations: tuple[Violation, ...] = ()
+    pages: Mapping[str, str] = field(default_factory=dict)
 
 
 def execute(request: Request, settings: Settings) -> int:
     """Prove what a request asks for and return the exit status; raise SpecError where the input is wrong."""
     _require_z3()
     statuses, wrong = [], []
+    folder = PageFolder(settings.out)
     with JsonLines(settings.json) as json_lines:
         for run in runs_for(request):
             try:
@@ -60,9 +73,11 @@ def execute(request: Request, settings: Settings) -> int:
                 wrong.append(error if error.file else SpecError(f"{run.name}: {error.message}"))
                 continue
             statuses.append(report.status)
+            folder.write(run, report.violations, report.pages)
             json_lines.write(report.content)
             if settings.json != STANDARD_OUTPUT:
                 lines.write([*report.lines, BLANK], sys.stdout)
+    folder.close()
     for message in dict.fromkeys(str(error) for error in wrong):
         print(f"error: {message}", file=sys.stderr)
     if wrong:
@@ -93,7 +108,24 @@ def _proved(run: Run, settings: Settings, asked: tuple[str, ...]) -> Report:
     if settings.unbounded:
         return _unbounded(run, names, lemmas, settings)
     unenumerated = dataclasses.replace(run, spec=run.spec.unenumerated())
+    if settings.find_lemmas:
+        if settings.method != "induction":
+            raise SpecError(f"--find-lemmas goes with --method induction, not with {settings.method}")
+        return _with_found_lemmas(unenumerated, names, lemmas, settings)
     return provers[settings.method](unenumerated, names, lemmas, settings)
+
+
+def _with_found_lemmas(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
+    from checker.cli.finding import with_found_lemmas
+
+    progress = _Progress(run.name)
+    goals = [*names, *lemmas]
+    extended, shown, found = with_found_lemmas(run, goals, settings.timeout, settings.workers, progress.show)
+    progress.clear()
+    report = _induction(extended, names, extended.spec.names_of(Role.LEMMA), settings)
+    heading, *rest = report.lines
+    content = {**report.content, "found": found}
+    return dataclasses.replace(report, lines=[heading, *shown, *rest], content=content)
 
 
 class _Progress:
@@ -135,6 +167,7 @@ def _induction(run: Run, names: list[str], lemmas: list[str], settings: Settings
     from checker.prove.solving import Limits
     from checker.prove.system import System
     from checker.report import proofs
+    from checker.report.page.induction import induction_page
 
     progress = _Progress(run.name)
     system = System(run.spec, [*names, *lemmas])
@@ -150,6 +183,7 @@ def _induction(run: Run, names: list[str], lemmas: list[str], settings: Settings
     first = {cell.conjunct: cell for cell in reversed(proof.cells) if cell.outcome == "fails"}
     shown = [proofs.heading(spec, run.name), *proofs.induction_lines(proof)]
     labels: dict[tuple[str, str], str] = {}
+    pages: dict[str, str] = {}
     for cell in proof.cells:
         found = cell.counterexample
         if found is None or found.before is None:
@@ -158,11 +192,16 @@ def _induction(run: Run, names: list[str], lemmas: list[str], settings: Settings
             continue
         progress.show("looking up counterexamples to induction")
         where = explored.whereabouts(found.before)
-        labels[cell.conjunct, cell.action] = (
-            "reachable" if where.trace else "unreachable" if where.is_certain else "open"
-        )
+        labels[cell.conjunct, cell.action] = where.label
         if cell is first[cell.conjunct] or where.trace is not None:
             shown += proofs.step_lines(spec, cell, where)
+            if settings.out is not None:
+                command = (
+                    proof_command(run, "--property", cell.conjunct) if cell.conjunct in names else proof_command(run)
+                )
+                trace, failed = breaking_step(found)
+                page = induction_page(spec, run.name, command, cell.conjunct, trace, failed, where)
+                pages[page_name(run, cell.conjunct, cell.action)] = page
     progress.clear()
     cells = [
         {
@@ -177,7 +216,7 @@ def _induction(run: Run, names: list[str], lemmas: list[str], settings: Settings
     ]
     more = {"properties": names, "lemmas": lemmas, "never_taken": proof.never_taken, "queries": cells}
     content = _content(run, settings, {"fails": "not inductive"}.get(proof.verdict, proof.verdict), **more)
-    return Report(shown, content, _status(proof.verdict))
+    return Report(shown, content, _status(proof.verdict), pages=pages)
 
 
 def _unbounded(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
@@ -197,9 +236,11 @@ def _unbounded(run: Run, names: list[str], lemmas: list[str], settings: Settings
 
 def _k_induction(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
     from checker.prove.kinduction import prove
+    from checker.prove.lookup import Explored
     from checker.prove.solving import Limits
     from checker.prove.system import System
     from checker.report import proofs
+    from checker.report.page.induction import induction_page
 
     progress = _Progress(run.name)
     system = System(run.spec, [*names, *lemmas])
@@ -210,13 +251,24 @@ def _k_induction(run: Run, names: list[str], lemmas: list[str], settings: Settin
         Limits(settings.timeout),
         lambda k, conjunct: progress.show(f"k = {k}, {conjunct}"),
     )
+    progress.show("looking up counterexamples to induction")
+    explored = Explored(run.entry.spec(**run.spec.constants), settings.workers)
+    where = {name: explored.whereabouts(trace[0].state) for name, trace in proof.failing.items()}
     progress.clear()
-    shown = [proofs.heading(run.spec, run.name), *proofs.k_induction_lines(run.spec, proof, names)]
+    shown = [proofs.heading(run.spec, run.name), *proofs.k_induction_lines(run.spec, proof, names, where)]
     shown += _counterexamples(run, proof.base.violations)
+    pages: dict[str, str] = {}
+    for name, trace in proof.failing.items() if settings.out is not None else ():
+        command = proof_command(run, "--method", "k-induction", "--depth", str(proof.k))
+        failed = proof.failed_actions.get(name)
+        page = induction_page(run.spec, run.name, command, name, trace, failed, where[name])
+        pages[page_name(run, name, f"{proof.k}-steps")] = page
     more = {"properties": names, "lemmas": lemmas, "k": proof.k, "not_proved": list(proof.failing)}
+    more |= {"first_states": {name: found.label for name, found in where.items()}}
     more |= {"violations": _violations_to_json(run, proof.base.violations)}
     verdict = "violated" if proof.base.violations else {"fails": "not proved"}.get(proof.verdict, proof.verdict)
-    return Report(shown, _content(run, settings, verdict, **more), _status(proof.verdict))
+    content = _content(run, settings, verdict, **more)
+    return Report(shown, content, _status(proof.verdict), tuple(proof.base.violations), pages)
 
 
 def _bounded(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
@@ -251,7 +303,7 @@ def _bounded(run: Run, names: list[str], lemmas: list[str], settings: Settings) 
     }
     is_wrong = bool(differences) or (run.expected is None and bool(found.violations))
     status = EXIT_VIOLATED if is_wrong else EXIT_STOPPED if found.unknown else EXIT_OK
-    return Report(shown, _content(run, settings, verdict, **more), status)
+    return Report(shown, _content(run, settings, verdict, **more), status, tuple(found.violations))
 
 
 def _differences(run: Run, violations: list[Violation], depth: int) -> list[str]:

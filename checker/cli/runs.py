@@ -52,13 +52,18 @@ class Run:
 
     def command(self, violation: Violation) -> str:
         """Return the command that finds a violation of this run again."""
-        words = ["python", "-m", "checker", "run"]
-        words.append(self.entry.target if self.scenario is None else f"{self.entry.target}/{self.scenario}")
-        for name, value in self.settings.items():
-            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        words = ["run", *self.words]
         if violation.kind != "bounds_error":
             words += ["--property", violation.property]
-        return shlex.join(words)
+        return shlex.join(["python", "-m", "checker", *words])
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command line that ask for this configuration."""
+        words = [self.entry.target if self.scenario is None else f"{self.entry.target}/{self.scenario}"]
+        for name, value in self.settings.items():
+            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        return words
 
 
 def runs_for(request: Request) -> list[Run]:

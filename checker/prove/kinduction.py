@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import z3
 
-from checker.check.result import TraceStep
+from checker.check.result import Call, TraceStep
 from checker.language.spec import Role
 from checker.prove.bounded import BOUNDS, Search, Unknown, search
 from checker.prove.induction import Outcome
@@ -26,12 +26,14 @@ class KProof:
 
     - `k` is the number of states of the last induction step; with it everything is proved if the verdict says so.
     - `base` is the bounded search of the first k states.
-    - `failing` has, for each conjunct that is not preserved, a path of states that the hypothesis allows, but the last.
+    - `failing` has, for each conjunct that is not preserved, a path of states that the hypothesis allows, but the last;
+      `failed_actions` the action that leaves its bounds after it.
     """
 
     k: int
     base: Search
     failing: dict[str, tuple[TraceStep, ...]] = field(default_factory=dict)
+    failed_actions: dict[str, Call] = field(default_factory=dict)
     unknown: list[Unknown] = field(default_factory=list)
 
     @property
@@ -76,7 +78,10 @@ def _step(system: System, names: list[str], limits: Limits, proof: KProof, on_de
             on_depth(proof.k, BOUNDS)
             # An action that fails leads nowhere: this is asked before there is a state after this one.
             failing = both(system.within_constraints, _fails(system))
-            _note(proof, BOUNDS, unrolling, _ask(unrolling, failing, index, limits))
+            query = _ask(unrolling, failing, index, limits)
+            _note(proof, BOUNDS, unrolling, query)
+            if query.answer == "yes":
+                proof.failed_actions[BOUNDS] = _failed_action(system, unrolling, query, index)
         unrolling.extend()
     for found in properties:
         on_depth(proof.k, found.name)
@@ -86,6 +91,14 @@ def _step(system: System, names: list[str], limits: Limits, proof: KProof, on_de
 def _fails(system: System) -> Truth:
     """Return whether some action leaves a type's bounds."""
     return any_of(both(found.assumed, found.failed) for found in system.transitions)
+
+
+def _failed_action(system: System, unrolling: Unrolling, query: Query, index: int) -> Call:
+    """Return the action instance that leaves its bounds in a state of the model."""
+    for found in system.transitions:
+        if z3.is_true(query.evaluate(truth_term(unrolling.at(both(found.assumed, found.failed), index)))):
+            return Call(found.name, unrolling.arguments(query, found.parameters, index))
+    raise AssertionError("no action of the model leaves its bounds")
 
 
 def _ask(unrolling: Unrolling, truth: Truth, index: int, limits: Limits) -> Query:

@@ -26,6 +26,11 @@ class Whereabouts:
     is_certain: bool
     explored: int
 
+    @property
+    def label(self) -> str:
+        """In one word: reachable, unreachable, or open."""
+        return "reachable" if self.trace is not None else "unreachable" if self.is_certain else "open"
+
 
 class Explored:
     """The reachable states of a spec in one configuration, explored when the first question comes."""

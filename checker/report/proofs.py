@@ -110,23 +110,25 @@ def _why(spec: Spec, conjunct: str, found: CounterexampleToInduction) -> str:
         raise AssertionError("the engines disagree: an action is enabled in one, and not in the interpreter") from None
 
 
-def _label(where: Whereabouts) -> Line:
+def whereabouts_words(where: Whereabouts) -> str:
+    """Return what it means that the first state is, or is not, among those that the explorer reaches."""
     if where.trace is not None:
-        return line(("  reachable: a real violation, not a missing lemma", "bold red"))
+        return "reachable: a real violation, not a missing lemma"
     if where.is_certain:
-        words = (
+        return (
             f"unreachable within this configuration, of {where.explored:,} states: a lemma that excludes it is missing"
         )
-        return line((f"  {words}", "yellow"))
     if not where.explored:
-        return line(
-            ("  the explorer cannot take this configuration: whether the first state is reachable is open", "yellow")
-        )
-    return line((f"  not among the {where.explored:,} states that were explored; it may still be reachable", "yellow"))
+        return "the explorer cannot take this configuration: whether the first state is reachable is open"
+    return f"not among the {where.explored:,} states that were explored; it may still be reachable"
 
 
-def k_induction_lines(spec: Spec, proof: KProof, names: list[str]) -> list[Line]:
-    """Return what a proof by k-induction came to, with the paths that break it."""
+def _label(where: Whereabouts) -> Line:
+    return line((f"  {whereabouts_words(where)}", "bold red" if where.trace is not None else "yellow"))
+
+
+def k_induction_lines(spec: Spec, proof: KProof, names: list[str], found: dict[str, Whereabouts]) -> list[Line]:
+    """Return what a proof by k-induction came to, with the paths that break it; `found` says where they begin."""
     if proof.verdict == "proved":
         words = f"proved by k-induction with k = {proof.k}: {', '.join(names)}"
         return [line((words, "bold green"))]
@@ -138,6 +140,7 @@ def k_induction_lines(spec: Spec, proof: KProof, names: list[str]) -> list[Line]
             break
         what = "leads to an action that leaves its bounds" if name == BOUNDS else "is false after"
         lines += [BLANK, line((f"{name}: {what} a path of states that satisfy everything", "bold red"))]
+        lines += [_label(found[name])] if name in found else []
         shown = trace_lines(spec, trace)
         shown[1] = line(("  1  ", "dim"), ("a state that satisfies the hypothesis", "bold cyan"))
         lines += shown

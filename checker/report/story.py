@@ -89,9 +89,13 @@ class Story:
         return replace(self, moments=moments)
 
 
-def tell(spec: Spec, violation: Violation) -> Story:
-    """Return the story of a violation with a trace."""
-    teller = _Teller(spec, violation)
+def tell(spec: Spec, violation: Violation, *, lemmas: bool = False, choices: bool = True) -> Story:
+    """Return the story of a violation with a trace.
+
+    `lemmas`: what they say of each state is told too. `choices`: what else could have happened is told, for which
+    the spec's parameters have to be few enough to be enumerated.
+    """
+    teller = _Teller(spec, violation, [*spec.properties, *(spec.names_of(Role.LEMMA) if lemmas else [])], choices)
     return Story(tuple(teller.moments()), _lane_titles(spec), tuple(teller.flights))
 
 
@@ -148,8 +152,9 @@ def _lane_titles(spec: Spec) -> tuple[str, ...]:
 
 
 class _Teller:
-    def __init__(self, spec: Spec, violation: Violation):
+    def __init__(self, spec: Spec, violation: Violation, names: list[str], choices: bool):
         self._spec, self._violation, self._trace = spec, violation, violation.trace
+        self._names, self._has_choices = names, choices
         drawing = spec.draws
         self._artist: Artist | None = None
         if drawing is not None and self._trace:
@@ -215,6 +220,8 @@ class _Teller:
         return first_sentence(method.__doc__ or "") if action is not None and method is not None else ""
 
     def _choices(self, before: State, taken: str) -> tuple[Choice, ...]:
+        if not self._has_choices:
+            return ()
         steps, failures = self._spec.expand(before)
         calls: dict[str, list[str]] = {}
         found = [*((s.action, s.arguments) for s in steps), *((f.action, f.arguments) for f in failures)]
@@ -223,7 +230,7 @@ class _Teller:
         return tuple(Choice(action, tuple(texts), taken in texts) for action, texts in calls.items())
 
     def _properties(self, state: State, before: State | None) -> Iterator[PropertyValue]:
-        for name in self._spec.properties:
+        for name in self._names:
             role = self._spec.roles[name]
             value = property_value(self._spec, name, state, before)
             is_false = value is not True and role is not Role.REACHABLE

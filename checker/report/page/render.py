@@ -43,12 +43,20 @@ class Occasion:
 
     `name` is the scenario's or the spec's, `tells` the scenario's own sentence, `command` what finds it again, `notes`
     are sentences about the trace, such as that the spec has changed since.
+
+    Of a counterexample to induction there is more: a `verdict` instead of the usual one, a `label` that says whether it
+    is a real violation (`is_real`), and what its `first` state is if not an initial one.
     """
 
     name: str
     command: str
     tells: str = ""
     notes: tuple[str, ...] = ()
+    verdict: str = ""
+    label: str = ""
+    is_real: bool = True
+    first: str = "Initial state"
+    begins: str = "This is how it begins."
 
 
 def counterexample_page(spec: Spec, violation: Violation, occasion: Occasion) -> str:
@@ -56,7 +64,11 @@ def counterexample_page(spec: Spec, violation: Violation, occasion: Occasion) ->
 
     Where a long trace would make it larger than `MOST_BYTES`, less of the source is shown in each step.
     """
-    story = tell(spec, violation)
+    return page_of(spec, violation, occasion, tell(spec, violation))
+
+
+def page_of(spec: Spec, violation: Violation, occasion: Occasion, story: Story) -> str:
+    """Return the page of a violation with its story as it was told."""
     for functions in _FEWER_FUNCTIONS:
         page = _page(spec, violation, occasion, story.with_listings(functions))
         if len(page.encode()) <= MOST_BYTES:
@@ -71,7 +83,7 @@ def _page(spec: Spec, violation: Violation, occasion: Occasion, story: Story) ->
         title=f"{violation.property}: {occasion.name}",
         about=_paragraphs(type(spec).__doc__ or ""),
         violation=violation,
-        verdict=_VERDICTS[violation.kind],
+        verdict=occasion.verdict or _VERDICTS[violation.kind],
         sentence=sentence,
         reason=reason,
         promise=_promise(spec, violation.property),
