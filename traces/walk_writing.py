@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker.language.errors import SpecError
-from traces.walks import RUN_FILE, Run, kinds, missing_parts, read_run
+from traces.walks import RUN_FILE, STEPS, WALKS, Run, kinds, missing_parts, read_run
 
 
 def begin(folder: Path, run: Run) -> list[int]:
@@ -21,7 +21,7 @@ def begin(folder: Path, run: Run) -> list[int]:
     file = folder / RUN_FILE
     if file.exists():
         _require_same(folder, read_run(folder), run)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
         raise SpecError(f"{folder} exists and holds no walks: choose a new folder with --out")
     try:
         for kind in kinds(run):
@@ -35,12 +35,17 @@ def begin(folder: Path, run: Run) -> list[int]:
     return missing_parts(folder, run)
 
 
+def _is_foreign(name: str) -> bool:
+    """Say whether a name is none that a run which died at once has left behind."""
+    return name not in (WALKS, STEPS) and not name.startswith(f".{RUN_FILE}.")
+
+
 def _require_same(folder: Path, there: Run, run: Run) -> None:
     old, new = there.to_json(), run.to_json()
     for key in old:
         if old[key] == new[key]:
             continue
-        if key in ("configurations", "tidemark"):
+        if key == "configurations":
             raise SpecError(
                 f"{folder} holds walks of another version of {run.spec}: choose a new folder with --out, or remove it"
             )

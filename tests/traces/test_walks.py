@@ -98,6 +98,14 @@ def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
     assert not list((folder / WALKS).glob(".part*"))
 
 
+def test_a_run_that_died_at_once_goes_on(tmp_path: Path) -> None:
+    run = run_of(request(spec_file(tmp_path)))
+    folder = tmp_path / "walks"
+    (folder / WALKS).mkdir(parents=True)
+    (folder / ".run.json.123").write_text("{")
+    assert begin(folder, run) == [0, 1, 2]
+
+
 def test_steps(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, steps=True)
     steps = pa.concat_tables(read_parts(parts(folder, run, STEPS))).to_pylist()
