@@ -8,6 +8,7 @@ from pathlib import Path
 
 from checker import ledger
 from checker.check.plan import DEADLOCK, Plan
+from checker.check.result import Violation
 from checker.language.errors import SpecError
 from checker.language.spec import PROPERTY_ROLES, Role, Spec
 from traces.walks import Run
@@ -21,11 +22,12 @@ class Known:
     """The states of a configuration, and the violations with the number of states of the shortest trace.
 
     `states` is None where they could not all be explored; the violations are then those found on the way. `reason` says
-    why not, `source` where the figures are from.
+    why not, `source` where the figures are from. `found` are the violations with their traces, where there are any.
     """
 
     states: int | None
     violations: Mapping[str, int] = field(default_factory=dict)
+    found: tuple[Violation, ...] = ()
     source: str = ""
     reason: str = ""
 
@@ -55,11 +57,11 @@ def _explored(spec: Spec, run: Run, max_states: int) -> Known:
     if result.ended == "interrupted":
         raise KeyboardInterrupt
     violations = {found.property: found.length for found in result.violations}
-    source = "exhaustive exploration"
+    found, source = tuple(result.violations), "exhaustive exploration"
     if result.ended == "complete":
-        return Known(result.distinct_states, violations, source)
+        return Known(result.distinct_states, violations, found, source)
     ended = {"max_states": f"it has more than {max_states:,} states", "violation": "a value leaves its bounds"}
-    return Known(None, violations, source, ended.get(result.ended, result.ended))
+    return Known(None, violations, found, source, ended.get(result.ended, result.ended))
 
 
 def _recorded(run: Run, spec: Spec) -> Known | None:
@@ -76,4 +78,4 @@ def _recorded(run: Run, spec: Spec) -> Known | None:
     if record is None or record.distinct_states is None:
         return None
     violations = {name: length for name, length in record.violations.items() if isinstance(length, int)}
-    return Known(record.distinct_states, violations, "ledger")
+    return Known(record.distinct_states, violations, source="ledger")

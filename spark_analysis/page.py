@@ -10,19 +10,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from checker.report.text import constants_text
-from spark_analysis import charts
-from spark_analysis.charts import Chart, Series, count_text, share_text
+from spark_analysis import plots
+from spark_analysis.charts import count_text, share_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-MOST_LINES = 8
-"""How many configurations a chart has lines for: those with the most violations."""
-
-MOST_SATURATION_CHARTS = 6
-
-FEWEST_SAMPLED = 30
-"""With fewer sampled states nothing is said of all states: the error is as large as the estimate."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +29,7 @@ class Row:
     half_by: int | None
     explored: str
     is_missed: bool
+    page: str | None
     causes: tuple[int, ...]
 
     @property
@@ -45,13 +38,13 @@ class Row:
         return bool(self.share["walks"])
 
 
-def report_page(data: Mapping[str, Any], pages: Sequence[str | None], command: str) -> str:
+def report_page(data: Mapping[str, Any], pages: Sequence[str | None], missed: Mapping[str, str], command: str) -> str:
     """Return the page of a report.
 
-    `pages` are the addresses of the clusters' counterexample pages, None for one that has none; `command` is what made
-    the report.
+    `pages` are the addresses of the clusters' counterexample pages, None for one that has none; `missed` those of the
+    properties that no walk violates and the exploration does; `command` is what made the report.
     """
-    rows = [_row(data, found) for found in data["failures"]]
+    rows = [_row(data, found, missed.get(found["property"])) for found in data["failures"]]
     return (
         _environment()
         .get_template("report.html.j2")
@@ -64,12 +57,12 @@ def report_page(data: Mapping[str, Any], pages: Sequence[str | None], command: s
             headline=headline(data),
             rows=rows,
             clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
-            time_charts=_time_charts(data),
-            heat_maps=_heat_maps(data),
+            time_charts=plots.time_charts(data),
+            heat_maps=plots.heat_maps(data),
             broken_by=_broken_by(data),
             actions=_actions(data),
             reached=_reached(data),
-            saturation=_saturation(data),
+            saturation=plots.saturation(data),
             constants=constants_text(_common(data)),
             is_sweep=len(data["configurations"]) > 1,
             command=command,
@@ -96,7 +89,7 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _row(data: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
+def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> Row:
     same = [
         entry
         for configuration in data["configurations"]
@@ -123,6 +116,7 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
         half_by=soonest("half_by"),
         explored=words,
         is_missed=is_missed,
+        page=page,
         causes=causes,
     )
 
@@ -182,53 +176,6 @@ def _common(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in first.items() if name not in data["sweep"]}
 
 
-def _time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
-    """Return a chart for each failure; or where there is one configuration, one chart with a line for each failure."""
-    configurations = data["configurations"]
-    if len(configurations) == 1:
-        found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
-        series = [Series(_name(entry), _curve(entry)) for entry in found]
-        return (
-            [("", charts.share_chart(series, data["depth"], "walks that have violated a property"), 0)]
-            if series
-            else []
-        )
-    result = []
-    for number, failure in enumerate(data["failures"]):
-        entries = [(found, found["failures"][number]) for found in configurations if found["failures"][number]["curve"]]
-        chosen = sorted(entries, key=lambda pair: (-pair[1]["rate"], pair[0]["number"]))[:MOST_LINES]
-        if chosen:
-            series = [Series(constants_text(found["swept"]), _curve(entry)) for found, entry in chosen]
-            chart = charts.share_chart(series, data["depth"], f"walks that have violated {failure['property']}")
-            result.append((_name(failure), chart, len(entries) - len(chosen)))
-    return result
-
-
-def _curve(entry: Mapping[str, Any]) -> list[tuple[float, float]]:
-    return [(step, share) for step, _, _, share in entry["curve"]]
-
-
-def _name(failure: Mapping[str, Any]) -> str:
-    return f"{failure['property']} (bounds)" if failure["is_error"] else str(failure["property"])
-
-
-def _heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]:
-    result = []
-    for number, failure in enumerate(data["failures"]):
-        if not failure["walks"]:
-            continue
-        cells = []
-        for found in data["configurations"]:
-            entry = found["failures"][number]
-            interval = f"{share_text(entry['low'])} to {share_text(entry['high'])}"
-            title = f"{entry['walks']:,} of {found['walks']:,} walks; 95% interval {interval}"
-            cells.append((found["swept"], entry["rate"], title, found["number"]))
-        maps = charts.heat_maps(data["sweep"], cells)
-        if maps:
-            result.append((_name(failure), maps))
-    return result
-
-
 def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, float]]]]:
     """Return for each failure which action broke it in how many walks."""
     result = []
@@ -239,7 +186,7 @@ def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, 
         if counts:
             total = counts.total()
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-            result.append((_name(failure), [(action, walks, walks / total) for action, walks in ordered]))
+            result.append((plots.name_of(failure), [(action, walks, walks / total) for action, walks in ordered]))
     return result
 
 
@@ -265,40 +212,6 @@ def _reached(data: Mapping[str, Any]) -> list[tuple[str, int]]:
         for name, walks in configuration["reached"].items():
             counts[name] += walks
     return list(counts.items())
-
-
-def _saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return for each configuration what its states come to, with a chart for the first few."""
-    result = []
-    for number, found in enumerate(data["configurations"]):
-        states = found["saturation"]
-        if not states["sampled"]:
-            continue
-        known = found["known"]["states"] if found["known"] is not None else None
-        chart = None
-        if number < MOST_SATURATION_CHARTS and (states["sampled"] >= FEWEST_SAMPLED or states["scale"] == 1):
-            series = [Series("met by walks", states["growth"], steps=False)]
-            series.append(
-                Series(
-                    "met and estimated unseen", _level(states, states["distinct"] + states["unseen"]), "dashed", False
-                )
-            )
-            if known is not None:
-                series.append(Series("all states", _level(states, known), "known", False))
-            chart = charts.growth_chart(series, found["walks"], "distinct states met, by number of walks")
-        result.append(
-            {**states, "name": constants_text(found["swept"]), "known": known, "chart": chart, "reason": _reason(found)}
-        )
-    return result
-
-
-def _reason(configuration: Mapping[str, Any]) -> str:
-    known = configuration["known"]
-    return known["reason"] if known is not None else "the spec has changed since"
-
-
-def _level(states: Mapping[str, Any], height: float) -> list[tuple[float, float]]:
-    return [(states["growth"][0][0], height), (states["growth"][-1][0], height)]
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from checker.check.result import Violation
 from checker.language.errors import SpecError
 from checker.language.spec import Role, Spec
 from spark_analysis.clusters import Cluster, Clusters, cluster
-from spark_analysis.known import known_of
+from spark_analysis.known import Known, known_of
 from spark_analysis.parts import readable_parts
 from spark_analysis.session import opened
 from spark_analysis.summary import summary
@@ -28,11 +28,12 @@ SHUFFLE_PARTITIONS = "8"
 
 @dataclass(frozen=True)
 class Report:
-    """A report: its data (what `report.json` holds), the run, and each cluster with its spec."""
+    """A report: its data (what `report.json` holds), the run, each cluster and each missed violation with its spec."""
 
     data: dict[str, Any]
     run: Run
     clusters: tuple[tuple[Spec, Cluster], ...]
+    missed: tuple[tuple[Spec, Violation], ...] = ()
 
     @property
     def violations(self) -> list[tuple[Spec, Violation]]:
@@ -67,7 +68,15 @@ def report_on(
     on_stage("exploring, to tell what walks have not met")
     known = {number: known_of(spec, run, number, max_states) for number, spec in specs.items()}
     data = summary(run, _roles(run), tallies, clusters, known, specs, notes)
-    return Report(data, run, tuple((specs[found.configuration], found) for found in clusters.found))
+    missed = tuple(
+        (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
+        for entry in data["missed"]
+    )
+    return Report(data, run, tuple((specs[found.configuration], found) for found in clusters.found), missed)
+
+
+def _violation_in(known: Known, name: str) -> Violation:
+    return next(found for found in known.found if found.property == name)
 
 
 def _counted(

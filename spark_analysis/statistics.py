@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+_ROUNDING = 1e-12
+"""By how much a share may miss a round figure, for it is a product of others."""
+
 Z_95 = 1.959963984540054
 """The quantile of the normal distribution for an interval of 95%."""
 
@@ -71,7 +74,7 @@ def violated_by_step(total: int, violated: Mapping[int, int], censored: Mapping[
 
 def step_by_which(points: Iterable[CurvePoint], share: float) -> int | None:
     """Return the first step by which a share of walks has violated the property, or None if so many never did."""
-    return next((point.step for point in points if point.share >= share), None)
+    return next((point.step for point in points if point.share >= share - _ROUNDING), None)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from checker.check.plan import DEADLOCK
+from checker.check.result import Violation
 from checker.language.spec import Role, Spec
 from spark_analysis.clusters import Cluster, Clusters
 from spark_analysis.known import Known
@@ -94,8 +96,48 @@ def summary(
         ],
         "configurations": configurations,
         "clusters": [_cluster(found, specs[found.configuration]) for found in clusters.found],
+        "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
         "unclustered": {"walks": clusters.rare_walks, "shapes": clusters.rare_shapes},
     }
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A violation that the exploration of a configuration finds, and no walk shows."""
+
+    configuration: int
+    violation: Violation
+
+
+def missed_by(totals: Mapping[Failure, int], known: Mapping[int, Known]) -> list[Missed]:
+    """Return the shortest trace to each property that is violated, and in no walk."""
+    shown = {failure.name for failure, walks in totals.items() if walks}
+    shortest: dict[str, Missed] = {}
+    for number, entry in known.items():
+        for found in entry.found:
+            best = shortest.get(found.property)
+            if found.property not in shown and (best is None or found.length < best.violation.length):
+                shortest[found.property] = Missed(number, found)
+    return list(shortest.values())
+
+
+def _missed(found: Missed, spec: Spec) -> dict[str, Any]:
+    violation = found.violation
+    return {
+        "property": violation.property,
+        "kind": violation.kind,
+        "configuration": found.configuration,
+        "length": violation.length,
+        "explanation": violation.explanation,
+        "schedule": _schedule(spec, violation),
+    }
+
+
+def _schedule(spec: Spec, violation: Violation) -> list[dict[str, Any]]:
+    return [
+        {"action": call.action, "arguments": arguments_to_json(spec, call.action, call.arguments)}
+        for call in calls_of(violation)
+    ]
 
 
 def _share(found: Share) -> dict[str, Any]:
@@ -247,8 +289,5 @@ def _cluster(found: Cluster, spec: Spec) -> dict[str, Any]:
         "length": violation.length,
         "is_shortest": found.shrunk.is_shortest,
         "limit": found.shrunk.limit,
-        "schedule": [
-            {"action": call.action, "arguments": arguments_to_json(spec, call.action, call.arguments)}
-            for call in calls_of(violation)
-        ],
+        "schedule": _schedule(spec, violation),
     }

@@ -16,6 +16,7 @@ from checker.cli.outputs import STANDARD_OUTPUT, make_folder, open_for_writing
 from checker.cli.runs import EXIT_OK, EXIT_VIOLATED
 from checker.language.spec import Spec
 from checker.report.lines import BLANK, Line, line, write
+from checker.report.page.render import chosen_constants
 from spark_analysis.charts import share_text
 from spark_analysis.page import report_page
 from spark_analysis.report import Report, dot_of, report_on
@@ -39,7 +40,7 @@ def make_report(folder: Path, out: Path | None, json_name: str, master: str | No
     found = report_on(folder, master=master, max_states=max_states, on_stage=_tell if sys.stderr.isatty() else _ignore)
     words = ["python", "-m", "checker", "report", str(folder), *(["--out", str(out)] if out else [])]
     pages = _write_pages(to, found, folder)
-    _write_text(to / "report.html", report_page(found.data, pages, shlex.join(words)))
+    _write_text(to / "report.html", report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
     _write_text(to / "report.json", _json_text(found.data))
     _write_text(to / "causes.dot", dot_of(found))
     if json_name == STANDARD_OUTPUT:
@@ -83,6 +84,22 @@ def _write_pages(to: Path, found: Report, folder: Path) -> list[str | None]:
             name = stem + formats.ENDINGS[format]
             _write_text(to / PAGES / name, formats.written(counterexample, format))
         pages.append(f"{PAGES}/{stem}.html")
+    return pages
+
+
+def _write_missed(to: Path, found: Report) -> dict[str, str]:
+    """Write the counterexamples that no walk shows; return the address of each property's page."""
+    entry, run = registry.select_spec(found.run.target), found.run
+    pages = {}
+    for spec, violation in found.missed:
+        words = ["python", "-m", "checker", "run", entry.target]
+        for name, value in chosen_constants(spec).items():
+            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        command = shlex.join([*words, "--property", violation.property])
+        origin = trace_format.origin_of(spec, entry.name, run.scenario, entry.target, command)
+        shown = formats.Counterexample(spec, violation, origin, notes=("Found by exploration; no walk shows it.",))
+        pages[violation.property] = f"{PAGES}/explored-{violation.property}.html"
+        _write_text(to / pages[violation.property], formats.written(shown, "html"))
     return pages
 
 
