@@ -103,7 +103,7 @@ def test_seeds_are_those_of_splitmix64() -> None:
         4593380528125082431,
         16408922859458223821,
     ]
-    assert walk_seeds(1234567, 0, 4).tolist() == expected
-    assert walk_seeds(1234567, 2, 2).tolist() == expected[2:]
+    assert walk_seeds(1234567, 0, 5).tolist() == expected
+    assert walk_seeds(1234567, 2, 3).tolist() == expected[2:]
     assert walk_seeds(2**64 + 5, 0, 3).tolist() == walk_seeds(5, 0, 3).tolist()
     assert walk_seeds(1, 0, 4).dtype == np.uint64
