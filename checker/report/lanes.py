@@ -193,10 +193,11 @@ class Artist:
         return Ruler(log.title, tuple(cells), (*markers, _marker(log.end, len(before), len(after))))
 
     def _width(self, place: Place, log: Log, before: list[Any], after: list[Any]) -> int:
-        """Return how many places the ruler has: a short log shows all that fit into it, a long one what is used."""
-        kind = type_of(self._spec, place, log.name)
-        capacity = kind.capacity if isinstance(kind, SeqType) else 0
-        return capacity if capacity <= 6 else max(len(before), len(after), 6)
+        """Return how many places the ruler has: a short log shows all that fit into it, others what is used."""
+        kind, used = type_of(self._spec, place, log.name), max(len(before), len(after))
+        if not isinstance(kind, SeqType):
+            return used
+        return kind.capacity if kind.capacity <= 6 else max(used, 6)
 
     def _crowns(self, new: Any) -> dict[str, tuple[str, ...]]:
         """Return for each lane the words in which it is called the leader."""

@@ -64,7 +64,7 @@ class Effect(Struct):
 
     record: RecordId
     generation: Generation
-    shows = "{record} by generation {generation}"
+    shows = "{record}@{generation}"
 
 
 class Phase(enum.Enum):
@@ -291,7 +291,7 @@ class ConsumerGroup(Spec):
 
     # Properties.
 
-    @invariant(says="{self.effects[i]} behind {self.effects[i - 1]}")
+    @invariant(says="record@generation {self.effects[i]} behind {self.effects[i - 1]}: {self.effects}")
     def no_zombie_effect(self):
         """Once a generation has processed a record, no earlier one does."""
         return all(self.effects[i - 1].generation <= self.effects[i].generation for i in range(1, len(self.effects)))
@@ -318,7 +318,7 @@ class ConsumerGroup(Spec):
         """Whether a record is processed or in somebody's hands."""
         return self.times(record) > 0 or any(record in self.in_hand[member] for member in Member)
 
-    @invariant(says="{self.effects[i]} behind {self.effects[i - 1]}")
+    @invariant(says="record@generation {self.effects[i]} behind {self.effects[i - 1]}: {self.effects}")
     def no_reorder(self):
         """What is processed for the first time comes behind everything that was processed before."""
         return all(
@@ -327,7 +327,7 @@ class ConsumerGroup(Spec):
             for i in range(len(self.effects))
         )
 
-    @invariant(says="{self.effects[i]} behind {self.effects[i - 1]}")
+    @invariant(says="record@generation {self.effects[i]} behind {self.effects[i - 1]}: {self.effects}")
     def no_late_copy(self):
         """No record, processed before or not, is processed behind a later one."""
         return all(self.effects[i - 1].record <= self.effects[i].record for i in range(1, len(self.effects)))

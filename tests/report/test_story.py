@@ -106,6 +106,18 @@ def _draw_pair(spec, before, after):
     return next(lane for lane in view.lanes if lane.title == "b1").rulers[0].cells
 
 
+def test_a_log_that_a_helper_makes_has_its_cells():
+    from checker.report.lanes import Artist
+    from checker.report.places import Witness
+    from specs.consumer.commits import PollLoop
+
+    spec = PollLoop(records=3)
+    (state,) = spec.initial_states()
+    view = Artist(spec, spec.draws, Witness(), state).draw(None, state)
+    (ruler,) = next(lane for lane in view.lanes if lane.title == "partition").rulers
+    assert [cell.text for cell in ruler.cells] == ["0", "1", "2"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -1,0 +1,239 @@
+"""Groups step by step: ClassicGroupTest, ConsumerCoordinatorTest, AbstractStickyAssignorTest; the guarantees."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from checker.check.interpreted import explore
+from checker.check.plan import Plan
+from checker.check.scenario import checked_properties, compare, stop_for
+from checker.cli.execute import Settings
+from checker.cli.runs import Request
+from checker.cli.tables import tabulate
+from checker.language import Disabled
+from specs.consumer import cooperative, group
+from specs.consumer.cooperative import CooperativeGroup
+from specs.consumer.group import ConsumerGroup, FencedSink, TransactionalSink
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "consumer.md"
+
+TAKE_OVER = ["join c2", "complete_rebalance c2", "sync c2"]
+
+
+def play(spec, *calls, state=None):
+    """Take the steps that calls such as "poll c1 2" name, from `state` or the initial one."""
+    if state is None:
+        (state,) = spec.initial_states()
+    for call in calls:
+        name, *arguments = call.split()
+        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
+    return state
+
+
+def is_enabled(spec, state, call):
+    try:
+        play(spec, call, state=state)
+    except Disabled:
+        return False
+    return True
+
+
+def effects(state):
+    return [str(effect) for effect in state.effects]
+
+
+# Who may commit: ClassicGroupTest.testValidateOffsetCommit.
+
+
+def test_commit_of_a_member():
+    state = play(ConsumerGroup(), "poll c1 1", "process c1", "commit_position c1")
+    assert state.committed == 1
+
+
+def test_commit_of_who_was_evicted_is_refused():
+    """UNKNOWN_MEMBER_ID; ConsumerCoordinatorTest.testCommitOffsetUnknownMemberId: the consumer is out."""
+    state = play(ConsumerGroup(), "poll c1 1", "evict c1", "process c1", "commit_position c1")
+    assert state.committed == 0
+    assert str(state.phase).startswith("{c1: out")
+
+
+def test_commit_of_an_earlier_generation_is_refused():
+    """ILLEGAL_GENERATION; OffsetMetadataManagerTest.testGenericGroupOffsetCommitWithIllegalGeneration."""
+    spec = CooperativeGroup(joins_without_losing=True)
+    state = play(spec, "poll c1 1", "evict c1", *TAKE_OVER, "process c1", "join c1", "commit_position c1")
+    assert state.committed == 0
+
+
+def test_commit_while_a_rebalance_is_prepared():
+    """ClassicGroup.validateOffsetCommit: PREPARING_REBALANCE does not matter."""
+    state = play(ConsumerGroup(), "poll c1 1", "process c1", "join c2", "commit_position c1")
+    assert (state.preparing, state.committed) == (True, 1)
+
+
+# Rebalances: ConsumerCoordinatorTest, ClassicGroupTest.
+
+
+def test_generation_grows_when_everybody_has_joined():
+    """ClassicGroupTest.testInitNextGeneration, testStableToPreparingRebalanceTransition."""
+    spec = ConsumerGroup()
+    state = play(spec, "join c2")
+    assert state.preparing
+    assert not is_enabled(spec, state, "complete_rebalance c2")
+    state = play(spec, "join c1", "complete_rebalance c2", state=state)
+    assert (state.generation, state.preparing) == (1, False)
+
+
+def test_eager_member_gives_everything_up_first():
+    """ConsumerCoordinatorTest.testNormalJoinGroupFollower (eager): revoked in onJoinPrepare, committed before."""
+    state = play(ConsumerGroup(), "poll c1 1", "process c1", "join c2", "join c1")
+    assert str(state.position) == "{c1: none, c2: none}"
+    assert state.committed == 1
+    state = play(ConsumerGroup(commits_when_revoked=False), "poll c1 1", "process c1", "join c2", "join c1")
+    assert state.committed == 0
+
+
+def test_eager_member_joins_inside_poll():
+    """A consumer with records in its hands is not in poll."""
+    assert not is_enabled(ConsumerGroup(), play(ConsumerGroup(), "poll c1 1", "join c2"), "join c1")
+
+
+def test_lost_is_not_revoked():
+    """ConsumerCoordinatorTest.testUnknownMemberId, onPartitionsLost: nothing is committed."""
+    spec = ConsumerGroup(session_timeouts=1)
+    state = play(spec, "poll c1 1", "process c1", "time_out c1", "find_out c1")
+    assert (state.committed, str(state.position)) == (0, "{c1: none, c2: none}")
+
+
+def test_cooperative_member_keeps_what_it_has():
+    """ConsumerCoordinatorTest (cooperative): onJoinPrepare revokes nothing, and the member polls on."""
+    state = play(CooperativeGroup(), "join c2", "join c1", "poll c1 1", "process c1")
+    assert effects(state) == ["0@0"]
+
+
+def test_partition_in_transfer_is_withheld():
+    """CooperativeStickyAssignorTest.testUniformSubscriptionTransferOwnershipListIsRight: two rebalances."""
+    spec = CooperativeGroup(evictions=0)
+    state = play(spec, "join c2", "join c1", "complete_rebalance c2")
+    assert str(state.owners) == "{}"
+    state = play(spec, "sync c2", "sync c1", state=state)
+    assert state.preparing
+    state = play(spec, "join c2", "complete_rebalance c2", "sync c2", state=state)
+    assert str(state.owners) == "{c2}"
+    assert str(state.position) == "{c1: none, c2: 0}"
+
+
+STALE = ["poll c1 1", "evict c1", *TAKE_OVER, "process c1", "join c1", "join c2"]
+
+
+@pytest.mark.parametrize(
+    ("believes", "chosen", "owners"),
+    [
+        ("everybody", "c1", "{c1, c2}"),
+        ("latest", "c2", "{c2}"),
+        ("latest", "c1", "{}"),
+        ("one_latest", "c2", "{c2}"),
+    ],
+)
+def test_stale_claim(believes, chosen, owners):
+    """AbstractStickyAssignorTest.testOwnedPartitionsAreInvalidatedForConsumerWithStaleGeneration (KAFKA-12984)."""
+    spec = CooperativeGroup(believes=believes, joins_without_losing=True)
+    assert str(play(spec, *STALE, f"complete_rebalance {chosen}").owners) == owners
+
+
+def test_claims_of_the_same_generation():
+    """testPartitionsTransferringOwnershipIncludeThePartitionClaimedByMultipleConsumersInSameGeneration: to nobody."""
+    interrupted = ["complete_rebalance c2", "join c3", "join c2", "join c1", "complete_rebalance c1"]
+    sizes = dict(members=3, max_generation=3, joins_without_losing=True)
+    assert str(play(CooperativeGroup(believes="latest", **sizes), *STALE, *interrupted).owners) == "{c1, c2}"
+    assert str(play(CooperativeGroup(**sizes), *STALE, *interrupted).owners) == "{}"
+
+
+# Zombies.
+
+ZOMBIE = ["poll c1 2", "evict c1", *TAKE_OVER, "poll c2 2", "process c2", "process c2", "commit_position c2"]
+
+
+def test_zombie_step_by_step():
+    """Catalogue C3: c2 has processed and committed; c1 goes on, has an effect, and its commit is refused."""
+    spec = ConsumerGroup()
+    state = play(spec, *ZOMBIE, "process c1", "process c1")
+    assert effects(state) == ["0@1", "1@1", "0@0", "1@0"]
+    assert not spec.holds("no_zombie_effect", state)
+    state = play(spec, "poll c1 1", *ZOMBIE[1:], "process c1", "commit_position c1")
+    assert state.committed == 2
+    assert str(state.phase).startswith("{c1: out")
+
+
+def test_commit_of_a_zombie_without_the_generation_check():
+    """Catalogue C3, variant: it moves the committed offset back from 2 to 1."""
+    spec = ConsumerGroup(fences_commits=False)
+    state = play(spec, "poll c1 1", *ZOMBIE[1:], "process c1")
+    assert state.committed == 2
+    assert play(spec, "commit_position c1", state=state).committed == 1
+
+
+def test_sinks_that_fence():
+    state = play(FencedSink(), *ZOMBIE, "process c1")
+    assert effects(state) == ["0@1", "1@1"]
+    assert str(state.phase).startswith("{c1: out")
+    state = play(TransactionalSink(), *ZOMBIE[:-1], "process c1")
+    assert (effects(state), state.committed) == (["0@1", "1@1"], 2)
+
+
+# Scenarios, by the interpreter.
+
+SMALL = [
+    scenario
+    for module in (cooperative, group)
+    for scenario in module.scenarios
+    if "_larger" not in scenario.name
+    and not scenario.name.startswith(("c5_fixed", "c5_two_owners_of", "c3_fenced", "c3_fixed_f"))
+]
+
+
+@pytest.mark.parametrize("scenario", SMALL, ids=lambda scenario: scenario.name)
+def test_scenario(scenario):
+    """Every scenario has the verdict that it states."""
+    plan = Plan(checked_properties(scenario), stop_for(scenario.expect), deadlock=scenario.deadlock)
+    comparison = compare(explore(scenario.spec(**scenario.constants), plan), scenario.expect)
+    assert comparison.matches, comparison.sentences
+
+
+# The table of guarantees.
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory):
+    """The table's exit status, its rows, and the page with its section written anew."""
+    folder = tmp_path_factory.mktemp("guarantees")
+    page = Path(shutil.copy(PAGE, folder))
+    status = tabulate(Request(("consumer",)), Settings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True)
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    answers = {
+        tuple(row["settings"].values()): "".join(
+            "y" if cell["answer"] == "yes" else "n" for cell in row["cells"].values()
+        )
+        for row in rows
+    }
+    return status, answers, page.read_text()
+
+
+def test_answers(computed):
+    """Gap, duplicate, out of order, old behind new: at most once, at least once, exactly once."""
+    status, answers, _ = computed
+    assert status == 0
+    assert answers["before", "none", "crash"] == "ynnn"
+    assert answers["after", "none", "crash"] == "nyny"
+    assert answers["automatically", "none", "exception"] == "ynnn"
+    assert answers["before", "none", "eviction"] == "nnyy"
+    assert {answer for settings, answer in answers.items() if settings[0] == "with the effect"} == {"nnnn"}
+    assert answers["contiguous", "by key", "crash"] == "nyny"
+    assert answers["contiguous", "in turn", "crash"] == "nyyy"
+
+
+def test_the_page_is_what_the_command_prints(computed):
+    assert computed[2] == PAGE.read_text(), (
+        "write the section anew: python -m checker run consumer --table --update-docs docs/consumer.md"
+    )
