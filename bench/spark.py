@@ -1,0 +1,155 @@
+"""How fast random walks are made and reported on: `python bench/spark.py`, explained in README.md."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from measure import ROOT, BenchmarkError
+
+from checker import registry
+from checker.check.scenario import checked_properties
+from checker.native.walker import Walker, walk_seeds
+
+SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
+KERNEL_SCENARIOS = (
+    SCENARIO,
+    "producer/idempotent_producer/no_faults",
+    "replication/kip320/three_replicas_three_epochs",
+)
+WALKS = (1_000_000, 2_000_000, 4_000_000, 5_000_000)
+DEPTH = 40
+
+WALKED_SECONDS, WALKED_AT_ONCE = 3.0, 20_000
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Process:
+    """A command that has ended well: its seconds and the most memory that it and all that it started held, in bytes."""
+
+    seconds: float
+    peak_bytes: int
+    output: str
+
+
+def main(
+    scenario: Annotated[str, typer.Option(help="The scenario that is simulated.")] = SCENARIO,
+    walks: Annotated[list[int] | None, typer.Option(min=1, help="How many walks; several: one run each.")] = None,
+    master: Annotated[str, typer.Option(help="The Spark master.")] = "local[2]",
+    report: Annotated[bool, typer.Option(help="Report on the largest run, too.")] = True,
+) -> None:
+    """Measure the walker alone, then `simulate` for growing numbers of walks, then `report` over the most."""
+    sizes = sorted(walks or WALKS)
+    print(f"the walker alone, on one core, walks of up to {DEPTH} steps, all properties of the scenario checked:")
+    for name in dict.fromkeys((scenario, *KERNEL_SCENARIOS)):
+        print(f"  {walker_rate(name) / 1e6:6.2f} million steps a second  {name}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as folder:
+        try:
+            _measure(scenario, sizes, master, Path(folder), is_reported=report)
+        except BenchmarkError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+
+def walker_rate(name: str) -> float:
+    """Return the steps that one core walks in a second, outside Spark."""
+    [selection] = registry.select(name)
+    scenario = selection.scenario
+    if scenario is None:
+        raise BenchmarkError(f"{name} is no scenario")
+    walker = Walker(scenario.spec(**scenario.constants), list(checked_properties(scenario)))
+    walker.walk(walk_seeds(1, 0, 100), DEPTH)
+    steps, started = 0, time.perf_counter()
+    while time.perf_counter() - started < WALKED_SECONDS:
+        steps += len(walker.walk(walk_seeds(1, steps, WALKED_AT_ONCE), DEPTH, sampling=6).actions)
+    return steps / (time.perf_counter() - started)
+
+
+def _measure(scenario: str, sizes: list[int], master: str, folder: Path, *, is_reported: bool) -> None:
+    print(f"\nsimulate {scenario} --master {master}, whole command:")
+    for size in sizes:
+        out = folder / str(size)
+        done = run(
+            "simulate", scenario, "--traces", str(size), "--depth", str(DEPTH), "--out", str(out), "--master", master
+        )
+        written = sum(path.stat().st_size for path in out.rglob("*.parquet"))
+        print(
+            f"  {size:>9,} walks  {done.seconds:6.1f} s  {done.seconds / size * 1e6:5.1f} s a million  "
+            f"peak {done.peak_bytes / 1e9:.1f} GB  {written / 1e6:,.0f} MB of Parquet",
+            flush=True,
+        )
+    if is_reported:
+        done = run("report", str(folder / str(sizes[-1])), "--master", master)
+        print(f"\nreport over {sizes[-1]:,} walks: {done.seconds:.1f} s, peak {done.peak_bytes / 1e9:.1f} GB")
+
+
+def run(*arguments: str) -> Process:
+    """Run a command of the checker; 1, a violation was found, is fine. Raise BenchmarkError where it fails."""
+    command = [sys.executable, "-m", "checker", *arguments]
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=errors)
+        meter = _Memory(child.pid)
+        meter.start()
+        status = child.wait()
+        seconds = time.perf_counter() - started
+        meter.stop()
+        output.seek(0)
+        errors.seek(0)
+        if status not in (0, 1):
+            raise BenchmarkError(f"{' '.join(arguments)} failed with status {status}: {errors.read().strip()[-300:]}")
+        return Process(seconds, meter.peak_bytes, output.read())
+
+
+class _Memory(threading.Thread):
+    """Watches how much memory a process and its descendants hold together; what they share counts once."""
+
+    def __init__(self, root: int):
+        super().__init__(daemon=True)
+        self._root, self._is_over = root, threading.Event()
+        self.peak_bytes = 0
+
+    def run(self) -> None:
+        """Look until `stop`."""
+        while not self._is_over.wait(POLL_SECONDS):
+            self.peak_bytes = max(self.peak_bytes, sum(_held_by(process) for process in _descendants(self._root)))
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._is_over.set()
+        self.join()
+
+
+def _descendants(root: int) -> list[int]:
+    """Return a process and all that it has started, on Linux."""
+    found = [root]
+    for process in found:
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
+            try:
+                found += [int(child) for child in children.read_text().split()]
+            except OSError:
+                continue
+    return found
+
+
+def _held_by(process: int) -> int:
+    """Return the bytes that a process holds: its proportional set size, so that a shared page counts once in all."""
+    try:
+        rows = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(row.split()[1]) * 1024 for row in rows if row.startswith("Pss:"))
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    typer.run(main)
