@@ -119,15 +119,16 @@ def _expand_partition(work: Work, partition: int) -> Iterator[pa.RecordBatch]:
             gathered.clear()
     yield from _handed_on(work, gathered)
     key = work.keys[partition]
-    yield _to_batch([(key, partition, b""), (key, REPORT, json.dumps(report.content).encode())])
+    yield to_batch([(key, partition, b""), (key, REPORT, json.dumps(report.content).encode())])
 
 
 def _handed_on(work: Work, gathered: list[States]) -> Iterator[pa.RecordBatch]:
     if any(map(len, gathered)):
-        yield _to_batch(rows_of(distinct(concatenated(gathered)), work.keys))
+        yield to_batch(rows_of(distinct(concatenated(gathered)), work.keys))
 
 
-def _to_batch(rows: Iterable[tuple[int, int, bytes]]) -> pa.RecordBatch:
+def to_batch(rows: Iterable[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    """Return rows (one at least) as they travel."""
     keys, targets, contents = zip(*rows, strict=True)
     return pa.record_batch(
         {

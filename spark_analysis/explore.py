@@ -130,7 +130,8 @@ class _Search:
             while (outcome := self._outcome()) is None:
                 seen = sum(1 << bit for bit in self.totals.found)
                 level = len(self.totals.levels) - 1
-                self._take(jobs.level(level, self._state_mask & ~seen, self._step_mask & ~seen))
+                masks = self._state_mask & ~seen, self._step_mask & ~seen
+                self._take(jobs.level(level, self.totals.levels[-1], *masks))
         except Interrupted:
             return "interrupted"
         return outcome

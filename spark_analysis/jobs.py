@@ -1,11 +1,15 @@
-"""One level as one Spark job: expand, shuffle, insert; and its interruption."""
+"""One level as one Spark job: expand, shuffle, insert; and its interruption.
+
+A small level is done by the driver, which calls what the tasks would: starting a job takes longer.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +18,11 @@ import pyarrow as pa
 
 from checker.language.errors import SpecError
 from checker.native.batch import BatchCode
-from spark_analysis.expansion import REPORTED, ROW, Work, expand, insert, rows_of
+from spark_analysis.expansion import REPORTED, ROW, Work, expand, insert, rows_of, to_batch
 from spark_analysis.states import States
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _SETTINGS = {
     # Rows that travel are large: the JVM must not gather thousands of them for Python.
@@ -30,6 +34,12 @@ _SETTINGS = {
 }
 
 _POLL_SECONDS = 0.2
+
+DRIVER_STATES, DRIVER_PARTITIONS = 4096, 64
+"""A level of so many states, in so many partitions at most, is not worth a job."""
+
+
+Reports = list[dict[str, Any]]
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error: the run was asked to stop
@@ -47,7 +57,6 @@ class Jobs:
         self._context = spark.sparkContext
         self._folder, self._partitions, self._cancelled = folder, partitions, cancelled
         self._code = self._context.broadcast(code)
-        self._keys = _keys(self._spark, partitions)
 
     def __enter__(self) -> Jobs:
         return self
@@ -55,31 +64,36 @@ class Jobs:
     def __exit__(self, *_: object) -> None:
         self._code.destroy()
 
-    def initial(self, states: States, state_mask: int) -> list[dict[str, Any]]:
+    def initial(self, states: States, state_mask: int) -> Reports:
         """Insert the initial states, sorted by hash, as level 0, and return the reports of all partitions."""
-        work = self._work(-1, state_mask, 0)
-        empty = [(key, target, b"") for target, key in enumerate(self._keys)]
-        rows = self._spark.createDataFrame([*rows_of(states, self._keys), *empty], ROW)
-        return self._reports(work, rows)
+        work = self._work(-1, state_mask, 0, range(self._partitions))
+        empty = [(key, target, b"") for target, key in enumerate(work.keys)]
+        return _parsed(insert(work, iter([to_batch([*rows_of(states, work.keys), *empty])])))
 
-    def level(self, level: int, state_mask: int, step_mask: int) -> list[dict[str, Any]]:
-        """Expand a level, insert the next one, and return the reports of all partitions."""
-        work = self._work(level, state_mask, step_mask)
+    def level(self, level: int, states: int, state_mask: int, step_mask: int) -> Reports:
+        """Expand a level, of so many states, insert the next one, and return the reports of all partitions."""
+        if states <= DRIVER_STATES and self._partitions <= DRIVER_PARTITIONS:
+            work = self._work(level, state_mask, step_mask, range(self._partitions))
+            return _parsed(insert(work, expand(work, iter([pa.record_batch({"id": range(self._partitions)})]))))
+        return self._reports(self._work(level, state_mask, step_mask, self._keys))
 
-        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _work(self, level: int, state_mask: int, step_mask: int, keys: Sequence[int]) -> Work:
+        return Work(self._code, str(self._folder), level, tuple(keys), state_mask, step_mask)
+
+    @functools.cached_property
+    def _keys(self) -> tuple[int, ...]:
+        return _keys(self._spark, self._partitions)
+
+    def _reports(self, work: Work) -> Reports:
+        def expanding(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return expand(work, batches)
 
-        rows = self._spark.range(0, self._partitions, 1, self._partitions).mapInArrow(task, ROW)
-        return self._reports(work, rows)
-
-    def _work(self, level: int, state_mask: int, step_mask: int) -> Work:
-        return Work(self._code, str(self._folder), level, self._keys, state_mask, step_mask)
-
-    def _reports(self, work: Work, rows: DataFrame) -> list[dict[str, Any]]:
-        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def inserting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return insert(work, batches)
 
-        inserted = rows.repartition(self._partitions, "key").mapInArrow(task, REPORTED)
+        count = self._partitions
+        candidates = self._spark.range(0, count, 1, count).mapInArrow(expanding, ROW)
+        inserted = candidates.repartition(count, "key").mapInArrow(inserting, REPORTED)
         try:
             with self._interruptible():
                 return [json.loads(row.report) for row in inserted.collect()]
@@ -106,6 +120,10 @@ class Jobs:
         finally:
             done.set()
             watcher.join()
+
+
+def _parsed(batches: Iterator[pa.RecordBatch]) -> Reports:
+    return [json.loads(report) for batch in batches for report in batch.column(0).to_pylist()]
 
 
 def _keys(spark: SparkSession, partitions: int) -> tuple[int, ...]:

@@ -35,6 +35,9 @@ TASK_ATTEMPTS = 4
 
 DRIVER_MEMORY = "2g"
 
+FORWARDING = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"}
+"""Settings for a JVM that only passes packed rows on: compiled quickly, it takes half the time for such jobs."""
+
 _MASTER = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://.+:\d+.*|yarn|k8s://.+")
 _LOOPBACK = "127.0.0.1"
 _RECORDS_IN_BATCH = 1 << 16

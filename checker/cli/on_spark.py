@@ -12,7 +12,6 @@ from checker.check.result import Result
 from checker.language.errors import SpecError
 from checker.language.spec import Spec
 
-
 Explore = Callable[[Spec, Plan], Result]
 
 
@@ -42,14 +41,15 @@ def spark_engine(
         raise SpecError("--strict looks at all states at once: leave it out, or use --engine native")
     if options.checkpoint is not None and runs != 1:
         raise SpecError(f"--checkpoint keeps one exploration, and these are {runs} runs: name one SPEC/SCENARIO")
-    if options.master is not None and not options.master.startswith("local") and options.checkpoint is None:
+    from spark_analysis.session import FORWARDING, master_url, opened
+
+    master = master_url(options.master or f"local[{workers}]")
+    if not master.startswith("local") and options.checkpoint is None:
         raise SpecError(
             "the executors of a cluster need a folder that all of them see, as this driver does: name it with "
             "--checkpoint DIR"
         )
-    from spark_analysis.session import opened
-
-    with opened(options.master or f"local[{workers}]") as spark:
+    with opened(master, settings=FORWARDING) as spark:
         from spark_analysis.explore import explore
 
         def explored(spec: Spec, plan: Plan) -> Result:

@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 def spark() -> Iterator[SparkSession]:
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")
-    with sessions.opened("local[2]") as spark:
+    with sessions.opened("local[2]", settings=sessions.FORWARDING) as spark:
         yield spark

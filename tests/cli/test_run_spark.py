@@ -1,0 +1,46 @@
+"""`run --engine spark`: what is refused before Spark starts. What it explores is in tests/spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checker.cli import app
+
+TOY = "examples/peterson"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--checkpoint", "DIR"], "--master, --checkpoint and --partitions go with --engine spark"),
+        (["--engine", "python", "--partitions", "3"], "go with --engine spark"),
+        (["--engine", "spark", "--strict"], "--strict looks at all states at once: leave it out"),
+        (["--engine", "spark", "--master", "spork"], "--master spork: write local[CORES]"),
+        (
+            ["--engine", "spark", "--master", "spark://host:7077"],
+            "the executors of a cluster need a folder that all of them see",
+        ),
+        (["--engine", "spark", "--table"], "leave --engine spark out"),
+    ],
+)
+def test_options_that_do_not_fit(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    target = "producer" if "--table" in arguments else TOY
+    assert app.main(["run", target, *arguments]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert shown.err.count("\n") == 1 and not shown.out
+
+
+def test_a_checkpoint_is_of_one_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    assert app.main(["run", "examples", "--engine", "spark", "--checkpoint", str(kept)]) == 2
+    assert "--checkpoint keeps one exploration, and these are" in capsys.readouterr().err
+    assert not kept.exists()
+
+
+def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert app.main(["run", TOY, "--engine", "spark"]) == 2
+    assert capsys.readouterr().err.startswith("error: Spark needs Java 17 or newer")
