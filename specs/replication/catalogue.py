@@ -17,7 +17,7 @@ DIVERGENCE = ["counted_followers_agree", "truncation_makes_progress", "leader_is
 
 
 def entry(name, faulty, fixed, size, larger, violates, tells, promises=None):
-    """Return the scenarios of a fault: the faulty rule, and the fixed one at the same size and, mostly, a larger one."""
+    """Return the scenarios of a fault: the faulty rule, and the fixed one at the same size and at a larger one."""
     mended = f"Mended: {tells}"
     found = [
         Scenario(Partition, name, size | faulty, expect=violates, properties=list(violates), tells=tells),

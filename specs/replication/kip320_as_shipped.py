@@ -1,0 +1,55 @@
+"""Replication after KIP-320 as Kafka has it, where the published model is stricter than the code."""
+
+from checker.language import Scenario, action, require
+from specs.replication.kip320 import Kip320
+from specs.replication.state import Replica
+
+
+class Kip320AsShipped(Kip320):
+    """KIP-320 with three rules as in Kafka's code. This is what the message-level `partition` refines.
+
+    A follower may join the ISR as soon as it has what the leader's epoch began with; the published rule also waits
+    until that is committed. The leader takes a follower for lagging on what it last heard of it; the published one
+    knows its log. And a follower hears of the high watermark with any answer to a fetch, also with an empty one.
+
+    Source: KAFKA-7128; Partition.maybeExpandIsr, maybeShrinkIsr; AbstractFetcherThread.processPartitionData.
+    """
+
+    def may_join_isr(self, leader: Replica, follower: Replica):
+        """Return whether a follower has the high watermark, and all that earlier leaders appended."""
+        own = sum(1 for record in self.log[leader] if record.epoch == self.leader_epoch[leader])
+        return self.is_caught_up(leader, follower, max(self.high_watermark[leader], len(self.log[leader]) - own))
+
+    @action
+    def leader_shrink_isr(self, follower: Replica):
+        """The true leader takes any follower out of the ISR: what it knows of it is old."""
+        leader = self.quorum.leader
+        require(leader is not None)
+        require(follower != leader)
+        require(follower in self.isr[leader])
+        require(self.is_true_leader(leader))
+        self.update_isr(leader, self.isr[leader] - {follower})
+
+    @action
+    def follower_learn_high_watermark(self, follower: Replica):
+        """An empty answer to a fetch brings the leader's high watermark."""
+        leader = self.leader[follower]
+        require(leader is not None)
+        require(leader != follower)
+        require(self.presumes_leadership(leader))
+        require(self.is_caught_up(leader, follower, len(self.log[follower])))
+        self.high_watermark[follower] = min(self.high_watermark[leader], len(self.log[follower]))
+
+
+scenarios = [
+    Scenario(
+        Kip320AsShipped, "two_replicas_three_epochs", dict(replicas=2), tells="Two replicas, three leader epochs."
+    ),
+    Scenario(Kip320AsShipped, "three_replicas", dict(max_leader_epoch=1), tells="Three replicas, two leader epochs."),
+    Scenario(
+        Kip320AsShipped,
+        "missed_epochs",
+        dict(log_size=1, max_records=1),
+        tells="Three replicas, one record, three leader epochs.",
+    ),
+]

@@ -1,0 +1,95 @@
+"""What every article on Kafka's reliability tells, as counterexamples to what a reader may take for granted."""
+
+from checker.language import Scenario, invariant
+from specs.replication.partition import Partition
+from specs.replication.state import Replica
+
+
+class Beliefs(Partition):
+    """A replicated partition, and what one may believe of it that is not so.
+
+    The counterexamples are the stories. Where nothing is lost the story is how that comes about: who waits, who is left
+    out, what is refused.
+
+    Source: KIP-101, KIP-966, KAFKA-10751; Kafka's documentation of acks, min.insync.replicas and
+    unclean.leader.election.enable.
+    """
+
+    @invariant(says="record r{record} was acknowledged, and nobody has it any more: {self.log}")
+    def somebody_has_acknowledged(self):
+        """What was acknowledged is in somebody's log, so that it can be found again."""
+        return all(
+            any(found.id == record for replica in Replica for found in self.log[replica]) for record in self.acked
+        )
+
+    @invariant(says="record r{record} was acknowledged, and {replica} does not have it: its log is {self.log[replica]}")
+    def everybody_has_acknowledged(self):
+        """What was acknowledged is on every replica."""
+        return all(
+            any(found.id == record for found in self.log[replica]) for record in self.acked for replica in Replica
+        )
+
+    @invariant(says="{leader} leads, and refuses: {self.isr[leader]} are too few for min.insync.replicas")
+    def leader_takes_writes(self):
+        """A leader that is alive takes what producers send with acks=all."""
+        return all(
+            len(self.isr[leader]) >= self.min_insync_replicas for leader in self.alive if self.is_true_leader(leader)
+        )
+
+
+FAIL_OVER = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1, lagging=False)
+FIVE = dict(replicas=5, log_size=1, max_records=1, max_leader_epoch=0, max_partition_epoch=1, crashes=0) | dict(
+    min_insync_replicas=3, late_requests=False
+)
+MAJORITY = dict(replicas=3, log_size=1, max_records=1, max_leader_epoch=1, max_partition_epoch=4) | dict(
+    min_insync_replicas=2, late_requests=False
+)
+
+scenarios = [
+    Scenario(
+        Beliefs,
+        "acks_1_lost_at_failover",
+        dict(FAIL_OVER, acks="1"),
+        expect={"no_acked_loss": 5},
+        properties=["no_acked_loss"],
+        tells="acks=1: the leader acknowledges and dies before its follower has fetched; the election is clean.",
+    ),
+    Scenario(
+        Beliefs,
+        "acks_all_not_lost_at_failover",
+        FAIL_OVER,
+        properties=["no_acked_loss", "somebody_has_acknowledged", "record_is_acknowledged", "another_replica_leads"],
+        tells="The same with acks=all: what is acknowledged is on every member of the ISR.",
+    ),
+    Scenario(
+        Beliefs,
+        "four_of_five_acknowledge",
+        FIVE,
+        expect={"everybody_has_acknowledged": 20},
+        properties=["everybody_has_acknowledged"],
+        tells="acks=all waits for the ISR: the fifth replica is slow, leaves it, and four acknowledge.",
+    ),
+    Scenario(
+        Beliefs,
+        "majority_refuses_writes",
+        MAJORITY,
+        expect={"leader_takes_writes": 7},
+        properties=["leader_takes_writes"],
+        tells="min.insync.replicas=2 of 3: with two replicas gone the leader refuses, rather than to promise alone.",
+    ),
+    Scenario(
+        Beliefs,
+        "majority_loses_nothing",
+        dict(MAJORITY, crashes=2, max_leader_epoch=2, max_partition_epoch=5),
+        properties=["no_acked_loss", "somebody_has_acknowledged", "record_is_acknowledged", "another_replica_leads"],
+        tells="min.insync.replicas=2 of 3, no unclean elections, two crashes: what was acknowledged is never lost.",
+    ),
+    Scenario(
+        Beliefs,
+        "unclean_election_truncates",
+        dict(FAIL_OVER, unclean_elections=True, starts_in_sync=False, max_partition_epoch=3),
+        expect={"somebody_has_acknowledged": 11},
+        properties=["somebody_has_acknowledged"],
+        tells="Unclean election: the old leader comes back, follows, and truncates what it had acknowledged.",
+    ),
+]
