@@ -199,7 +199,8 @@ def _outcomes(
             with ProgressDisplay(run.name, sys.stderr) as display:
                 plan = _plan(run, settings, settings.workers, cancelled)
                 plan.on_progress = display.update
-                yield _explored(run, plan, explore)
+                outcome = _explored(run, plan, explore)
+            yield outcome
         return
 
     def explored(number: int, cancelled: threading.Event) -> Result | SpecError:
