@@ -276,8 +276,8 @@ def prove(
         typer.Argument(metavar="SPEC[/SCENARIO]", help="Specs, scenarios, families or files; nothing: all."),
     ] = None,
     method: Annotated[
-        Literal["induction", "k-induction", "bounded"],
-        typer.Option(help="Induction over one step, over k steps, or a search for the shortest violation."),
+        Literal["induction", "k-induction", "bounded", "pdr"],
+        typer.Option(help="Induction over one step or k, a search for the shortest violation, or Z3's Spacer."),
     ] = "induction",
     depth: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The largest k, or the most states of a trace.")

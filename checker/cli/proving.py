@@ -21,9 +21,9 @@ from checker.report.lines import BLANK, Line, line
 from traces import format as trace_format
 from traces.replay import replay
 
-Method = Literal["induction", "k-induction", "bounded"]
+Method = Literal["induction", "k-induction", "bounded", "pdr"]
 
-DEPTHS: dict[Method, int] = {"induction": 1, "k-induction": 4, "bounded": 10}
+DEPTHS: dict[Method, int] = {"induction": 1, "k-induction": 4, "bounded": 10, "pdr": 1}
 """How far a method goes where `--depth` does not say."""
 
 PROVABLE = (Role.INVARIANT, Role.STEP_INVARIANT)
@@ -97,10 +97,11 @@ def _proved(run: Run, settings: Settings, asked: tuple[str, ...]) -> Report:
         "induction": _induction,
         "k-induction": _k_induction,
         "bounded": _bounded,
+        "pdr": _pdr,
     }
     names = [name for name in run.properties if run.spec.roles.get(name) in PROVABLE]
     expected = run.expected if isinstance(run.expected, Mapping) else {}
-    if settings.method != "bounded" and not asked:
+    if settings.method not in ("bounded", "pdr") and not asked:
         names = [name for name in names if name not in expected]
     if not names:
         raise SpecError("there is nothing to prove: no invariant or step invariant is asked for and expected to hold")
@@ -304,6 +305,21 @@ def _bounded(run: Run, names: list[str], lemmas: list[str], settings: Settings) 
     is_wrong = bool(differences) or (run.expected is None and bool(found.violations))
     status = EXIT_VIOLATED if is_wrong else EXIT_STOPPED if found.unknown else EXIT_OK
     return Report(shown, _content(run, settings, verdict, **more), status, tuple(found.violations))
+
+
+def _pdr(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:
+    from checker.cli.pdr import by_pdr
+
+    progress = _Progress(run.name)
+    shown, more, verdict, violation = by_pdr(run, names, settings.timeout, progress.show)
+    progress.clear()
+    found = [violation] if violation is not None else []
+    shown += _counterexamples(run, found)
+    more = {"properties": names, **more, "violations": _violations_to_json(run, found)}
+    content = _content(run, settings, {"holds": "proved"}.get(verdict, verdict), **more)
+    status = {"holds": EXIT_OK, "violated": EXIT_VIOLATED, "unknown": EXIT_STOPPED}[verdict]
+    is_expected = run.expected is not None and found and not _differences(run, found, depth=0)
+    return Report(shown, content, EXIT_OK if is_expected else status, tuple(found))
 
 
 def _differences(run: Run, violations: list[Violation], depth: int) -> list[str]:

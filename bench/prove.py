@@ -1,0 +1,103 @@
+"""How long proofs take: bounded search of every published counterexample, and the proofs of KIP-320.
+
+    python bench/prove.py                 all published counterexamples, then the proofs: some ten minutes
+    python bench/prove.py --minutes 1     give up each search after so many minutes
+
+A search is right where the counterexample has exactly the published length: nothing shorter was found before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from checker.language.spec import Role, Spec  # noqa: E402
+from checker.prove import bounded, induction  # noqa: E402
+from checker.prove.solving import Limits  # noqa: E402
+from checker.prove.system import System  # noqa: E402
+from specs.replication.kip101 import Kip101  # noqa: E402
+from specs.replication.kip279 import Kip279  # noqa: E402
+from specs.replication.kip320 import Kip320  # noqa: E402
+from specs.replication.kip320_first_try import Kip320FirstTry  # noqa: E402
+from specs.replication.truncate_to_high_watermark import TruncateToHighWatermark  # noqa: E402
+
+GOLDEN = ROOT / "tests" / "golden" / "kafka-replication.json"
+CONSTANTS = ("replicas", "log_size", "max_records", "max_leader_epoch")
+SPECS: dict[str, type[Spec]] = {
+    "KafkaTruncateToHighWatermark": TruncateToHighWatermark,
+    "Kip101": Kip101,
+    "Kip279": Kip279,
+    "Kip320FirstTry": Kip320FirstTry,
+}
+OURS = [(Kip279, (3, 2, 2, 2), "weak_isr", 11), (Kip320FirstTry, (3, 1, 1, 2), "weak_isr", 12)]
+"""Counterexamples that are not among the published ones, of the lengths that the explorer finds."""
+
+PROOFS = [(2, 2, 2, 1), (2, 2, 2, 2), (3, 2, 2, 2)]
+
+
+def searches() -> Iterator[tuple[type[Spec], tuple[int, ...], str, int]]:
+    """Iterate over specs, constants, properties and the lengths of their shortest counterexamples."""
+    for row in json.loads(GOLDEN.read_text())["replication"]:
+        for name in ("weak_isr", "strong_isr"):
+            if "length" in row[name]:
+                yield SPECS[row["module"]], tuple(row[c] for c in CONSTANTS), name, row[name]["length"]
+    yield from OURS
+
+
+def search(kind: type[Spec], sizes: tuple[int, ...], name: str, length: int, minutes: float) -> dict[str, Any]:
+    """Search for one counterexample, and return what came of it."""
+    spec = kind(**dict(zip(CONSTANTS, sizes, strict=True)))
+    started = time.perf_counter()
+    found = bounded.search(
+        System(spec, [name]),
+        [name],
+        length,
+        Limits(minutes * 60),
+        is_over=lambda _, seconds: seconds > minutes * 60,
+    )
+    lengths = [violation.length for violation in found.violations]
+    verdict = "as expected" if lengths == [length] else f"different: {lengths}" if lengths else "not finished"
+    return {"verdict": verdict, "depth": found.depth, "seconds": time.perf_counter() - started, "each": found.seconds}
+
+
+def prove(sizes: tuple[int, ...]) -> induction.Proof:
+    """Prove all properties of KIP-320 that a scenario checks, with the spec's lemmas."""
+    spec = Kip320(**dict(zip(CONSTANTS, sizes, strict=True)))
+    targets, lemmas = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT), spec.names_of(Role.LEMMA)
+    return induction.prove(System(spec, [*targets, *lemmas]), targets, lemmas, Limits(600))
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10, help="the most minutes of one search")
+    minutes = parser.parse_args().minutes
+    print("| bounded search | constants | property | states | found | seconds | of them the last two lengths |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for kind, sizes, name, length in searches():
+        found = search(kind, sizes, name, length, minutes)
+        last = ", ".join(f"{seconds:.1f}" for seconds in found["each"][-2:])
+        words = [kind.name, str(sizes), name, str(length), found["verdict"], f"{found['seconds']:.1f}", last]
+        print(f"| {' | '.join(words)} |", flush=True)
+    print("\n| proof | constants | verdict | queries | seconds | the longest query | seconds |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for sizes in PROOFS:
+        started = time.perf_counter()
+        proof = prove(sizes)
+        longest = max(proof.cells, key=lambda cell: cell.seconds)
+        seconds = time.perf_counter() - started
+        words = ["kip320", str(sizes), proof.verdict, str(len(proof.cells)), f"{seconds:.1f}"]
+        words += [f"{longest.conjunct}, {longest.action}", f"{longest.seconds:.1f}"]
+        print(f"| {' | '.join(words)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
