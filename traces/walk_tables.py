@@ -43,7 +43,8 @@ def walk_table(run: Run, configuration: Configuration, first: int, walker: Walke
         "reached": walks.reached.astype(np.int64),
         "failed_instance": _nullable(walks.failed_instance, pa.int32()),
         "actions": _binary(walks.actions.astype("<u2"), walks.ends),
-        "coverage": _coverage(walks.coverage, configuration.instances),
+        "coverage": _bits(walks.coverage, configuration.instances),
+        "branches": _bits(walks.branches, 2 * len(configuration.conditions)),
         "fingerprint": causes.fingerprints(),
         "sampled_states": _binary(walks.sampled.astype("<u8"), walks.sampled_ends),
     }
@@ -178,8 +179,9 @@ def _binary(items: NDArray[Any], ends: Numbers) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(items)])
 
 
-def _coverage(words: NDArray[np.uint64], instances: int) -> pa.Array:
+def _bits(words: NDArray[np.uint64], count: int) -> pa.Array:
+    """Return the first `count` bits of each row of words, the lowest first."""
     assert sys.byteorder == "little"
-    size = -(-instances // 8)
+    size = -(-count // 8)
     content = np.ascontiguousarray(words.view(np.uint8)[:, :size]).reshape(-1)
     return _binary(content, np.arange(1, len(words) + 1) * size)

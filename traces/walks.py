@@ -26,6 +26,7 @@ A part appears whole or not at all, and its content depends on the run and its n
 | `failed_instance` | int32? | the action instance that left its bounds; it is not among the actions |
 | `actions` | binary | the action instances taken, little-endian uint16 |
 | `coverage` | binary | bit i (of byte i // 8, the lowest first): action instance i was taken |
+| `branches` | binary | bits 2i and 2i + 1: a step took the true, the false side of condition i of `run.json` |
 | `fingerprint` | uint64? | of the violation's shape, see `shape_fingerprint` |
 | `sampled_states` | binary | hashes (little-endian uint64) of the visited states with their top `sampling` bits 0 |
 
@@ -82,6 +83,7 @@ WALK_SCHEMA = pa.schema(
         pa.field("failed_instance", pa.int32()),
         pa.field("actions", pa.binary(), nullable=False),
         pa.field("coverage", pa.binary(), nullable=False),
+        pa.field("branches", pa.binary(), nullable=False),
         pa.field("fingerprint", pa.uint64()),
         pa.field("sampled_states", pa.binary(), nullable=False),
     ],
@@ -114,6 +116,15 @@ class ActionRange:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What actions branch on: the text of the expression, and where it stands."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Configuration:
     """One point of a run's grid: the constants, and what the numbers in its rows mean."""
 
@@ -122,6 +133,7 @@ class Configuration:
     spec_digest: str
     initial_states: int
     actions: tuple[ActionRange, ...]
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def instances(self) -> int:
@@ -239,11 +251,14 @@ def read_run(folder: Path) -> Run:
 
 def _run(content: dict[str, Any]) -> Run:
     values = {key: value for key, value in content.items() if key not in ("format", "version")}
-    configurations = tuple(
-        Configuration(**(found | {"actions": tuple(ActionRange(**action) for action in found["actions"])}))
-        for found in content["configurations"]
-    )
+    configurations = tuple(_configuration(found) for found in content["configurations"])
     return Run(**(values | {"configurations": configurations, "properties": tuple(content["properties"])}))
+
+
+def _configuration(content: dict[str, Any]) -> Configuration:
+    actions = tuple(ActionRange(**action) for action in content["actions"])
+    conditions = tuple(Condition(**condition) for condition in content["conditions"])
+    return Configuration(**(content | {"actions": actions, "conditions": conditions}))
 
 
 def parts(folder: Path, run: Run, kind: str = WALKS) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from checker import registry
@@ -15,9 +16,10 @@ from checker.ir.digest import digest_of
 from checker.ir.types import BoundsError
 from checker.language.errors import SpecError
 from checker.language.spec import Scenario, Spec
+from checker.native.branches import branches_of
 from checker.native.walker import MOST_WEIGHT, Walker
 from traces.format import tidemark_version
-from traces.walks import ActionRange, Configuration, Run
+from traces.walks import ActionRange, Condition, Configuration, Run
 
 Bias = Literal["uniform", "rare"]
 Value = int | bool | str
@@ -167,14 +169,15 @@ def _configuration(
         initial = len(spec.initial_states())
     except BoundsError as error:
         raise SpecError(f"{spec.name} cannot be walked, its init leaves a type's bounds: {error}") from None
-    names = [name for name in properties if name != "deadlock"]
+    program = compile_spec(spec, [name for name in properties if name != "deadlock"])
     return Configuration(
         number,
         dict(spec.constants),
-        digest_of(compile_spec(spec, names)),
+        digest_of(program),
         initial,
         tuple(
             ActionRange(shape.name, shape.first_instance, shape.instances, chosen.get(shape.name, 1))
             for shape in spec.shapes()
         ),
+        tuple(Condition(Path(site.file).name, site.line, site.text) for site in branches_of(program)),
     )

@@ -18,6 +18,7 @@ from checker.native.analysis import (
     is_unwrapping,
     stands_in_state,
 )
+from checker.native.branches import Branches
 from checker.native.collections import Collections, Fail
 from checker.native.conversion import Conversion
 from checker.native.emitter import Emitter, Number, Packed, Place, Truth, Value, Wide
@@ -62,6 +63,7 @@ class Evaluation(Conversion):
         self.fail_with: Callable[[ir.Value], None] = _no_numbers
         self.disabled = disabled
         self.outliner: Outliner | None = None
+        self.branches: Branches | None = None
         self.collections = Collections(emitter)
         self.frame = Frame()
         self.unrolled = 1
@@ -69,6 +71,11 @@ class Evaluation(Conversion):
     def failing(self, site: nodes.Site) -> Fail:
         """Return what emits the end of this evaluation because of `site`."""
         return lambda: self.fail_at(site)
+
+    def took(self, test: nodes.Expr, is_true: bool) -> None:
+        """Emit the record of which side of a condition is taken, where that is wanted."""
+        if self.branches is not None:
+            self.branches.mark(self.emit.builder, test.site, is_true)
 
     def evaluate(self, node: nodes.Expr) -> Value:
         """Emit an expression and return its value."""

@@ -10,6 +10,7 @@ from llvmlite import ir
 from checker.ir import nodes
 from checker.ir.types import SetType
 from checker.native.analysis import reassigned_locals
+from checker.native.branches import Branches
 from checker.native.collections import Collections, is_bit_set
 from checker.native.emitter import I1, I32, I64, WORD_POINTER, Emitter, Number, Packed, Place, Value
 from checker.native.evaluation import Frame
@@ -32,7 +33,8 @@ WRITTEN_OUT = 300
 class NativeSpec:
     """A spec's functions in an LLVM module, and what their numbers mean.
 
-    `properties`: bit i of every mask is properties[i]. `sites`: what `fail` numbers.
+    `properties`: bit i of every mask is properties[i]. `sites`: what `fail` numbers. `branches`: where they are
+    recorded, what `emit` may ask for those that led to the successor.
     """
 
     module: ir.Module
@@ -46,22 +48,27 @@ class NativeSpec:
     check_step: ir.Function | None
     within_constraint: ir.Function | None
     sites: list[nodes.Site] = field(default_factory=list)
+    branches: Branches | None = None
 
 
-def lower(program: nodes.Program) -> NativeSpec:
-    """Return the LLVM functions of a program; raise SpecError if its state cannot be packed."""
-    return _Assembly(program).native
+def lower(program: nodes.Program, *, branches: bool = False) -> NativeSpec:
+    """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
+
+    `branches`: actions record which branches they take.
+    """
+    return _Assembly(program, branches).native
 
 
 class _Assembly:
     """Builds the functions of one program."""
 
-    def __init__(self, program: nodes.Program):
+    def __init__(self, program: nodes.Program, branches: bool):
         self.program = program
         self.layout = state_layout(program.variables)
         self.sites: list[nodes.Site] = []
         self._numbers: dict[nodes.Site, int] = {}
         module = self.module = ir.Module(name=program.name)
+        self.branches = Branches(module, program) if branches else None
         void = ir.VoidType()
         self.emit_function = ir.Function(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), "emit")
         self.fail_function = ir.Function(module, ir.FunctionType(void, [SINK, I32, I32]), "fail")
@@ -80,6 +87,7 @@ class _Assembly:
             self._check("check_step", steps) if steps else None,
             self._within_constraint() if program.constraints else None,
             self.sites,
+            self.branches,
         )
 
     def _function(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> tuple[ir.Function, Emitter]:
@@ -96,6 +104,7 @@ class _Assembly:
     ) -> Statements:
         lowering = Statements(emit, self.layout, roots, fail, disabled)
         lowering.outliner = self.outliner
+        lowering.branches = self.branches
         return lowering
 
     def _number(self, site: nodes.Site) -> int:
@@ -300,6 +309,8 @@ class _Action:
     def _instance(self, instance: Number, chosen: list[Value]) -> None:
         for word, loaded in enumerate(self.words):
             self.emit.builder.store(loaded, self.emit.word_pointer(self.work, word))
+        if self.assembly.branches is not None:
+            self.assembly.branches.clear(self.emit.builder)
         done, step = self.emit.block("done"), self.emit.block("step")
         lowering = self._lowering(instance, done)
         lowering.frame = Frame(reassigned=self.reassigned, end=step)

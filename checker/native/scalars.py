@@ -93,11 +93,13 @@ class Scalars(Evaluation):
     def _Conditional(self, node: nodes.Conditional) -> Value:
         test = self.truth(node.test)
         if isinstance(test, bool):
+            self.took(node.test, test)
             return self.evaluate(node.then if test else node.otherwise)
         result = self.own_place(node.type)
-        self.emit.when(
-            test,
-            lambda: self.write_own(result, self.evaluate(node.then), node.type),
-            lambda: self.write_own(result, self.evaluate(node.otherwise), node.type),
-        )
+
+        def side(chosen: nodes.Expr, is_true: bool) -> None:
+            self.took(node.test, is_true)
+            self.write_own(result, self.evaluate(chosen), node.type)
+
+        self.emit.when(test, lambda: side(node.then, True), lambda: side(node.otherwise, False))
         return self.read_own(result, node.type)

@@ -54,8 +54,9 @@ class Statements(Lowering):
     def _do_If(self, node: nodes.If) -> None:
         then, otherwise, end = (self.emit.block(name) for name in ("then", "else", "end"))
         self.branch_on(node.test, then, otherwise)
-        for block, body in ((then, node.then), (otherwise, node.otherwise)):
+        for block, body, is_true in ((then, node.then, True), (otherwise, node.otherwise, False)):
             self.emit.position(block)
+            self.took(node.test, is_true)
             self.statements(body)
             self.emit.jump(end)
         self.emit.position(end)

@@ -43,15 +43,16 @@ INPUTS = ("count", "depth", "initial_count", "limit", "invariants", "reachables"
 ADDRESSES = (
     *("seeds", "initial_states", "weights", "listed"),
     *("initial", "lengths", "endings", "violated", "reached", "failed_instance", "failed_property"),
-    *("actions", "coverage", "sampled", "sampled_ends", "last_states", "hashes", "enabled"),
+    *("actions", "coverage", "branches", "sampled", "sampled_ends", "last_states", "hashes", "enabled"),
 )
 FIELDS = {name: number for number, name in enumerate((*INPUTS, *ADDRESSES))}
 """The words of the record that a call takes: numbers, and addresses of arrays (0 for one that is not wanted).
 
 `limit`: the hashes up to it are sampled. `weights` (instances,): of each action instance; 0: all alike. `listed`: room
-for a state's successors, each `words` + 1. What is written, for each walk or one after the other for all: `actions`
-(uint16) of all steps; `coverage`, whole words a walk; `sampled` hashes, `sampled_ends` where each walk's end in them;
-`last_states` (2, words) a walk: the last state and the one before; `hashes` and `enabled` (uint32) of all steps.
+for a state's successors, each of `entry_words`. What is written, for each walk or one after the other for all:
+`actions` (uint16) of all steps; `coverage` and `branches`, whole words a walk; `sampled` hashes, `sampled_ends` where
+each walk's end in them; `last_states` (2, words) a walk: the last state and the one before; `hashes` and `enabled`
+(uint32) of all steps.
 """
 
 _SINK = ir.LiteralStructType([WORD_POINTER, I64, I64])
@@ -63,6 +64,15 @@ def add_walk_kernel(native: NativeSpec) -> None:
     _define_emit(native)
     _define_fail(native)
     _Batch(native).define()
+
+
+def entry_words(native: NativeSpec) -> int:
+    """Return how many words a listed successor takes: the state, the action instance, the branches taken."""
+    return native.layout.words + 1 + _branch_words(native)
+
+
+def _branch_words(native: NativeSpec) -> int:
+    return native.branches.words if native.branches is not None else 0
 
 
 def coverage_words(instances: int) -> int:
@@ -81,10 +91,10 @@ def _define_emit(native: NativeSpec) -> None:
     words = native.layout.words
     next_slot = _slot(builder, builder.bitcast(native.emit.args[0], _SINK.as_pointer()), _NEXT)
     entry = builder.load(next_slot)
-    write_words(
-        builder, entry, [*read_words(builder, native.emit.args[1], words), builder.zext(native.emit.args[2], I64)]
-    )
-    builder.store(item(builder, entry, word(1), words + 1), next_slot)
+    successor, instance = read_words(builder, native.emit.args[1], words), builder.zext(native.emit.args[2], I64)
+    branches = native.branches.taken(builder) if native.branches is not None else []
+    write_words(builder, entry, [*successor, instance, *branches])
+    builder.store(item(builder, entry, word(1), entry_words(native)), next_slot)
     builder.ret_void()
 
 
@@ -117,7 +127,7 @@ class _Batch:
     """Builds the kernel."""
 
     def __init__(self, native: NativeSpec):
-        self._native, self._words = native, native.layout.words
+        self._native, self._words, self._entry = native, native.layout.words, entry_words(native)
         function = ir.Function(native.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), WALK)
         self._builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
         # Read once: LLVM cannot know that what a walk writes is not the record.
@@ -284,12 +294,12 @@ class _Batch:
         self._leave_as(walk, loop, failed, "bounds")
         end = builder.load(_slot(builder, self._sink, _NEXT))
         size = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first, I64))
-        return builder.udiv(size, word(8 * (self._words + 1)))
+        return builder.udiv(size, word(8 * self._entry))
 
     def _take(self, walk: _Walk, number: ir.Value, enabled: ir.Value) -> None:
         """Go to one of the listed successors."""
         builder = self._builder
-        chosen = item(builder, self._array("listed"), self._choose(walk, enabled), self._words + 1)
+        chosen = item(builder, self._array("listed"), self._choose(walk, enabled), self._entry)
         *successor, instance = read_words(builder, chosen, self._words + 1)
         write_words(builder, self._old, read_words(builder, self._state, self._words))
         write_words(builder, self._state, successor)
@@ -301,8 +311,17 @@ class _Batch:
         covered = self._at("coverage", place)
         bit = builder.shl(word(1), builder.and_(instance, word(63)))
         builder.store(builder.or_(builder.load(covered), bit), covered)
+        self._take_branches(number, chosen)
         self._steps.add(1)
         walk.step.add(1)
+
+    def _take_branches(self, number: ir.Value, chosen: ir.Value) -> None:
+        """Add the branches of a listed successor to those of the walk."""
+        builder, count = self._builder, _branch_words(self._native)
+        taken = builder.gep(chosen, [word(self._words + 1)], inbounds=True)
+        walked = item(builder, self._array("branches"), number, count)
+        both = zip(read_words(builder, walked, count), read_words(builder, taken, count), strict=True)
+        write_words(builder, walked, [builder.or_(before, new) for before, new in both])
 
     def _choose(self, walk: _Walk, enabled: ir.Value) -> ir.Value:
         """Return the position of the successor to take: each alike, or as often as its instance's weight says."""
@@ -329,6 +348,6 @@ class _Batch:
 
     def _weight(self, position: ir.Value) -> ir.Value:
         builder = self._builder
-        entry = item(builder, self._array("listed"), position, self._words + 1)
+        entry = item(builder, self._array("listed"), position, self._entry)
         instance = builder.load(builder.gep(entry, [word(self._words)], inbounds=True))
         return builder.load(self._at("weights", instance))

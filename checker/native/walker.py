@@ -19,6 +19,7 @@ from checker.language.errors import SpecError
 from checker.language.interpreter import State
 from checker.language.spec import Role, Spec
 from checker.native import walk_kernel as kernel
+from checker.native.branches import branch_words, branches_of
 from checker.native.compile import MachineCode
 from checker.native.conjuncts import NONE, Conjuncts, conjuncts_of
 from checker.native.engine import MOST_INSTANCES, MOST_PROPERTIES
@@ -41,6 +42,7 @@ class Walks:
       or CONSTRAINT; `conjunct`: the first false operand of a violated property's outermost `and`, or -1: (n,)
     - `actions`: the action instances of all steps, walk after walk (sum of lengths,)
     - `coverage`: bit i % 64 of word i // 64: action instance i was taken: (n, words)
+    - `branches`: bits 2i and 2i + 1: a step took the true, the false side of condition i of the walker: (n, words)
     - `sampled`: hashes of the visited states in the sampled part, walk after walk; `sampled_ends` (n,): each walk's end
     - `last_states`: the state that each walk ends in and the one before, packed: (n, 2, words of a state)
     - `hashes`, `enabled`: of all steps, the hash of the state it led to and how many instances were enabled; or None
@@ -57,6 +59,7 @@ class Walks:
     conjunct: NDArray[np.int64]
     actions: NDArray[np.uint16]
     coverage: NDArray[np.uint64]
+    branches: NDArray[np.uint64]
     sampled: NDArray[np.uint64]
     sampled_ends: NDArray[np.int64]
     last_states: NDArray[np.uint64]
@@ -92,7 +95,8 @@ class Walker:
     """A spec as machine code that walks.
 
     `properties`: the names to check, `deadlock` among them or not. Raises SpecError where the spec is outside the
-    language, has no initial state, or is too large for the native engine. `digest`: what the spec means.
+    language, has no initial state, or is too large for the native engine. `digest`: what the spec means. `branches`:
+    the conditions that its actions branch on.
     """
 
     def __init__(self, spec: Spec, properties: list[str]):
@@ -103,16 +107,17 @@ class Walker:
             what = f"{program.instances} action instances and {len(self.properties)} properties"
             raise SpecError(f"{spec.name} has {what}: walks take {MOST_INSTANCES} and {MOST_PROPERTIES} at most")
         self.digest = digest_of(program)
-        native = lower(program)
+        native = lower(program, branches=True)
         kernel.add_walk_kernel(native)
         self._layout, self.instances = native.layout, native.instances
         self._code = MachineCode(native.module)
         self._walk = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address_of(kernel.WALK))
         self._conjuncts: dict[int, Conjuncts | None] = {}
+        self.branches = branches_of(program)
         self.initial_states = _initial_states(spec)
         packed = [self.words_of(state) for state in self.initial_states]
         self._initial = np.array(packed, dtype=np.uint64).reshape(len(packed), self._layout.words)
-        self._listed = np.empty((native.instances + 1, self._layout.words + 1), dtype=np.uint64)
+        self._listed = np.empty((native.instances + 1, kernel.entry_words(native)), dtype=np.uint64)
 
     def state_of(self, words: Any) -> State:
         """Return the state that some words stand for."""
@@ -174,6 +179,7 @@ class Walker:
             "failed_property": np.empty(count, dtype=np.int32),
             "actions": np.empty(most, dtype=np.uint16),
             "coverage": np.zeros((count, kernel.coverage_words(self.instances)), dtype=np.uint64),
+            "branches": np.zeros((count, branch_words(len(self.branches))), dtype=np.uint64),
             "sampled": np.empty(most + count if sampling is not None else 1, dtype=np.uint64),
             "sampled_ends": np.empty(count, dtype=np.int64),
             "last_states": np.empty((count, 2, self._layout.words), dtype=np.uint64),
@@ -217,7 +223,7 @@ class Walker:
                 name: arrays[name]
                 for name in (
                     *("seeds", "initial", "lengths", "endings", "violated", "reached", "failed_instance"),
-                    *("failed_property", "coverage", "sampled_ends", "last_states"),
+                    *("failed_property", "coverage", "branches", "sampled_ends", "last_states"),
                 )
             },
             conjunct=np.full(len(lengths), NONE, dtype=np.int64),

@@ -6,10 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from walk_toys import Broken, Choice, Ladder, Nowhere
+from walk_toys import Broken, Choice, Forks, Ladder, Nowhere
 
 from checker.check.plan import DEADLOCK
 from checker.language import Spec, SpecError
+from checker.native import outline
 from checker.native.walk_kernel import CONSTRAINT, ENDINGS
 from checker.native.walker import Walker, Walks, walk_seeds
 
@@ -132,6 +133,36 @@ def test_coverage_of_many_instances() -> None:
     walker = walker_of(Choice())
     walks = walker.walk(walk_seeds(9, 0, 100), 1)
     assert walks.coverage[:, 0].tolist() == [1 << action for action in walks.actions.tolist()]
+
+
+def forks_taken(instances: list[int]) -> set[tuple[str, bool]]:
+    """Return the sides of conditions that steps of Forks take."""
+    taken, count = set(), 0
+    for by in instances:
+        if by == 3:
+            taken.add(("self.count > 0", False))
+            continue
+        taken.add(("by == 0", by == 0))
+        if by != 0:
+            taken |= {("self.is_odd()", count % 2 == 1), ("self.count % 2 == 1", count % 2 == 1)}
+        taken.add(("by < 2", by < 2))
+        count += 1 if by < 2 else 2
+    return taken
+
+
+@pytest.mark.parametrize("is_outlined", [False, True])
+def test_branches_are_those_of_the_steps_taken(is_outlined: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if is_outlined:
+        monkeypatch.setattr(outline, "SMALLEST_BODY", 0)
+        monkeypatch.setattr(outline, "SMALLEST_TOTAL", 0)
+    walker = walker_of(Forks())
+    texts = [site.text for site in walker.branches]
+    assert texts == ["by == 0", "self.is_odd()", "self.count % 2 == 1", "by < 2", "self.count > 0"]
+    walks = walker.walk(walk_seeds(4, 0, 300), 4)
+    for number, (start, end) in enumerate(zip(walks.ends - walks.lengths, walks.ends, strict=True)):
+        bits = int(walks.branches[number, 0])
+        taken = {(text, side == 0) for at, text in enumerate(texts) for side in (0, 1) if bits >> (2 * at + side) & 1}
+        assert taken == forks_taken(walks.actions[start:end].tolist())
 
 
 def test_no_walks_and_no_steps() -> None:

@@ -124,3 +124,36 @@ class Nowhere(Spec):
     def init(self, at: Range(0, 1)):
         require(at > 1)
         self.at = at
+
+
+class Forks(Spec):
+    """Branches of every kind: nested, in a helper, in an expression, and before the action turns out to be disabled."""
+
+    mode = Range(0, 2)
+    count = Range(0, 8)
+
+    @action
+    def go(self, by: Range(0, 2)):
+        """Count on."""
+        require(self.count < 6)
+        if by == 0:
+            self.mode = 0
+        elif self.is_odd():
+            self.mode = 1
+        self.count += 1 if by < 2 else 2
+
+    @action
+    def stop(self):
+        """Enabled at the start only, where it takes the false side."""
+        if self.count > 0:
+            require(self.mode > 2)
+        self.mode = 2
+
+    @invariant
+    def is_sane(self):
+        return self.mode < 3 if self.count > 4 else self.is_odd() or not self.is_odd()
+
+    def is_odd(self):
+        if self.count % 2 == 1:
+            return True
+        return False

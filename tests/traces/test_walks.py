@@ -43,6 +43,8 @@ def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, walks=300, depth=6, sampling=2)
     assert read_run(folder) == run
     spec = spec_of(run, 0)
+    [condition] = run.configurations[0].conditions
+    assert (condition.file, condition.text) == ("queueing.py", "at == 0")
     names = [action.name for action in run.configurations[0].actions]
     by_instance = ["send", "take", "take", "overtake"]
     assert names == ["send", "take", "overtake"]
@@ -66,6 +68,7 @@ def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
         last = [by_instance[instance] for instance in instances]
         assert row["fingerprint"] == (shape_fingerprint("in_order", 1, last) if is_violated else None)
         assert row["coverage"] == bytes([sum(1 << instance for instance in set(instances))])
+        assert row["branches"] == bytes([(1 in instances) | (2 in instances) << 1])
         assert json.loads(row["constants"]) == spec.constants
         assert len(row["sampled_states"]) % 8 == 0
     assert found.keys() == {"violation", "depth"}

@@ -35,7 +35,10 @@ class Queue(Spec):
     def take(self, at: Range(0, 1)):
         """Take the first number, or the second one."""
         require(at < len(self.queue))
-        self.queue.pop(at)
+        if at == 0:
+            self.queue.pop(0)
+        else:
+            self.queue.pop(1)
 
     @action
     def overtake(self):
