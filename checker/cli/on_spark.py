@@ -30,9 +30,7 @@ class SparkOptions:
 
 
 @contextmanager
-def spark_engine(
-    options: SparkOptions, workers: int, runs: int, *, strict: bool
-) -> Iterator[Callable[[Spec, Plan], Result]]:
+def spark_engine(options: SparkOptions, workers: int, runs: int, *, strict: bool) -> Iterator[Explore]:
     """Yield the `explore` of the Spark engine; its session ends with the block. Raises SpecError where it cannot start.
 
     `workers`: cores of a session on this machine. `runs`: how many runs there will be.
@@ -49,7 +47,7 @@ def spark_engine(
             "the executors of a cluster need a folder that all of them see, as this driver does: name it with "
             "--checkpoint DIR"
         )
-    with opened(master, settings=FORWARDING) as spark:
+    with opened(master, settings=FORWARDING if master.startswith("local[") else None) as spark:
         from spark_analysis.explore import explore
 
         def explored(spec: Spec, plan: Plan) -> Result:
