@@ -45,12 +45,16 @@ class IsrChanges(Acknowledging, abstract=True):
             and self.remote_end[leader][follower] >= self.high_watermark[leader]
             and (not self.joins_at_epoch_start or self.remote_end[leader][follower] >= self.epoch_start[leader])
         ):
-            self.pending[leader] = AlterPartition(
-                isr=self.isr[leader] | {follower},
-                partition_epoch=self.known_partition_epoch[leader],
-                joining=follower,
-                broker_epoch=self.remote_broker_epoch[leader][follower],
-            )
+            self.ask_for(leader, follower)
+
+    def ask_for(self, leader, follower):
+        """Ask to take a follower in, with the broker epoch that it fetched with."""
+        self.pending[leader] = AlterPartition(
+            isr=self.isr[leader] | {follower},
+            partition_epoch=self.known_partition_epoch[leader],
+            joining=follower,
+            broker_epoch=self.remote_broker_epoch[leader][follower],
+        )
 
     @action
     def leader_ask_to_shrink_isr(self, leader: Replica, follower: Replica):

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from playing import play, state_with
 
 from checker.check import interpreted
 from checker.check.plan import Plan
@@ -23,29 +24,9 @@ B1, B2, B3 = Replica(0), Replica(1), Replica(2)
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "kafka-replication.json").read_text())
 
 
-def play(spec, *calls, state=None):
-    """Take the steps that calls such as "become_follower b2 0" name, from `state` or the initial one."""
-    if state is None:
-        (state,) = spec.initial_states()
-    for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
-    return state
-
-
 def records(*epochs):
     """Return a log with a record of each of these leader epochs."""
     return [Record(id=offset, epoch=epoch) for offset, epoch in enumerate(epochs)]
-
-
-def state_with(spec, **variables):
-    """Return the initial state with other values for some variables; of a map, for some keys."""
-    (state,) = spec.initial_states()
-    values = dict(state.values)
-    for name, value in variables.items():
-        with spec.bound():
-            values[name] = {key: values[name][key] for key in Replica} | value if isinstance(value, dict) else value
-    return spec.state_of(values)
 
 
 def shown_logs(state):

@@ -1,0 +1,364 @@
+"""Replication message by message: Kafka's own test cases, the catalogue's stories, and rules left out."""
+
+import pytest
+from playing import play, state_with
+
+from checker.check.plan import Plan
+from checker.language import Disabled, action
+from checker.native import engine as native
+from specs.replication.leader_epochs import UNDEFINED, EpochEnd, EpochStart
+from specs.replication.partition import Partition
+from specs.replication.state import LeaderAndIsr, Record, Replica
+
+B1, B2, B3 = Replica(0), Replica(1), Replica(2)
+FETCH = ["follower_fetch {}", "leader_handle_fetch {}", "follower_receive {}"]
+COUNTED = ["follower_fetch {}", "leader_handle_fetch {}"]
+
+
+def each(calls, *brokers):
+    return [call.format(broker) for broker in brokers for call in calls]
+
+
+def ask(spec, state, helper, *arguments):
+    with spec.bound():
+        return getattr(spec.in_state(state), helper)(*arguments)
+
+
+def is_disabled(spec, state, call):
+    try:
+        play(spec, call, state=state)
+    except Disabled:
+        return True
+    return False
+
+
+# The leader-epoch cache. Source: LeaderEpochFileCacheTest.
+
+CACHED = dict(replicas=2, log_size=6, max_records=6, max_leader_epoch=9)
+
+
+def cache(*entries):
+    return [EpochStart(epoch=epoch, start=start) for epoch, start in entries]
+
+
+def end_of(entries, log_end, asked, **rules):
+    spec = Partition(**CACHED | rules)
+    log = [Record(id=offset, epoch=0) for offset in range(log_end)]
+    state = state_with(spec, epoch_starts={B2: cache(*entries)}, log={B2: log})
+    found = ask(spec, state, "end_offset_for", B2, asked)
+    return found.epoch, found.end
+
+
+@pytest.mark.parametrize(
+    ("entries", "log_end", "asked", "expected"),
+    [
+        ([(2, 0)], 5, 2, (2, 5)),  # shouldReturnLogEndOffsetIfLatestEpochRequested
+        ([(2, 0)], 5, UNDEFINED, (UNDEFINED, UNDEFINED)),  # shouldReturnUndefinedOffsetIfUndefinedEpochRequested
+        ([], 0, 0, (UNDEFINED, UNDEFINED)),  # shouldReturnUnsupportedIfNoEpochRecorded
+        ([(5, 1), (6, 2)], 4, 4, (4, 1)),  # shouldReturnFirstEpochIfRequestedEpochLessThanFirstEpoch
+        ([(1, 1), (2, 2), (3, 4)], 5, 2, (2, 4)),  # shouldGetFirstOffsetOfSubsequentEpochWhenOffsetRequested...
+        ([(0, 1), (2, 3), (4, 5)], 6, 1, (0, 3)),  # shouldReturnNextAvailableEpochIfThereIsNoExactEpoch...
+        ([(2, 3)], 5, 4, (UNDEFINED, UNDEFINED)),  # shouldReturnInvalidOffsetIfEpochIsRequestedWhichIsNotCurrently...
+    ],
+)
+def test_where_an_epoch_ends(entries, log_end, asked, expected):
+    assert end_of(entries, log_end, asked) == expected
+
+
+class Assigning(Partition):
+    """A partition whose second replica is assigned epochs by hand."""
+
+    @action
+    def assign(self, epoch: EpochStart):
+        self.assign_epoch(Replica[1], epoch.epoch, epoch.start)
+
+    @action
+    def cut(self, start: EpochStart):
+        self.truncate(Replica[1], start.start)
+
+
+def assigned(*entries, cut=None, **rules):
+    spec = Assigning(**CACHED | rules)
+    (state,) = spec.initial_states()
+    with spec.bound():
+        starts = cache(*entries)
+    for start in starts:
+        state = spec.step(state, "assign", start)
+    if cut is not None:
+        state = spec.step(state, "cut", EpochStart(epoch=0, start=cut))
+    return [(found.epoch, found.start) for found in state.epoch_starts[B2]]
+
+
+def test_what_the_cache_keeps():
+    assert assigned((2, 0), (2, 3)) == [(2, 0)]  # shouldNotOverwriteOffsetForALeaderEpochOnceItHasBeenAssigned
+    assert assigned((2, 1), (3, 4), (1, 2)) == [(1, 2)]  # shouldEnforceMonotonicallyIncreasingEpochs: 2 and 3 go
+    assert assigned((2, 4), (3, 3)) == [(3, 3)]  # shouldEnforceMonotonicallyIncreasingStartOffsets
+    assert assigned((1, 2), (2, 3), (3, 5), cut=3) == [(1, 2)]  # shouldDropEntriesOnEpochBoundaryWhenRemovingLatest...
+    assert assigned((1, 0), (2, 0)) == [(2, 0)]  # an epoch without records is forgotten
+
+
+def truncation_offset(answer, own, log_end, high_watermark=0, **rules):
+    spec = Partition(**CACHED | rules)
+    log = [Record(id=offset, epoch=0) for offset in range(log_end)]
+    state = state_with(spec, epoch_starts={B2: cache(*own)}, log={B2: log}, high_watermark={B2: high_watermark})
+    end = EpochEnd(epoch=answer[0], end=answer[1])
+    return ask(spec, state, "truncation_offset", B2, end), ask(spec, state, "is_truncation_complete", B2, end)
+
+
+def test_where_a_follower_truncates():
+    """AbstractFetcherThreadTest.testTruncation, testTruncateToHighWatermarkIfLeaderEpochInfoNotAvailable and others."""
+    assert truncation_offset((2, 3), [(0, 0), (2, 2)], 5) == (3, True)
+    assert truncation_offset((2, 6), [(0, 0), (2, 2)], 5) == (5, True)
+    assert truncation_offset((1, 4), [(0, 0), (2, 2)], 5) == (2, False)  # it has no epoch 1: ask again
+    assert truncation_offset((UNDEFINED, UNDEFINED), [(0, 0), (2, 2)], 5, high_watermark=1) == (1, True)
+    assert truncation_offset((1, 4), [(0, 0), (2, 2)], 5, truncation="kip101") == (4, True)
+
+
+# Fetching and the high watermark.
+
+
+def test_the_high_watermark_reaches_a_follower_one_fetch_late():
+    spec = Partition(replicas=2)
+    state = play(spec, "leader_append b1", *each(FETCH, "b2"))
+    assert (str(state.high_watermark), state.acked) == ("{b1: 0, b2: 0}", frozenset())
+    state = play(spec, *each(COUNTED, "b2"), state=state)
+    assert str(state.high_watermark) == "{b1: 1, b2: 0}"
+    assert state.acked == {0}
+    assert str(play(spec, "follower_receive b2", state=state).high_watermark) == "{b1: 1, b2: 1}"
+
+
+def test_the_slowest_of_the_isr_decides():
+    spec = Partition(replicas=3)
+    state = play(spec, "leader_append b1", *each(FETCH, "b2"), *each(COUNTED, "b2"))
+    assert state.high_watermark[B1] == 0
+    state = play(spec, *each(FETCH, "b3"), *each(COUNTED, "b3"), state=state)
+    assert state.high_watermark[B1] == 1
+
+
+def test_an_isr_that_was_asked_for_counts_at_once_and_one_to_be_left_still_counts():
+    """PartitionTest.testIsrExpansion, testMaybeShrinkIsr: the maximal ISR."""
+    spec = Partition(replicas=2, log_size=3, max_records=3)
+    state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2")
+    assert ask(spec, state, "maximal_isr", B1) == {B1, B2}
+    assert state.high_watermark[B1] == 0
+    state = play(spec, "controller_handle_alter_partition b1", state=state)
+    assert (state.quorum.isr, state.isr[B1], state.high_watermark[B1]) == ({B1}, {B1, B2}, 0)
+    state = play(spec, "leader_learn_isr b1", state=state)
+    assert (state.isr[B1], state.high_watermark[B1], state.acked) == ({B1}, 1, {0})
+    state = play(spec, *each(FETCH, "b2"), *each(COUNTED, "b2"), "leader_append b1", state=state)
+    assert ask(spec, state, "maximal_isr", B1) == {B1, B2}
+    assert state.isr[B1] == {B1}
+    assert state.high_watermark[B1] == 1  # b2 may be in the ISR by now, and does not have the new record
+
+
+def test_one_request_of_a_leader_at_a_time():
+    """PartitionTest.testSingleInFlightAlterIsr."""
+    spec = Partition(replicas=3)
+    state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2")
+    assert is_disabled(spec, state, "leader_ask_to_shrink_isr b1 b3")
+
+
+def test_who_has_caught_up_is_not_taken_out():
+    """PartitionTest.testShouldNotShrinkIsrIfFollowerCaughtUpToLogEnd."""
+    spec = Partition(replicas=2)
+    state = play(spec, "leader_append b1", *each(FETCH, "b2"), *each(COUNTED, "b2"))
+    assert is_disabled(spec, state, "leader_ask_to_shrink_isr b1 b2")
+
+
+def test_a_request_on_an_old_partition_epoch_is_refused():
+    """PartitionTest.testAlterIsrInvalidVersion: the leader waits for the newer metadata."""
+    spec = Partition(replicas=3, max_partition_epoch=3)
+    state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2", "broker_crash b3", "controller_fence b3")
+    assert is_disabled(spec, state, "controller_handle_alter_partition b1")
+    state = play(spec, "leader_learn_isr b1", state=state)
+    assert (state.pending[B1], state.isr[B1]) == (None, {B1, B2})
+
+
+def test_a_follower_joins_once_it_has_what_the_epoch_began_with():
+    """PartitionTest.testFollowerDoesNotJoinISRUntilCaughtUpToOffsetWithinCurrentLeaderEpoch."""
+    log = {B1: [Record(id=0, epoch=0)], B2: [], B3: []}
+    for rule, joins in ((True, False), (False, True)):
+        spec = Partition(replicas=3, joins_at_epoch_start=rule, max_partition_epoch=3)
+        state = state_with(spec, log=log, epoch_start={B1: 1}, isr={B1: {B1, B3}}, next_record_id=1)
+        state = play(spec, *each(COUNTED, "b2"), state=state)
+        assert (state.pending[B1] is not None) is joins
+        state = play(spec, "follower_receive b2", *each(COUNTED, "b2"), state=state)
+        assert state.pending[B1].isr == {B1, B2, B3}
+
+
+def test_min_insync_replicas_is_asked_at_append_and_again_at_the_answer():
+    """PartitionTest.testIsUnderMinIsr, testHighWatermarkAdvanceShouldNotAdvanceWhenUnderMinISR."""
+    spec = Partition(replicas=2, min_insync_replicas=2, log_size=3, max_records=3)
+    state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2", "controller_handle_alter_partition b1")
+    state = play(spec, "leader_learn_isr b1", state=state)
+    assert (state.high_watermark[B1], state.acked) == (0, frozenset())
+    assert is_disabled(spec, state, "leader_append b1")  # NOT_ENOUGH_REPLICAS
+
+    before = Partition(replicas=2, min_insync_replicas=2, strict_min_isr=False)
+    state = play(before, "leader_append b1", "leader_ask_to_shrink_isr b1 b2", "controller_handle_alter_partition b1")
+    state = play(before, "leader_learn_isr b1", state=state)
+    assert (state.high_watermark[B1], state.acked) == (1, frozenset())  # NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    alone = Partition(replicas=2, min_insync_replicas=2, acks="1")
+    state = play(alone, "leader_append b1")
+    assert state.acked == {0}  # acks=1 asks nobody
+
+
+def test_a_fetch_in_another_leader_epoch_is_refused():
+    """PartitionTest.testLeaderEpochValidationOnLeader: FENCED_LEADER_EPOCH."""
+    spec = Partition(replicas=3, preferred_elections=True, late_metadata=True)
+    calls = ["controller_elect b2", "controller_elect b1", "become_leader 2", "follower_fetch b3"]
+    state = play(spec, *calls)
+    assert state.leader_epoch[B3] == 0
+    assert is_disabled(spec, state, "leader_handle_fetch b3")
+    unfenced = Partition(replicas=3, preferred_elections=True, late_metadata=True, fences_fetches=False)
+    assert not is_disabled(unfenced, play(unfenced, *calls), "leader_handle_fetch b3")
+
+
+def test_a_diverging_fetch_is_answered_with_where_the_logs_part_and_counts_for_nothing():
+    """AbstractFetcherThreadTest.testDivergingEpochs; KAFKA-13141."""
+    spec = Partition(replicas=2, preferred_elections=True, lagging=False)
+    state = play(spec, "leader_append b1", "controller_elect b2", "become_leader 1", "leader_append b2")
+    state = play(spec, "become_follower b1 1", *each(COUNTED, "b1"), state=state)
+    assert str(state.answers[B1].diverging) == "e0 ends at 0"
+    assert (state.remote_end[B2][B1], state.high_watermark[B2]) == (0, 0)
+    state = play(spec, "follower_receive b1", *each(FETCH, "b1"), state=state)
+    assert str(state.log) == "{b1: [r1@1], b2: [r1@1]}"
+
+
+def test_a_new_leader_begins_its_epoch_at_once():
+    """PartitionTest.testMakeLeaderUpdatesEpochCache; KAFKA-7415."""
+    spec = Partition(replicas=2, preferred_elections=True)
+    state = play(spec, "leader_append b1", *each(FETCH, "b2"), "controller_elect b2", "become_leader 1")
+    assert str(state.epoch_starts[B2]) == "[e0 from 0, e1 from 1]"
+    assert state.epoch_start[B2] == 1
+
+
+def test_an_epoch_of_the_same_leader_is_a_reason_to_truncate():
+    """ReplicaManagerTest.testBecomeFollowerWhenLeaderIsUnchangedButMissedLeaderUpdate; KAFKA-7164."""
+    calls = [
+        "leader_append b1",
+        *each(FETCH, "b3"),
+        "controller_elect b2",
+        "controller_elect b1",
+        "become_follower b3 2",
+    ]
+    for rule, asks in ((False, True), (True, False)):
+        spec = Partition(replicas=3, truncation="kip279", preferred_elections=True, follows_by_leader_id=rule)
+        state = play(spec, *calls)
+        assert (B3 in state.truncating) is asks
+
+
+def test_a_restarted_broker_has_the_high_watermark_of_its_checkpoint():
+    """PartitionTest.testUseCheckpointToInitializeHighWatermark."""
+    spec = Partition(replicas=2, late_checkpoints=True, quick_restarts=True, log_size=3)
+    known = [*each(FETCH, "b2"), *each(FETCH, "b2")]
+    state = play(spec, "leader_append b1", *known)
+    assert state.high_watermark[B2] == 1
+    assert play(spec, "broker_crash b2", "broker_restart b2", state=state).high_watermark[B2] == 0
+    written = play(spec, "broker_checkpoint b2", "broker_crash b2", "broker_restart b2", state=state)
+    assert written.high_watermark[B2] == 1
+
+
+# The controller. Source: PartitionChangeBuilderTest, ReplicationControlManagerTest.
+
+
+def test_elections():
+    """PartitionChangeBuilderTest.testElectLeader, testUncleanLeaderElection."""
+    spec = Partition(replicas=3, max_partition_epoch=4, crashes=3)
+    state = play(spec, "broker_crash b1", "controller_fence b1")
+    assert str(state.quorum) == "(leader b2, isr {b2, b3})"
+    assert len(state.requests) == 2
+    state = play(spec, "broker_crash b3", "controller_fence b3", "broker_crash b2", "controller_fence b2", state=state)
+    assert str(state.quorum) == "(leader none, isr {b2})"  # the last member stays
+    state = play(spec, "broker_restart b1", state=state)
+    assert is_disabled(spec, state, "controller_elect b1")
+    assert is_disabled(spec, state, "controller_elect_uncleanly b1")
+    unclean = Partition(replicas=3, max_partition_epoch=5, crashes=3, unclean_elections=True)
+    state = play(unclean, "controller_elect_uncleanly b1", state=unclean.state_of(state.values))
+    assert str(state.quorum) == "(leader b1, isr {b1})"
+
+
+def test_taking_a_follower_out_begins_no_leader_epoch():
+    """PartitionChangeBuilderTest.testNoLeaderEpochBumpOnIsrShrink (KAFKA-15021)."""
+    spec = Partition(replicas=3)
+    state = play(spec, "broker_crash b3", "controller_fence b3")
+    assert (str(state.quorum), len(state.requests), state.partition_epoch) == ("(leader b1, isr {b1, b2})", 1, 1)
+
+
+ELR = dict(replicas=3, min_insync_replicas=2, eligible_leader_replicas=True, crashes=3, max_partition_epoch=6)
+
+
+def test_who_leaves_the_isr_below_min_isr_stays_eligible():
+    """PartitionChangeBuilderTest.testEligibleLeaderReplicas_IsrShrinkBelowMinISR, _IsrCanShrinkToZero."""
+    spec = Partition(**ELR)
+    state = play(spec, "broker_crash b2", "controller_fence b2")
+    assert (state.quorum.isr, state.eligible) == ({B1, B3}, frozenset())
+    state = play(spec, "broker_crash b3", "controller_fence b3", state=state)
+    assert (state.quorum.isr, state.eligible) == ({B1}, {B3})
+    state = play(spec, "broker_crash b1", "controller_fence b1", state=state)
+    assert (state.quorum, state.eligible) == (LeaderAndIsr(leader=None, isr=set()), {B1, B3})
+    assert state.last_known_leader == B1
+
+
+def test_an_eligible_replica_is_elected_and_one_that_may_have_lost_records_is_not():
+    """PartitionChangeBuilderTest.testEligibleLeaderReplicas_ElrCanBeElected, ReplicationControlManagerTest
+    .testEligibleLeaderReplicas_UncleanShutdown, PartitionChangeBuilderTest.._ElectLastKnownLeader."""
+    spec = Partition(**ELR | dict(shutdowns=1, max_leader_epoch=4))
+    state = play(spec, "broker_crash b2", "controller_fence b2", "broker_shut_down b3", "broker_crash b1")
+    state = play(spec, "controller_fence b1", "broker_restart b1", state=state)
+    assert state.eligible == {B3}  # b1 was not shut down cleanly
+    assert is_disabled(spec, state, "controller_elect b1")
+    assert is_disabled(spec, state, "controller_elect_last_known b1")
+    state = play(spec, "broker_restart b3", "controller_elect b3", state=state)
+    assert str(state.quorum) == "(leader b3, isr {b3})"
+
+
+def test_alter_partition_rejects_who_is_fenced_or_has_registered_again():
+    """ReplicationControlManagerTest.testAlterPartitionShouldRejectFencedBrokers, .._BrokersWithStaleEpoch (KIP-903)."""
+    spec = Partition(replicas=2, starts_in_sync=False, max_broker_epoch=1, crashes=1, max_partition_epoch=3)
+    state = play(spec, *each(COUNTED, "b2"), "broker_crash b2", "controller_fence b2")
+    refused = play(spec, "controller_handle_alter_partition b1", state=state)
+    assert (refused.pending[B1], refused.quorum.isr) == (None, {B1})
+    again = play(spec, "broker_restart b2", state=state)
+    refused = play(spec, "controller_handle_alter_partition b1", state=again)
+    assert (refused.pending[B1], refused.quorum.isr) == (None, {B1})
+    lax = Partition(**spec.constants | dict(checks_broker_epochs=False))
+    taken_in = play(lax, "controller_handle_alter_partition b1", state=again)
+    assert taken_in.quorum.isr == {B1, B2}
+
+
+# Deliberate breaks: each rule is there for a reason.
+
+
+class OwnLogOnly(Partition):
+    """A leader whose high watermark waits for nobody."""
+
+    def maximal_isr(self, leader: Replica):
+        return {leader}
+
+
+class BelievesItsRequest(Partition):
+    """A leader that goes by the ISR that it asked for before it is granted."""
+
+    def maximal_isr(self, leader: Replica):
+        return self.isr[leader] if self.pending[leader] is None else self.pending[leader].isr
+
+
+class JoinsAnywhere(Partition):
+    """A leader that takes in whoever fetches."""
+
+    def ask_to_join(self, leader, follower):
+        if follower not in self.isr[leader] and self.may_ask(leader):
+            self.ask_for(leader, follower)
+
+
+@pytest.mark.parametrize(
+    ("broken", "constants"),
+    [(OwnLogOnly, {}), (BelievesItsRequest, {"max_partition_epoch": 3}), (JoinsAnywhere, {"starts_in_sync": False})],
+)
+def test_a_broken_variant_is_found(broken, constants):
+    constants = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1) | constants
+    plan = Plan(properties=("no_acked_loss", "strong_isr"))
+    assert native.explore(broken(**constants), plan).verdict == "violated"
+    assert native.explore(Partition(**constants), plan).verdict == "holds"

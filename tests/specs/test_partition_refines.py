@@ -1,0 +1,140 @@
+"""Replication message by message refines the published model, as far as the two speak of the same."""
+
+import pytest
+from playing import play
+
+from checker.check.refinement import refine
+from checker.language import Disabled, action
+from specs.replication.kip320 import Kip320
+from specs.replication.kip320_as_shipped import Kip320AsShipped
+from specs.replication.partition import Partition
+from specs.replication.state import Replica
+
+TWO_EPOCHS = dict(replicas=2, log_size=1, max_records=2, max_leader_epoch=1)
+THREE_EPOCHS = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=2)
+SAME = dict(crashes=0, preferred_elections=True, late_metadata=True, max_partition_epoch=2)
+"""What the published model has too: nobody fails, elections for whatever reason, and metadata as late as may be."""
+
+
+class InEpochZero:
+    """The published model where the other begins: the first replica leads in epoch 0, and all have heard of it."""
+
+    def init(self):
+        self.send_leader_and_isr(Replica[0], set(Replica))
+        for replica in Replica:
+            self.accept_request(replica, 0)
+
+
+class AsShipped(InEpochZero, Kip320AsShipped):
+    pass
+
+
+class RecordsOnly(AsShipped):
+    """A follower hears of the high watermark with a record only, as published."""
+
+    follower_learn_high_watermark = None
+
+
+class KnowsLogs(AsShipped):
+    """The leader knows whether a follower lags, as published."""
+
+    @action
+    def leader_shrink_isr(self, follower: Replica):
+        Kip320.leader_shrink_isr(self, follower)
+
+
+def is_same_replica(one, other, replica):
+    """Say whether a replica may be what it is in the published model.
+
+    There a follower truncates in the step in which it enters an epoch, so as long as it is truncating it counts as in
+    the epoch before, with the log that it had. There the answer to a fetch is appended when it is given. And there the
+    leader knows everything at once, so that its high watermark may be higher.
+    """
+    log, published = list(one.log[replica]), list(other.log[replica])
+    if other.leader_epoch[replica] < one.leader_epoch[replica]:
+        return one.leader[replica] != replica and published[: len(log)] == log
+    if (one.leader_epoch[replica], one.leader[replica]) != (other.leader_epoch[replica], other.leader[replica]):
+        return False
+    answer = one.answers[replica]
+    has_log = log == published or (
+        answer is not None and answer.record is not None and [*log, answer.record] == published
+    )
+    return has_log and one.high_watermark[replica] <= other.high_watermark[replica]
+
+
+def is_same(one, other):
+    """Say whether a state may stand for one of the published model: the metadata, the records, every replica."""
+    return (
+        one.quorum == other.quorum
+        and one.requests == other.requests
+        and one.next_record_id == other.next_record_id
+        and all(is_same_replica(one, other, replica) for replica in Replica)
+    )
+
+
+def refinement(abstract, size, **switches):
+    return refine(Partition(**size | SAME | switches), abstract(**size), is_same)
+
+
+@pytest.mark.parametrize(
+    ("size", "rules"),
+    [(TWO_EPOCHS, {}), (TWO_EPOCHS, {"truncation": "kip279"}), (THREE_EPOCHS, {"lagging": False})],
+)
+def test_every_behaviour_is_one_of_the_published_model_as_shipped(size, rules):
+    found = refinement(AsShipped, size, **rules)
+    assert found.holds, [str(step) for step in found.trace]
+    assert found.concrete_states > 500 and found.abstract_states > 50
+
+
+@pytest.mark.parametrize(
+    ("size", "wrong", "last"),
+    [
+        (TWO_EPOCHS, {"counts_diverging_fetch": True}, "leader_handle_fetch(b1)"),
+        (dict(TWO_EPOCHS, max_leader_epoch=2), {"fences_fetches": False}, "follower_receive(b2)"),
+        (THREE_EPOCHS, {"truncation": "high_watermark"}, "become_leader(2)"),
+    ],
+)
+def test_a_wrong_rule_is_no_refinement(size, wrong, last):
+    found = refinement(AsShipped, size, **wrong)
+    assert not found.holds
+    assert str(found.trace[-1]) == last
+
+
+@pytest.mark.parametrize(
+    ("published", "last"),
+    [(RecordsOnly, "follower_receive(b2)"), (KnowsLogs, "controller_handle_alter_partition(b1)")],
+)
+def test_where_the_published_model_is_stricter_than_the_code(published, last):
+    found = refinement(published, TWO_EPOCHS)
+    assert not found.holds
+    assert str(found.trace[-1]) == last
+
+
+BEHIND = [
+    "controller_elect_leader b1",
+    "become_leader 0",
+    "become_follower b2 0",
+    "leader_shrink_isr b3",
+    "leader_write b1",
+    "follower_fetch b2",
+    "controller_elect_leader b2",
+    "become_leader 1",
+    "become_follower b3 1",
+    "follower_fetch b3",
+]
+
+
+def test_a_follower_joins_before_what_it_has_is_committed():
+    """b3 has all that epoch 1 began with; b1 has not fetched from b2 yet, so that none of it is committed."""
+    with pytest.raises(Disabled):
+        play(Kip320(log_size=1, max_records=1), *BEHIND, "leader_expand_isr b3")
+    state = play(Kip320AsShipped(log_size=1, max_records=1), *BEHIND, "leader_expand_isr b3")
+    assert (len(state.quorum.isr), state.high_watermark[Replica(1)]) == (3, 0)
+    shipped = Partition(replicas=3, log_size=1, max_records=1, **SAME | dict(max_partition_epoch=3))
+    fetches = ["follower_fetch {}", "leader_handle_fetch {}", "follower_receive {}"]
+    shrink = ["leader_ask_to_shrink_isr b1 b3", "controller_handle_alter_partition b1"]
+    behind = ["leader_append b1", *shrink, *[call.format("b2") for call in fetches], "controller_elect b2"]
+    joins = [*[call.format("b3") for call in fetches], "follower_fetch b3", "leader_handle_fetch b3"]
+    state = play(shipped, *behind, "become_leader 1", "become_follower b3 1", *joins)
+    state = play(shipped, "controller_handle_alter_partition b2", state=state)
+    assert (len(state.quorum.isr), state.high_watermark[Replica(1)]) == (3, 0)
