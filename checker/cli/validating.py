@@ -6,6 +6,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +44,7 @@ class Settings:
 
 def validate(task: Task, settings_given: tuple[str, ...], settings: Settings) -> int:
     """Validate logs and return the exit status; raise SpecError where spec, mapping or an output are wrong."""
-    for path in settings.logs:
-        if not path.exists():
-            raise SpecError(f"there is no log {path}")
+    settings = dataclasses.replace(settings, logs=tuple(log for path in settings.logs for log in _logs_at(path)))
     spec = Validation(task).entry.spec
     task = dataclasses.replace(task, settings=settings_of(spec, settings_given), engine=_engine(settings))
     validation = Validation(task)
@@ -70,7 +69,19 @@ def status_of(summary: Summary, expected: frozenset[str]) -> int:
     accepts_all = sum(summary.tried.values()) > 0 and not sum(summary.caught.values())
     if verdicts["rejected"] or summary.violated.keys() - expected or accepts_all:
         return EXIT_VIOLATED
-    return EXIT_STOPPED if verdicts["undecided"] else EXIT_OK
+    return EXIT_STOPPED if verdicts["undecided"] or summary.is_interrupted else EXIT_OK
+
+
+def _logs_at(path: Path) -> list[Path]:
+    """Return the logs that a path stands for: a file, a folder of Parquet, or the files of a folder."""
+    if not path.exists():
+        raise SpecError(f"there is no log {path}")
+    if not path.is_dir() or any(path.glob("*.parquet")):
+        return [path]
+    found = sorted(path.glob("*.jsonl"))
+    if not found:
+        raise SpecError(f"the folder {path} has no logs: they are called *.jsonl or *.parquet")
+    return found
 
 
 def _engine(settings: Settings) -> str:
@@ -102,7 +113,7 @@ def _on_spark(task: Task, settings: Settings) -> Summary:
 def _here(validation: Validation, settings: Settings) -> Summary:
     summary = Summary()
     is_few = len(settings.logs) <= SHOWN and not settings.by
-    with JsonLines(settings.json) as output:
+    with JsonLines(settings.json) as output, _until_interrupted(summary):
         for recorded in _recorded(settings):
             if isinstance(recorded, Recorded):
                 outcome = validation.outcome(recorded)
@@ -117,6 +128,15 @@ def _here(validation: Validation, settings: Settings) -> Summary:
             elif is_few or (outcome.verdict != "conforms" and summary.traces - summary.verdicts["conforms"] <= SHOWN):
                 _print(outcome_lines(validation, outcome, controls), settings)
     return summary
+
+
+@contextmanager
+def _until_interrupted(summary: Summary) -> Iterator[None]:
+    """Let Ctrl-C end the validation, not the report of what was validated until then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        summary.is_interrupted = True
 
 
 def _recorded(settings: Settings) -> Iterator[Recorded | Outcome]:

@@ -154,3 +154,28 @@ def test_record_writes_a_log_and_says_how_to_validate_it(checker, tmp_path):
     assert checker(*command.split()[3:]).status == 0
     refused = checker("record", log, "--producer", "idempotent", "--acks", "1")
     assert refused.status == 2 and "librdkafka refuses the settings" in refused.err
+
+
+def test_a_folder_stands_for_its_logs(checker, validate, tmp_path):
+    validate(GOOD, BAD)
+    outcome = checker("validate", RETRY, tmp_path, "--mapping", tmp_path / "mapping.py")
+    assert outcome.status == 1 and "2 traces: 1 conforms, 1 rejected" in outcome.out
+    (tmp_path / "empty").mkdir()
+    outcome = checker("validate", RETRY, tmp_path / "empty", "--mapping", tmp_path / "mapping.py")
+    assert outcome.status == 2 and "has no logs: they are called *.jsonl or *.parquet" in outcome.err
+
+
+def test_an_interrupt_keeps_what_was_validated(validate, monkeypatch):
+    from traces.validate.task import Validation
+
+    whole = Validation.outcome
+
+    def stopped(self, recorded):
+        if recorded.name.endswith("log1.jsonl"):
+            raise KeyboardInterrupt
+        return whole(self, recorded)
+
+    monkeypatch.setattr(Validation, "outcome", stopped)
+    outcome = validate(GOOD, GOOD)
+    assert outcome.status == 3
+    assert "1 trace: 1 conforms" in outcome.out and "interrupted: there are more logs than these" in outcome.out

@@ -106,7 +106,7 @@ def _drops(mapping: Mapping, recorded: Recorded, telling: list[int], generator: 
         excuse = (
             "the spec takes the others without it"
             if is_step
-            else "it is no step: without it less is held against the spec"
+            else "it is no step, and without it less is held against the spec"
         )
         yield _control("dropped", recorded, event, f"without {_text(event)}", excuse, events)
 

@@ -79,6 +79,7 @@ class Summary:
     survivors: Counter[str] = field(default_factory=Counter)
     unread: set[str] = field(default_factory=set)
     clusters: dict[tuple[str, str], Cluster] = field(default_factory=dict)
+    is_interrupted: bool = False
 
     @property
     def traces(self) -> int:
@@ -123,6 +124,7 @@ class Summary:
         """Return the summary as a JSON object."""
         return {
             "traces": self.traces,
+            "interrupted": self.is_interrupted,
             "events": self.events,
             "verdicts": dict(sorted(self.verdicts.items())),
             "totals": dict(sorted(self.totals.items())),
@@ -153,6 +155,7 @@ class Summary:
             Counter(controls["conforming"]),
             set(controls["unread_fields"]),
             {(part["verdict"], part["cause"]): Cluster(**part) for part in content["clusters"]},
+            content["interrupted"],
         )
 
 

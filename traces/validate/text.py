@@ -124,6 +124,8 @@ def summary_lines(name: str, summary: Summary, seconds: float, out: Path | None)
         line((name, "bold"), f": {summary.traces:,} trace{'' if summary.traces == 1 else 's'}: ", *verdicts),
         line((f"  {summary.events:,} events, {skipped:,} of them skipped; {seconds:.1f} s  {rate}", "dim")),
     ]
+    if summary.is_interrupted:
+        shown.append(line(("  interrupted: there are more logs than these", "bold yellow")))
     if summary.traces > 1:
         for cluster in summary.ranked()[:_CLUSTERS]:
             example = cluster.examples[0]
