@@ -124,6 +124,27 @@ CORNERS = {
     def some(self):
         return any({self.line[i] == 0 for i in range(3)})
 """,
+    "a switch that is off ends an action": """
+    switch = Constant(False)
+
+    @action
+    def before(self, n: Small):
+        self.small = self.line[2]
+        require(n > 0 and self.switch)
+        self.small = self.line[0]
+
+    @action
+    def within(self, n: Small):
+        self.small = n
+        if n > 2:
+            self.only_if_switched()
+            self.small = 5
+        self.signed = 1
+
+    def only_if_switched(self):
+        require(self.switch)
+        self.signed = 3
+""",
     "items of other types": """
     @action
     def discards(self, n: Small):
