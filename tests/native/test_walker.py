@@ -104,14 +104,14 @@ def test_the_conjunct_that_is_false_first() -> None:
     assert set(others.tolist()) <= {-1}
 
 
-@pytest.mark.parametrize("where", ["action", "invariant", "step", "constraint"])
+@pytest.mark.parametrize("where", ["action", "invariant", "step", "both", "constraint"])
 def test_what_leaves_its_bounds_is_named(where: str) -> None:
     walker = walker_of(Broken(where=where))
     walks = walker.walk(walk_seeds(3, 0, 300), 30)
     failing = ended(walks, "bounds")
     assert len(failing) > 20
     assert len(failing) + len(ended(walks, "constraint")) == 300
-    properties = {"action": -1, "invariant": 1, "step": 2, "constraint": CONSTRAINT}
+    properties = {"action": -1, "invariant": 1, "step": 2, "both": 1, "constraint": CONSTRAINT}
     assert set(walks.failed_property[failing].tolist()) == {properties[where]}
     assert set(walks.failed_instance[failing].tolist()) == {0 if where == "action" else -1}
     if where == "constraint":

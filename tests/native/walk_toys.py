@@ -79,7 +79,7 @@ class Ladder(Spec):
 class Broken(Spec):
     """Leaves its bounds in an action, a property or a constraint, as its constants say."""
 
-    where = Constant("action", one_of=("action", "invariant", "step", "constraint"))
+    where = Constant("action", one_of=("action", "invariant", "step", "both", "constraint"))
     items = Seq(Range(0, 3), 3)
     count = Range(0, 9)
 
@@ -101,11 +101,13 @@ class Broken(Spec):
 
     @invariant
     def has_item(self):
-        return self.where != "invariant" or len(self.items) < 3 or self.items[len(self.items)] == 0
+        is_fine = self.where != "invariant" and self.where != "both"
+        return is_fine or len(self.items) < 3 or self.items[3] == 0
 
     @step_invariant
     def keeps_item(self, old):
-        return self.where != "step" or len(old.items) < 3 or old.items[3] == 0
+        is_fine = self.where != "step" and self.where != "both"
+        return is_fine or len(self.items) < 3 or len(old.items) == 3 or self.items[3] == 0
 
     @constraint
     def one(self):
@@ -155,5 +157,5 @@ class Forks(Spec):
 
     def is_odd(self):
         if self.count % 2 == 1:
-            return True
+            return self.mode < 3
         return False
