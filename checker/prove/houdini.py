@@ -214,14 +214,15 @@ class Houdini:
         found.sort(key=lambda clause: clause.order, reverse=True)
         ends, size = time.monotonic() + seconds, len(found)
         while size and time.monotonic() < ends:
-            start = 0
+            start, before = 0, len(found)
             while start < len(found) and time.monotonic() < ends:
                 rest = found[:start] + found[start + size :]
                 if self._is_inductive([*given, *rest]):
                     found = rest
                 else:
                     start += size
-            size //= 2
+            # What one needed may itself not be needed once that one is gone.
+            size = size // 2 if size > 1 else int(len(found) < before)
         return found[::-1]
 
     def _closure(self, inductive: list[Member], wanted: list[Member]) -> list[Clause] | None:

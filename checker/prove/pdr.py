@@ -24,7 +24,7 @@ from checker.prove.solving import Limits
 from checker.prove.system import System, Transition, assignments
 from checker.prove.values import constants_of
 
-MOST_BITS = 400
+MOST_BITS = 300
 """A state of more bits is refused: Spacer would not come to an end."""
 
 Verdict = Literal["holds", "violated", "unknown"]
