@@ -5,7 +5,7 @@ Sources: KafkaConsumer (class comment), ConsumerCoordinator.maybeAutoCommitOffse
 SubscriptionState.allConsumed of Apache Kafka.
 """
 
-from checker.language import Constant, Range, Scenario, Seq, action, reachable, require
+from checker.language import Arrow, Constant, Drawing, Range, Scenario, Seq, action, reachable, require
 from specs.consumer.consumer import Consumer, Count, RecordId
 
 
@@ -23,6 +23,15 @@ class PollLoop(Consumer):
     processed = Seq(RecordId, "records * (crashes + failures + 1)")
     in_hand = Seq(RecordId, "max_poll_records")
     failures_left = Range(0, "failures")
+
+    draws = Drawing(
+        *Consumer.draws.lanes,
+        arrows=(
+            Arrow("poll", "'partition'", "'consumer'", "{count} from {position}"),
+            Arrow("process", "'consumer'", "'effects'", "record {in_hand[0]}"),
+            Arrow("commit_position", "'consumer'", "'partition'", "commit {position}"),
+        ),
+    )
 
     def init(self):
         """Faults to come."""

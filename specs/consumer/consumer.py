@@ -60,7 +60,11 @@ class Consumer(Spec, abstract=True):
 
     draws = Drawing(
         Lane("partition", logs=(Log("log", markers={"committed": "committed"}, colour=".", called=("record",)),)),
-        Lane("consumer", boxes={"hands": "returned, not processed"}, facts={"position": "position"}),
+        Lane(
+            "consumer",
+            boxes={"hands": "returned, not processed"},
+            facts={"position": "position", "committed": "committed"},
+        ),
         Lane("effects", logs=(Log("processed", end="", colour=".", called=("record",), at=()),)),
     )
 

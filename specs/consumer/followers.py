@@ -6,6 +6,7 @@ FetchCollector.handleInitializeErrors of Apache Kafka.
 """
 
 from checker.language import (
+    Arrow,
     Constant,
     Drawing,
     Lane,
@@ -60,6 +61,12 @@ class FetchFromFollower(Spec):
             "consumer",
             logs=(Log("returned", end="", colour=".", called=("record",), at=()),),
             facts={"position": "position", "prefers_follower": "reads from the follower"},
+        ),
+        arrows=(
+            Arrow("follower_fetch", "'leader'", "'follower'"),
+            Arrow("fetch_from_leader", "'leader'", "'consumer'", "record {leader_log[position]}"),
+            Arrow("fetch_from_follower", "'follower'", "'consumer'", "record {follower_log[position]}"),
+            Arrow("fetch_out_of_range", "'follower'", "'consumer'", "out of range"),
         ),
     )
 

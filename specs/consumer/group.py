@@ -8,6 +8,7 @@ OffsetCommitResponseHandler), AbstractCoordinator of Apache Kafka.
 import enum
 
 from checker.language import (
+    Arrow,
     Constant,
     Domain,
     Drawing,
@@ -127,6 +128,12 @@ class ConsumerGroup(Spec):
             facts={"phase": "phase", "generation_of": "generation", "position": "position"},
         ),
         Lane("effects", logs=(Log("effects", end="", colour="generation", at=()),)),
+        arrows=(
+            Arrow("process", "member", "'effects'", "record {in_hand[member][0]}"),
+            Arrow("commit_position", "member", "'coordinator'", "commit {position[member]}"),
+            Arrow("join", "member", "'coordinator'", "JoinGroup"),
+            Arrow("sync", "'coordinator'", "member", "assignment"),
+        ),
     )
 
     def init(self):

@@ -6,6 +6,7 @@ FetchCollector.handleInitializeErrors, OffsetFetcherUtils, LeaderEpochFileCache.
 """
 
 from checker.language import (
+    Arrow,
     Constant,
     Drawing,
     Lane,
@@ -110,6 +111,11 @@ class TruncatedLog(Spec):
             },
         ),
         Lane("application", logs=(Log("returned", end="", colour=".", at=()),)),
+        arrows=(
+            Arrow("fetch", "'leader'", "'consumer'", "from {position}"),
+            Arrow("fetch_out_of_range", "'leader'", "'consumer'", "{position} is out of range"),
+            Arrow("validate", "'leader'", "'consumer'", "end of epoch {position_epoch}"),
+        ),
     )
 
     def init(self):

@@ -5,6 +5,7 @@ applications build around it (KafkaConsumer, class comment, "Multi-threaded Proc
 """
 
 from checker.language import (
+    Arrow,
     Constant,
     Drawing,
     Lane,
@@ -52,9 +53,13 @@ class WorkerPool(Consumer):
 
     draws = Drawing(
         Lane("partition", logs=(Log("log", markers={"committed": "committed"}, colour="."),)),
-        Lane("poll thread", facts={"position": "position"}),
+        Lane("poll thread", facts={"position": "position", "committed": "committed"}),
         Lane("worker", each=Worker, boxes={"queue": "to do"}),
-        Lane("effects", logs=(Log("processed", end="", colour=".", called=("record", "other"), at=()),)),
+        Lane("effects", logs=(Log("processed", end="", colour=".", at=()),)),
+        arrows=(
+            Arrow("poll", "'partition'", "'poll thread'", "{count} from {position}"),
+            Arrow("process", "worker", "'effects'", "record {queue[worker][0]}"),
+        ),
     )
 
     @action
