@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import tempfile
@@ -160,6 +161,8 @@ def _validated(task: Task, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[p
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH):
             rows = [_row(validation, found) for found in batch.slice(start, _BATCH).to_pylist()]
+            # What is remembered stays: the collector need not go through all of it again and again.
+            gc.freeze()
             yield RecordBatch.from_pylist(rows, _arrow_schema())
 
 

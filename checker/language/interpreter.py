@@ -35,7 +35,7 @@ class State:
 
     def __init__(self, values: dict[str, Any]):
         self.values = values
-        self._hash = hash(tuple(values.values()))
+        self._hash: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return State, (self.values,)
@@ -50,6 +50,9 @@ class State:
         return isinstance(other, State) and self.values == other.values
 
     def __hash__(self) -> int:
+        # Computed when it is asked for: many a state is only looked at.
+        if self._hash is None:
+            self._hash = hash(tuple(self.values.values()))
         return self._hash
 
     def __repr__(self) -> str:

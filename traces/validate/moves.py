@@ -102,7 +102,7 @@ class NativeMoves:
         self._instances: dict[int, tuple[str, tuple[Any, ...]]] = {}
         self._expanded: dict[Key, Expanded] = {}
         self._states: dict[Key, State] = {}
-        self._decoded: dict[str, dict[Any, Any]] = {name: {} for name in self._probe.layout.places}
+        self._variables = {name: _Variable(place) for name, place in self._probe.layout.places.items()}
         self._violated: dict[Key, frozenset[str]] = {}
 
     def initial(self) -> list[Key]:
@@ -114,22 +114,9 @@ class NativeMoves:
         found = self._states.get(key)
         if found is None:
             assert isinstance(key, tuple)
-            places = self._probe.layout.places
-            with self.spec.bound():
-                found = State({name: self._value(name, place, key) for name, place in places.items()})
+            found = State({name: variable.value(key) for name, variable in self._variables.items()})
             _remember(self._states, key, found)
         return found
-
-    def _value(self, name: str, place: Part, words: tuple[int, ...]) -> Any:
-        """Return the value of a variable: most states share most of their variables' values with others."""
-        layout, known = place.layout, self._decoded[name]
-        end = place.word + layout.words
-        raw = words[place.word : end] if layout.is_wide else words[place.word] >> place.shift & layout.mask
-        if raw not in known:
-            from checker.native.layout import decode
-
-            _remember(known, raw, decode(layout, list(words), place.word, place.shift))
-        return known[raw]
 
     def expand(self, key: Key) -> Expanded:
         """Return what every action instance does in a state."""
@@ -182,6 +169,28 @@ class NativeMoves:
                 yield values[position][chosen]
             else:
                 yield list(self.state(key).values[parameter.collection.attr])[chosen]  # type: ignore[attr-defined]
+
+
+class _Variable:
+    """Where a variable stands in a state's words, and its values by their bits: most states share most of them."""
+
+    def __init__(self, place: Part):
+        from checker.native.layout import decode
+
+        self._decode = lambda words: decode(place.layout, list(words), place.word, place.shift)
+        self._word, self._end, self._shift = place.word, place.word + place.layout.words, place.shift
+        self._mask = None if place.layout.is_wide else place.layout.mask
+        self._known: dict[Any, Any] = {}
+
+    def value(self, words: tuple[int, ...]) -> Any:
+        """Return the value of the variable in a state."""
+        is_wide = self._mask is None
+        raw = words[self._word : self._end] if is_wide else words[self._word] >> self._shift & self._mask  # type: ignore[operator]
+        found = self._known.get(raw, self)
+        if found is self:
+            found = self._decode(words)
+            _remember(self._known, raw, found)
+        return found
 
 
 def _remember(cache: dict[Any, Any], key: Any, found: Any) -> None:

@@ -117,10 +117,15 @@ class Validator:
             common = frozenset.intersection(*violated) if violated else frozenset()
             found = Candidates(arrived, closed, limits, common)
             if len(self._known) >= REMEMBERED:
-                self._known.clear()
-                self._initial.next.clear()
+                self._forget()
             self._known[arrived] = found
         return found
+
+    def _forget(self) -> None:
+        """Let go of all sets; they may lead to each other in circles, which are cut here."""
+        for found in (self._initial, *self._known.values()):
+            found.next.clear()
+        self._known.clear()
 
     def _closed(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
         """Return some states and all that silent steps lead to, up to the limits, and which limits were in the way."""

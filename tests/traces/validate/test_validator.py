@@ -171,3 +171,13 @@ def test_engines_agree_and_no_walk_is_rejected(validators, seed, position, numbe
     assert outcomes["python"][0].verdict == "conforms"
     for ours, theirs in zip(outcomes["python"], outcomes["native"], strict=True):
         assert ours == theirs
+
+
+def test_verdicts_do_not_depend_on_what_is_remembered(validators, monkeypatch):
+    monkeypatch.setattr("traces.validate.validator.REMEMBERED", 3)
+    monkeypatch.setattr("traces.validate.moves.REMEMBERED", 2)
+    forgetful = Validator(moves_of(Wire(), "native", tuple(invariants_of(Wire))), WireLog())
+    for seed in range(30):
+        trace = walk(Wire(), seed)
+        assert forgetful.validate(trace) == validators["native"].validate(trace)
+        assert len(forgetful._known) <= 3
