@@ -78,7 +78,7 @@ class CooperativeGroup(ConsumerGroup):
         )
 
 
-KEEPS = ["one_owner", "one_owner_a_generation", "commits_move_forward", "no_gap"]
+KEEPS = ["one_owner", "one_owner_a_generation", "commits_move_forward", "only_members_commit", "no_gap"]
 MOVES = [*KEEPS, "no_duplicate", "no_reorder", "no_zombie_effect", "the_partition_moves", "every_record_is_processed"]
 
 scenarios = [
@@ -146,14 +146,14 @@ scenarios = [
         CooperativeGroup,
         "c5_fixed",
         dict(session_timeouts=1),
-        properties=[*KEEPS, "the_partition_moves", "a_zombie_is_at_work"],
+        properties=[*KEEPS, "the_partition_moves", "a_zombie_is_at_work", "everybody_is_a_member"],
         tells="C5 with both repairs: an evicted member has lost what it owned when it joins (KAFKA-12983).",
     ),
     Scenario(
         CooperativeGroup,
         "c5_fixed_larger",
         dict(members=3, max_generation=3),
-        properties=[*KEEPS, "the_partition_moves", "a_zombie_is_at_work"],
+        properties=[*KEEPS, "the_partition_moves", "a_zombie_is_at_work", "everybody_is_a_member"],
         tells="C5 with both repairs, three members, three rebalances.",
     ),
 ]

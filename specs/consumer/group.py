@@ -354,6 +354,27 @@ class ConsumerGroup(Spec):
         """The committed offset never goes back."""
         return self.committed >= old.committed
 
+    @step_invariant(
+        says="committed {old.committed}, then {self.committed}; members {old.in_group}, {old.generation_of}"
+    )
+    def only_members_commit(self, old):
+        """What is committed is the position of a member, in the generation that the coordinator is in."""
+        return self.committed == old.committed or any(
+            old.generation_of[member] == old.generation
+            and self.committed in (old.position[member], self.position[member])
+            for member in old.in_group
+        )
+
+    @reachable
+    def everybody_is_a_member(self):
+        """After a rebalance all consumers are members and have their assignment."""
+        return all(member in self.in_group and self.phase[member] == Phase.STABLE for member in Member)
+
+    @reachable
+    def everything_is_committed(self):
+        """The committed offset is the end of the log."""
+        return self.committed == self.records
+
     @reachable
     def every_record_is_processed(self):
         """All records are processed, and the last generation has processed one."""
@@ -400,10 +421,18 @@ class TransactionalSink(ConsumerGroup):
         else:
             self.lose(member)
 
+    @step_invariant(says="committed {self.committed} by {self.effects}; the generation is {old.generation}")
+    def only_members_commit(self, old):
+        """What is committed goes with the effect of a record, in the generation that the coordinator is in."""
+        return self.committed == old.committed or (
+            len(self.effects) == len(old.effects) + 1
+            and self.effects[len(old.effects)] == Effect(record=self.committed - 1, generation=old.generation)
+        )
+
 
 LARGER = dict(members=3, max_generation=2)
-REACHED = ["every_record_is_processed", "a_zombie_is_at_work"]
-ALWAYS = ["one_owner", "one_owner_a_generation", "commits_move_forward", "no_gap"]
+REACHED = ["every_record_is_processed", "a_zombie_is_at_work", "everybody_is_a_member", "everything_is_committed"]
+ALWAYS = ["one_owner", "one_owner_a_generation", "commits_move_forward", "only_members_commit", "no_gap"]
 """What eager groups with fenced commits keep, whoever is evicted."""
 
 scenarios = [
