@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import time
+
+import z3
 
 from checker.check.plan import DEADLOCK, Plan
 from checker.check.result import Result
 from checker.language.errors import SpecError
 from checker.language.spec import Role, Spec
 from checker.prove.bounded import Search, search
+from checker.prove.logic import Truth, all_of, any_of, negate
 from checker.prove.solving import Limits
-from checker.prove.system import System
+from checker.prove.system import System, Transition, assignments
+from checker.prove.values import constant
 
 MOST_STATES = 50_000
 """A configuration with more states is left to the explorer alone."""
+
+MOST_INSTANCES = 300
+"""Where there are more action instances, deadlocks are left to the explorer: Z3 is asked about each."""
 
 QUERY_SECONDS = 10.0
 """A query that takes longer ends the comparison: what is shorter has been compared."""
@@ -42,8 +51,9 @@ def explore(spec: Spec, plan: Plan) -> Result:
         return dataclasses.replace(result, engine="native (too large for z3)")
     provable = (Role.INVARIANT, Role.STEP_INVARIANT)
     names = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] in provable]
+    reachables = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] is Role.REACHABLE]
     try:
-        found = _searched(spec, names, depth)
+        found = _searched(spec, names, reachables, plan.deadlock, depth)
     except SpecError as error:
         raise EngineDisagreementError(
             f"internal error: the explorer takes {spec.name}, Z3 does not: {error}"
@@ -54,20 +64,49 @@ def explore(spec: Spec, plan: Plan) -> Result:
     return dataclasses.replace(result, engine=f"native + z3 to depth {found.depth}")
 
 
-def _searched(spec: Spec, names: list[str], depth: int) -> Search:
+def _searched(spec: Spec, names: list[str], reachables: list[str], deadlock: bool, depth: int) -> Search:
     started = time.monotonic()
     limits = Limits(QUERY_SECONDS)
+    system = System(spec, [*names, *reachables])
+    watched = {name: system.properties[name].holds for name in reachables}
+    if deadlock and _instances(system) <= MOST_INSTANCES:
+        with spec.bound():
+            watched[DEADLOCK] = _is_stuck(system)
 
     def give_up(length: int, seconds: float) -> bool:
         return time.monotonic() - started > TOTAL_SECONDS
 
-    return search(System(spec, names), names, depth, limits, stop="all", is_over=give_up)
+    return search(system, names, depth, limits, stop="all", is_over=give_up, watched=watched)
+
+
+def _instances(system: System) -> int:
+    return sum(math.prod(p.type.cardinality() for p in found.parameters) for found in system.transitions)
+
+
+def _is_stuck(system: System) -> Truth:
+    """Return whether the constraints hold, and no action is enabled or leaves its bounds, whatever its parameters."""
+    return all_of((system.within_constraints, *(negate(_can_be_taken(found)) for found in system.transitions)))
+
+
+def _can_be_taken(transition: Transition) -> Truth:
+    parameters = {parameter.name: parameter.value for parameter in transition.parameters}
+    truth = any_of((transition.enabled, transition.failed))
+    found: list[Truth] = []
+    for values in itertools.product(*(parameter.type.values() for parameter in transition.parameters)):
+        given = {p.name: constant(p.type, value) for p, value in zip(transition.parameters, values, strict=True)}
+        found.append(truth if isinstance(truth, bool) else z3.substitute(truth, *assignments(parameters, given)))
+    return any_of(found)
 
 
 def compare(spec: Spec, result: Result, found: Search) -> None:
-    """Raise EngineDisagreementError where a result and a search differ, as far as the search went."""
-    explored = {v.property: v.length for v in result.violations if v.kind in ("invariant", "step_invariant")}
+    """Raise EngineDisagreementError where a result and a search differ, as far as the search went.
+
+    Compared are the lengths of violations, of the shortest traces to what is reachable, and of the shortest deadlock.
+    """
+    kinds = ("invariant", "step_invariant", "deadlock")
+    explored = {v.property: v.length for v in result.violations if v.kind in kinds} | result.reached
     searched = {v.property: v.length for v in found.violations if v.kind in ("invariant", "step_invariant")}
+    searched |= found.seen
     failures = _shortest_failure(result), _shortest_failure(found)
     # An explorer that stops at a violation has not seen the whole of the level after it.
     last = found.depth if result.ended == "complete" else min(found.depth, result.depth - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import z3
@@ -42,12 +42,14 @@ class Search:
 
     - `depth` is how many states the longest traces have of which all are covered: nothing shorter or as long violates
       a property, but what is in `violations`.
+    - `seen` has the number of states by which each of the watched conditions can first be true.
     - `seconds` has the time of every length, of the first state alone first.
     """
 
     depth: int = 0
     violations: list[Violation] = field(default_factory=list)
     unknown: list[Unknown] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
 
 
@@ -59,14 +61,15 @@ def search(
     stop: Stop = "first",
     on_length: OnLength = lambda length, seconds: None,
     is_over: Callable[[int, float], bool] = lambda length, seconds: False,
+    watched: Mapping[str, Truth] | None = None,
 ) -> Search:
     """Search for violations by traces of up to `depth` states, the shortest first.
 
     Invariants, step invariants and lemmas are searched for where they are false or cannot be evaluated, actions for
-    where they leave a type's bounds. `is_over` may end the search before a length. Raises SpecError where there is no
-    initial state.
+    where they leave a type's bounds. `is_over` may end the search before a length. Of `watched` conditions on a state
+    it is noted when they can first be true. Raises SpecError where there is no initial state.
     """
-    return _Search(system, names, limits, stop, on_length).run(depth, is_over)
+    return _Search(system, names, limits, stop, on_length, dict(watched or {})).run(depth, is_over)
 
 
 def refuse_no_initial_state(system: System, limits: Limits) -> None:
@@ -82,7 +85,16 @@ def refuse_no_initial_state(system: System, limits: Limits) -> None:
 
 
 class _Search:
-    def __init__(self, system: System, names: list[str], limits: Limits, stop: Stop, on_length: OnLength):
+    def __init__(
+        self,
+        system: System,
+        names: list[str],
+        limits: Limits,
+        stop: Stop,
+        on_length: OnLength,
+        watched: dict[str, Truth],
+    ):
+        self.watched = watched
         self.system, self.limits, self.stop, self.on_length = system, limits, stop, on_length
         self.unrolling = Unrolling(system)
         self.open = list(names)
@@ -120,6 +132,7 @@ class _Search:
         """Search the traces of a length; return whether the search is over."""
         for name in list(self.open):
             self._search_property(name, length)
+        self._watch(length)
         self._search_bounds(length)
         if self.found.unknown:
             return True
@@ -129,7 +142,16 @@ class _Search:
         violated = {violation.property for violation in self.found.violations}
         if self.stop == "first":
             return bool(violated)
-        return not self.open or (self.stop != "all" and self.stop <= violated)
+        return not (self.open or self.watched) or (self.stop != "all" and self.stop <= violated)
+
+    def _watch(self, length: int) -> None:
+        for name, truth in list(self.watched.items()):
+            query = self._ask(truth, length)
+            if query.answer == "unknown":
+                self.found.unknown.append(Unknown(name, length, query.reason))
+            elif query.answer == "yes":
+                self.found.seen[name] = length
+                del self.watched[name]
 
     def _search_property(self, name: str, length: int) -> None:
         property_ = self.system.properties[name]
