@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.language.errors import SpecError
-from tests.traces.validate.toys import Wire, WireLog, recorded, walk
+from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
 from traces.validate import Mapping, Step, event
 from traces.validate.moves import invariants_of, moves_of
 from traces.validate.validator import Limits, Validator
@@ -181,3 +181,15 @@ def test_verdicts_do_not_depend_on_what_is_remembered(validators, monkeypatch):
         trace = walk(Wire(), seed)
         assert forgetful.validate(trace) == validators["native"].validate(trace)
         assert len(forgetful._known) <= 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_arguments_that_a_collection_binds(engine):
+    validator = Validator(moves_of(Post(), engine, ()), PostLog())
+    posted = [{"event": "posted", "number": number} for number in (7, 3, 7)]
+    first = {"event": "delivered", "letter": 777, "count": 2}
+    second = {"event": "delivered", "letter": 333, "count": 3}
+    assert validator.validate(recorded(*posted, first, second)).verdict == "conforms"
+    wrong = validator.validate(recorded(*posted, first, first | {"letter": 444}))
+    assert (wrong.verdict, wrong.rejection.line) == ("rejected", 5)
+    assert wrong.rejection.reasons[0].text == "no instance of the action has these arguments"

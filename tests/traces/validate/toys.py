@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from checker.language import Enum, Range, Seq, SetOf, Spec, action, invariant, require
+from checker.language import Bag, Enum, Range, Seq, SetOf, Spec, action, invariant, require
 from checker.language.interpreter import State
 from traces.validate import Mapping, Seen, Step, event
 from traces.validate.events import Event, Recorded
@@ -110,3 +110,34 @@ def _events(action: str, arguments: tuple, state: State, generator: random.Rando
         stored = sorted(state.stored, reverse=True)
         found.append({"event": "looked", "stored": stored, "colour": state.colour.value})
     return found
+
+
+class Post(Spec):
+    """Letters are numbered far beyond what is enumerated: a delivery takes one of those under way."""
+
+    under_way = Bag(Range(0, 999), 3)
+    delivered = Seq(Range(0, 999), 4)
+
+    @action
+    def post(self, number: Range(0, 9)):
+        require(len(self.under_way) < 3)
+        self.under_way.add(number * 111)
+
+    @action
+    def deliver(self, letter: Range(0, 999), twice: bool):
+        require(letter in self.under_way)
+        require(len(self.delivered) < 3)
+        self.under_way.remove(letter)
+        self.delivered.append(letter)
+        if twice:
+            self.delivered.append(letter)
+
+
+class PostLog(Mapping):
+    @event("posted")
+    def posted(self, found):
+        return Step("post", number=found["number"])
+
+    @event("delivered")
+    def delivered(self, found):
+        return Step("deliver", letter=found["letter"]).after({"len(delivered)": found["count"]})
