@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,3 +45,23 @@ def source_of(function: Callable[..., Any]) -> Source:
     if tree is None:
         raise SpecError(f"the source of {function.__qualname__} cannot be read: put the spec in a file")
     return Source(code.co_filename, tree)
+
+
+def declaration_error(owner: type, name: str, message: str) -> SpecError:
+    """Return a SpecError that points at the line of a class, or of a base of it, that declares an attribute."""
+    for base in owner.__mro__:
+        module = sys.modules.get(base.__module__)
+        file = getattr(module, "__file__", None)
+        if name not in vars(base) or file is None:
+            continue
+        for node in _class_bodies(file, "".join(linecache.getlines(file))).get(base.__qualname__, ()):
+            targets = getattr(node, "targets", ())
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                return SpecError(message, file=file, line=node.lineno, text=linecache.getline(file, node.lineno))
+    return SpecError(message)
+
+
+@functools.lru_cache(maxsize=256)
+def _class_bodies(file: str, text: str) -> dict[str, list[ast.stmt]]:
+    """Map the name of each class at the top of a file to the statements of its body."""
+    return {node.name: node.body for node in ast.parse(text, file).body if isinstance(node, ast.ClassDef)}

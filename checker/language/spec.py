@@ -15,6 +15,7 @@ from checker.language.declare import Binding, Constant, _attached, is_type
 from checker.language.drawing import Drawing
 from checker.language.errors import Disabled, SpecError
 from checker.language.interpreter import Interpreter
+from checker.language.source import declaration_error
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -166,7 +167,8 @@ class Spec(Interpreter):
             try:
                 self.variables[variable] = self._binding.resolve(declaration)
             except SpecError as error:
-                raise SpecError(f"{type(self).__name__}.{variable}: {error.message}") from None
+                message = f"{type(self).__name__}.{variable}: {error.message}"
+                raise declaration_error(type(self), variable, message) from None
 
     def unbounded(self, names: Collection[str]) -> Self:
         """Return the spec for the prover with some constants left open: types have bounds that are expressions of them.

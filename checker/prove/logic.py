@@ -6,7 +6,7 @@ costs several times what building the term does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import z3
@@ -145,3 +145,26 @@ def exists(variables: list[Term], truth: Truth) -> Truth:
 def _quantified(term: Term) -> Term:
     # As any other truth value: Z3's class for quantifiers makes quantifiers of what is made of one.
     return z3.BoolRef(term.as_ast(), CONTEXT)
+
+
+def subterms(truth: Truth) -> Iterator[Term]:
+    """Iterate over the different terms that a truth value is made of, itself included."""
+    seen: set[int] = set()
+    waiting = [] if isinstance(truth, bool) else [truth]
+    while waiting:
+        term = waiting.pop()
+        if term.get_id() in seen:
+            continue
+        seen.add(term.get_id())
+        yield term
+        waiting.extend([z3.QuantifierRef(term.as_ast(), CONTEXT).body()] if is_quantifier(term) else term.children())
+
+
+def is_quantifier(term: Term) -> bool:
+    """Say whether a term is a quantifier, of whatever class it is in Python."""
+    return bool(z3.Z3_get_ast_kind(_REF, term.as_ast()) == z3.Z3_QUANTIFIER_AST)
+
+
+def has_quantifier(truth: Truth) -> bool:
+    """Say whether a truth value has a quantifier in it."""
+    return any(is_quantifier(term) for term in subterms(truth))

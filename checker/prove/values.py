@@ -150,7 +150,7 @@ def blank(kind: Type) -> Value:
     if isinstance(kind, NeverType):
         return None
     if isinstance(kind, IntType):
-        return known(kind.low if kind.low is not None else 0)
+        return known(0 if kind.low is None or is_open(kind.low) else kind.low)
     if isinstance(kind, (EnumType, DomainType)):
         return known(0)
     if isinstance(kind, OptionType):
@@ -258,7 +258,7 @@ def _well_formed_long(kind: Type, value: Long) -> Truth:
     index = new_index()
     # What is outside the sequence is nobody's, so it may be taken for well formed too.
     items = for_all([index.term], well_formed(kind.item, value.at(index)))
-    return all_of((compare("<=", known(0), value.length), _fits(value.length, kind), items))
+    return all_of((integers.is_within(value.length), _fits(value.length, kind), items))
 
 
 def _fits(length: Num, kind: SeqType) -> Truth:

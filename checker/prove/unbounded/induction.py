@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import z3
 
@@ -13,10 +12,11 @@ from checker.language.errors import SpecError
 from checker.language.spec import Role
 from checker.prove.bounded import BOUNDS
 from checker.prove.induction import Cell, OnQuery, Outcome, Proof
-from checker.prove.logic import Truth, all_of, any_of, implies, negate, truth_term
+from checker.prove.logic import Truth, any_of, both, either, negate, truth_term
 from checker.prove.solving import Limits, Query, ask
 from checker.prove.system import Transition
-from checker.prove.unbounded.system import UnboundedSystem, conjuncts
+from checker.prove.unbounded.attempts import LONGER, SHORT, Attempts, Hypothesis, solver_for, split
+from checker.prove.unbounded.system import UnboundedSystem
 
 
 def prove(
@@ -34,8 +34,8 @@ def prove(
     return _Induction(system, targets, lemmas, limits, on_query).run()
 
 
-FEW_SECONDS = 0.5
-"""The time of an attempt with few hypotheses, before that with all."""
+TYPES = "the types"
+"""The name of the hypothesis that every value is one of its type."""
 
 
 class _Induction:
@@ -50,8 +50,8 @@ class _Induction:
 
     def run(self) -> Proof:
         """Ask all queries."""
-        hypothesis = list(self._hypothesis())
-        self._refuse_contradictions(hypothesis)
+        hypotheses = list(self._hypotheses())
+        self._refuse_contradictions(hypotheses)
         initials = self.system.initials
         for name in self.invariants:
             self._ask_cell(name, initials, [])
@@ -59,16 +59,16 @@ class _Induction:
         for _, group in itertools.groupby(self.system.transitions, lambda found: found.name):
             transitions = list(group)
             for name in [*self.names, BOUNDS]:
-                self._ask_cell(name, transitions, hypothesis)
-            self._note_never_taken(transitions, hypothesis)
+                self._ask_cell(name, transitions, hypotheses)
+            self._note_never_taken(transitions, hypotheses)
         order = {name: index for index, name in enumerate([*self.names, BOUNDS])}
         self.proof.cells.sort(key=lambda cell: order[cell.conjunct])
         return self.proof
 
-    def _hypothesis(self) -> Iterator[tuple[str, Truth]]:
-        yield "the types", self.system.well_formed
+    def _hypotheses(self) -> Iterator[Hypothesis]:
+        yield Hypothesis(TYPES, self.system.well_formed)
         for name in [*self.system.constraints, *self.invariants]:
-            yield name, self.system.claim(name, self.system.state).holds
+            yield Hypothesis(name, self.system.claim(name, self.system.state).holds)
 
     def _goal(self, conjunct: str, transition: Transition) -> Truth:
         """Return what must be true of a transition for a conjunct to be preserved by it."""
@@ -77,75 +77,55 @@ class _Induction:
         is_step = self.system.spec.roles[conjunct] is Role.STEP_INVARIANT
         return self.system.claim(conjunct, transition.successor, self.system.state if is_step else None).holds
 
-    def _refuse_contradictions(self, hypothesis: list[tuple[str, Truth]]) -> None:
+    def _refuse_contradictions(self, hypotheses: list[Hypothesis]) -> None:
         """Raise SpecError if no state satisfies the hypothesis, or if `init` is never enabled."""
-        solver = self._solver()
-        markers = {f"hypothesis {number}": name for number, (name, _) in enumerate(hypothesis)}
-        for marker, (_, truth) in zip(markers, hypothesis, strict=True):
-            solver.add(z3.Implies(z3.Bool(marker), truth_term(truth)))
-        if ask(solver, self._short(), *[z3.Bool(marker) for marker in markers]).answer == "no":
+        facts, solver = [*self.system.axioms, *self.system.definitions], solver_for([])
+        solver.add(*[truth_term(fact) for fact in facts])
+        markers = {f"hypothesis {number}": found.name for number, found in enumerate(hypotheses)}
+        for marker, found in zip(markers, hypotheses, strict=True):
+            solver.add(z3.Implies(z3.Bool(marker), truth_term(found.truth)))
+        limits = Limits(LONGER, self.limits.cancelled)
+        if ask(solver, limits, *[z3.Bool(marker) for marker in markers]).answer == "no":
             core = [markers[found.decl().name()] for found in solver.unsat_core()]
-            named = " and ".join(name for name in core if name != "the types") or "the types"
+            named = " and ".join(name for name in core if name != TYPES) or TYPES
             verb = "contradict each other" if " and " in named else "is false in every state"
             words = f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it"
             raise SpecError(words)
-        begins = any_of(
-            all_of((found.assumed, any_of((found.failed, found.enabled)))) for found in self.system.initials
-        )
-        if ask(self._solver([begins]), self._short()).answer == "no":
-            raise SpecError(
-                f"{self.system.spec.name} has no initial state: `init` is disabled for every choice of its parameters"
-            )
+        begins = any_of(both(found.assumed, either(found.failed, found.enabled)) for found in self.system.initials)
+        if ask(solver_for([*facts, begins]), limits).answer == "no":
+            name = self.system.spec.name
+            raise SpecError(f"{name} has no initial state: `init` is disabled for every choice of its parameters")
 
-    def _short(self) -> Limits:
-        return Limits(min(self.limits.seconds or 5.0, 5.0), self.limits.cancelled)
-
-    def _solver(self, truths: Iterable[Truth] = ()) -> Any:
-        solver = z3.SimpleSolver()
-        # Quantifiers are instantiated by the terms that are there; looking for models instead would take all the time.
-        solver.set("smt.mbqi", False)
-        solver.set("smt.auto_config", False)
-        for truth in [*self.system.axioms, *self.system.definitions, *truths]:
-            solver.add(truth_term(truth))
-        return solver
-
-    def _note_never_taken(self, transitions: list[Transition], hypothesis: list[tuple[str, Truth]]) -> None:
+    def _note_never_taken(self, transitions: list[Transition], hypotheses: list[Hypothesis]) -> None:
         taken = any_of(found.taken for found in transitions)
-        solver = self._solver([taken, *[truth for _, truth in hypothesis]])
-        if ask(solver, Limits(FEW_SECONDS, self.limits.cancelled)).answer == "no":
+        solver = solver_for([*self.system.axioms, *self.system.definitions, taken, *[h.truth for h in hypotheses]])
+        if ask(solver, Limits(SHORT, self.limits.cancelled)).answer == "no":
             self.proof.never_taken.append(transitions[0].name)
 
-    def _ask_cell(self, conjunct: str, transitions: list[Transition], hypothesis: list[tuple[str, Truth]]) -> None:
+    def _ask_cell(self, conjunct: str, transitions: list[Transition], hypotheses: list[Hypothesis]) -> None:
         self.on_query(conjunct, transitions[0].name)
-        started = time.perf_counter()
-        open_query = next(
-            (
-                query
-                for transition in transitions
-                if (query := self._first_open(conjunct, transition, hypothesis, started)) is not None
-            ),
-            None,
-        )
-        outcome: Outcome = "proved" if open_query is None else "unknown"
-        reason = "" if open_query is None else self._reason(open_query)
+        started, reason = time.perf_counter(), ""
+        outcome: Outcome = "proved"
+        for transition in transitions:
+            query = self._first_open(conjunct, transition, hypotheses, self.limits)
+            if query is not None:
+                outcome, reason = "unknown", self._reason(query)
+                break
         seconds = time.perf_counter() - started
         self.proof.cells.append(Cell(conjunct, transitions[0].name, outcome, seconds, reason))
 
     def _first_open(
-        self, conjunct: str, transition: Transition, hypothesis: list[tuple[str, Truth]], started: float
+        self, conjunct: str, transition: Transition, hypotheses: list[Hypothesis], limits: Limits
     ) -> Query | None:
         """Return the first query about a transition that Z3 does not refute; None if it refutes them all."""
         goal = self._goal(conjunct, transition)
         taken = transition.assumed if conjunct == BOUNDS else transition.taken
         if taken is False or goal is True:
             return None
-        # What an action leaves alone follows from itself: more would only be in the way.
-        own = [truth for name, truth in hypothesis[1:] if name == conjunct]
-        few, all_ = (self._solver([taken, *truths]) for truths in (own, [truth for _, truth in hypothesis]))
+        facts = [*self.system.axioms, *self.system.definitions, taken]
+        attempts = Attempts(facts, hypotheses, conjunct, self.system.cases_of(transition), limits)
         for part in split(goal):
-            if self._asked(few, part, Limits(FEW_SECONDS, self.limits.cancelled)).answer == "no":
-                continue
-            query = self._asked(all_, part, self._left(started))
+            query = attempts.refute(negate(part))
             if query.answer != "no":
                 return query
         return None
@@ -154,30 +134,3 @@ class _Induction:
         if query.reason.startswith("timeout"):
             return f"timeout: no answer within {self.limits.seconds:g} s"
         return query.reason.strip("()") or "Z3 has a model, which may leave out instances of quantifiers"
-
-    def _asked(self, solver: Any, part: Truth, limits: Limits) -> Query:
-        solver.push()
-        solver.add(truth_term(negate(part)))
-        query = ask(solver, limits)
-        solver.pop()
-        return query
-
-    def _left(self, started: float) -> Limits:
-        if self.limits.seconds is None:
-            return self.limits
-        return Limits(max(0.001, self.limits.seconds - (time.perf_counter() - started)), self.limits.cancelled)
-
-
-def split(goal: Truth) -> list[Truth]:
-    """Return the parts of a goal, each to be proved by itself."""
-    parts: list[Truth] = []
-    for part in conjuncts(goal):
-        if z3.is_expr(part) and z3.is_not(part) and z3.is_or(part.arg(0)):
-            inner = part.arg(0)
-            for index in range(inner.num_args()):
-                parts += split(negate(inner.arg(index)))
-        elif z3.is_expr(part) and z3.is_implies(part):
-            parts += [implies(part.arg(0), found) for found in split(part.arg(1))]
-        else:
-            parts.append(part)
-    return [part for part in parts if part is not True]

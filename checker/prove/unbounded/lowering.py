@@ -10,7 +10,7 @@ import z3
 
 from checker.ir import nodes
 from checker.ir.symbols import is_open
-from checker.ir.types import IntType, MapType, SeqType, Type
+from checker.ir.types import DomainType, IntType, MapType, OptionType, SeqType, Type
 from checker.language.errors import SpecError
 from checker.prove import integers
 from checker.prove.comprehensions import item_type
@@ -32,7 +32,7 @@ from checker.prove.logic import (
 )
 from checker.prove.statements import Statements
 from checker.prove.unbounded import sequences
-from checker.prove.values import Long, Value, is_long, new_index
+from checker.prove.values import Long, Opt, Value, is_long, new_index
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Unbounded(Statements):
 
     - `definitions`: what is true of the constants and functions that were made for minima and maxima.
     - `variables`: the bound variables of the quantifiers around what is evaluated now.
+    - `cases`: the members of domains that locals of the action stand for: what happens differs by them.
     - `is_certain`: a quick test whether some conditions imply another one, so that obligations need not be kept.
     """
 
@@ -56,6 +57,7 @@ class Unbounded(Statements):
         super().__init__(state, old)
         self.definitions: list[Truth] = []
         self.variables: list[Term] = []
+        self.cases: list[Num] = []
         self.is_certain = is_certain
 
     def check(self, node: nodes.Expr | nodes.Stmt, test: Truth) -> None:
@@ -165,6 +167,15 @@ class Unbounded(Statements):
     def _MapBuild(self, node: nodes.MapBuild) -> Value:
         assert isinstance(node.type, MapType)
         return super()._MapBuild(node)
+
+    def _do_AssignLocal(self, node: nodes.AssignLocal) -> None:
+        super()._do_AssignLocal(node)
+        value = self.frame.locals[node.local]
+        member = value.item if isinstance(value, Opt) else value
+        kind = node.local.type.item if isinstance(node.local.type, OptionType) else node.local.type
+        if isinstance(kind, DomainType) and not member.is_known and not self.variables:
+            is_new = all(not member.term.eq(found.term) for found in self.cases)
+            self.cases += [member] if is_new else []
 
     def _do_For(self, node: nodes.For) -> None:
         if self.is_endless(node.clause):

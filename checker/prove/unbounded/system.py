@@ -16,8 +16,10 @@ from checker.language.spec import Role, Spec
 from checker.prove import integers
 from checker.prove.conversion import converted, shaped
 from checker.prove.evaluation import State
-from checker.prove.logic import Term, Truth, all_of, negate, truth_term
+from checker.prove.integers import Num
+from checker.prove.logic import Truth, all_of, has_quantifier, negate, truth_term
 from checker.prove.system import Parameter, Property, Transition, either_failed
+from checker.prove.unbounded.attempts import conjuncts
 from checker.prove.unbounded.lowering import Unbounded
 from checker.prove.values import constant, fresh, well_formed
 
@@ -39,6 +41,7 @@ class UnboundedSystem:
         self.unbounded = unbounded
         self.program = compile_spec(self.spec, properties)
         self.definitions: list[Truth] = []
+        self._cases: dict[int, list[Num]] = {}
         self._predicates = {found.name: found for found in self.program.properties}
         with integers.mathematical(), self.spec.bound():
             self.axioms = list(self._axioms())
@@ -76,7 +79,13 @@ class UnboundedSystem:
         found = engine.roots["self"]
         successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
         self.definitions += engine.definitions
-        return Transition(action.name, parameters, assumed, engine.alive, tuple(engine.failures), successor)
+        made = Transition(action.name, parameters, assumed, engine.alive, tuple(engine.failures), successor)
+        self._cases[id(made)] = engine.cases
+        return made
+
+    def cases_of(self, transition: Transition) -> list[Num]:
+        """Return the numbers of few values by which what a transition does differs most."""
+        return self._cases.get(id(transition), [])
 
     def _initials(self) -> list[Transition]:
         variables = self.program.variables
@@ -125,17 +134,17 @@ class _Certainty:
     def __init__(self, facts: list[Truth]):
         self._solver = z3.SolverFor("QF_UFLIA")
         self._solver.set("timeout", QUICK)
-        self._solver.add(*[truth_term(fact) for fact in facts if not _has_quantifier(fact)])
+        self._solver.add(*[truth_term(fact) for fact in facts if not has_quantifier(fact)])
         self._known: dict[tuple[int, ...], bool] = {}
         self._kept: list[Truth] = []
 
     def implied(self, premises: list[Truth], conclusion: Truth) -> bool:
         """Say whether something follows from what is free of quantifiers among some conditions."""
         parts = [part for premise in premises for part in conjuncts(premise) if part is not True]
-        usable = [part for part in parts if part is False or not _has_quantifier(part)]
+        usable = [part for part in parts if part is False or not has_quantifier(part)]
         if any(part is False for part in usable):
             return True
-        if conclusion is False or _has_quantifier(conclusion):
+        if conclusion is False or has_quantifier(conclusion):
             return False
         key = (conclusion.get_id(), *sorted(part.get_id() for part in usable))
         if key not in self._known:
@@ -145,30 +154,3 @@ class _Certainty:
             self._known[key] = self._solver.check() == z3.unsat
             self._solver.pop()
         return self._known[key]
-
-
-def conjuncts(truth: Truth) -> list[Truth]:
-    """Return the parts of a conjunction."""
-    if isinstance(truth, bool) or not z3.is_and(truth):
-        return [truth]
-    return [part for index in range(truth.num_args()) for part in conjuncts(truth.arg(index))]
-
-
-def _has_quantifier(truth: Truth) -> bool:
-    if isinstance(truth, bool):
-        return False
-    seen: set[int] = set()
-    waiting: list[Term] = [truth]
-    while waiting:
-        term = waiting.pop()
-        if term.get_id() in seen:
-            continue
-        seen.add(term.get_id())
-        if z3.is_quantifier(term) or (z3.is_ast(term) and term.ctx is not None and _is_quantifier(term)):
-            return True
-        waiting.extend(z3.ExprRef.children(term))
-    return False
-
-
-def _is_quantifier(term: Term) -> bool:
-    return bool(z3.Z3_get_ast_kind(term.ctx.ref(), term.as_ast()) == z3.Z3_QUANTIFIER_AST)
