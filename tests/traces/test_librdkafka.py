@@ -137,3 +137,10 @@ def test_a_live_producer_is_recorded_and_validated(validations, setup, verdict):
     assert events[0]["event"] == "configured" and events[-1]["event"] == "log"
     live = Recorded("live", "live", tuple(Event(line, found) for line, found in enumerate(events, 1)))
     assert validations[setup.producer].outcome(live).verdict == verdict, events
+
+
+def test_a_log_of_something_else_is_a_sentence(validations):
+    other = Recorded("other", "other.jsonl", (Event(1, {"event": "send", "record": 1}),))
+    outcome = validations["plain"].outcome(other)
+    assert outcome.verdict == "unreadable"
+    assert outcome.message == "other.jsonl: PlainClient.constants finds no constants in its events (StopIteration)"

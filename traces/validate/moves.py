@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from checker.ir.types import BoundsError
 from checker.language.errors import SpecError
 from checker.language.interpreter import ActionShape, State
 from checker.language.spec import Role, Spec
@@ -19,6 +20,8 @@ Key = Hashable
 
 REMEMBERED = 400_000
 """How many expansions are kept; then all are dropped, so that memory stays bounded."""
+
+_INVARIANT_BOUNDS = "an invariant of {} leaves the bounds of a type in a state that the trace reaches"
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,10 @@ class InterpretedMoves:
         found = self._violated.get(key)
         if found is None:
             state = self.state(key)
-            found = frozenset(name for name in self._invariants if not self.spec.holds(name, state))
+            try:
+                found = frozenset(name for name in self._invariants if not self.spec.holds(name, state))
+            except BoundsError:
+                raise SpecError(_INVARIANT_BOUNDS.format(self.spec.name)) from None
             _remember(self._violated, key, found)
         return found
 
@@ -143,7 +149,7 @@ class NativeMoves:
             assert isinstance(key, tuple)
             finding = self._probe.check_words(key, self._invariants)
             if finding.failed:
-                raise SpecError(f"an invariant of {self.spec.name} leaves the bounds of a type")
+                raise SpecError(_INVARIANT_BOUNDS.format(self.spec.name))
             found = finding.names
             _remember(self._violated, key, found)
         return found

@@ -13,6 +13,7 @@ from types import ModuleType
 
 from checker import registry
 from checker.check.location import located
+from checker.ir.types import BoundsError
 from checker.language.errors import SpecError
 from checker.language.spec import Scenario, Spec
 from traces.validate.controls import Controlled, controlled
@@ -75,7 +76,7 @@ class Validation:
         return controlled(self._validator(recorded), recorded, self.task.controls, self.task.seed)
 
     def _validator(self, recorded: Recorded) -> Validator:
-        told = self.mapping.constants([event.found for event in recorded.events])
+        told = self._told(recorded)
         constants = dict(self.scenario.constants) if self.scenario is not None else {}
         constants |= told | dict(self.task.settings)
         key = tuple(sorted(constants.items()))
@@ -83,8 +84,25 @@ class Validation:
             spec = self.entry.spec(**constants)
             silent = self.mapping.silent_bound if self.task.silent is None else self.task.silent
             moves = moves_of(spec, self.task.engine, _invariants(self.entry.spec, self.scenario))
-            self._validators[key] = Validator(moves, self.mapping, Limits(self.task.candidates, silent))
+            try:
+                self._validators[key] = Validator(moves, self.mapping, Limits(self.task.candidates, silent))
+            except BoundsError as error:
+                raise SpecError(f"the initial state of {self.name} leaves the bounds of a type: {error}") from None
         return self._validators[key]
+
+    def _told(self, recorded: Recorded) -> dict[str, int | bool | str]:
+        """Return the constants that a trace tells; raise SpecError where the mapping cannot find them in it."""
+        try:
+            return self.mapping.constants([event.found for event in recorded.events])
+        except SpecError:
+            raise
+        except Exception as error:
+            # What the mapping looks for is not there: an event, a field of one.
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            name = type(self.mapping).__name__
+            raise SpecError(
+                f"{name}.constants finds no constants in its events ({what})", file=recorded.file
+            ) from error
 
 
 def unreadable(name: str, file: str, error: SpecError) -> Outcome:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checker.language import invariant
 from checker.language.errors import SpecError
 from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
 from traces.validate import Mapping, Step, event
@@ -193,3 +194,14 @@ def test_arguments_that_a_collection_binds(engine):
     wrong = validator.validate(recorded(*posted, first, first | {"letter": 444}))
     assert (wrong.verdict, wrong.rejection.line) == ("rejected", 5)
     assert wrong.rejection.reasons[0].text == "no instance of the action has these arguments"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_invariant_that_leaves_its_bounds_is_a_sentence(engine):
+    class Narrow(Wire):
+        @invariant
+        def newest_is_small(self):
+            return min(self.stored) < 2
+
+    with pytest.raises(SpecError, match="an invariant of narrow leaves the bounds of a type"):
+        Validator(moves_of(Narrow(), engine, ("newest_is_small",)), WireLog())
