@@ -59,7 +59,7 @@ class Consumer(Spec, abstract=True):
     crashes_left = Range(0, "crashes")
 
     draws = Drawing(
-        Lane("partition", logs=(Log("log", markers={"committed": "committed"}, colour=".", called=("record",)),)),
+        Lane("partition", logs=(Log("readable", markers={"committed": "committed"}, colour=".", called=("record",)),)),
         Lane(
             "consumer",
             boxes={"hands": "returned, not processed"},
@@ -87,7 +87,7 @@ class Consumer(Spec, abstract=True):
         """Return the record at an offset."""
         return offset
 
-    def log(self):
+    def readable(self):
         """Return what consumers may read, for drawings."""
         return [self.record_at(offset) for offset in range(self.readable_end())]
 

@@ -269,13 +269,27 @@ class TruncatedLog(Spec):
 
     @reachable
     def a_new_record_takes_an_old_place(self):
-        """After an unclean election the consumer returns a record at an offset that it had returned before."""
+        """After the elections the last record is returned, and one that was returned is gone."""
         return self.elections == 0 or (
-            len(self.returned) > len(self.log) and self.returned[len(self.returned) - 1] == self.records - 1
+            self.leader_epoch == self.elections
+            and (not self.validates or self.known_epoch == self.leader_epoch)
+            and self.records - 1 in self.returned
+            and any(all(stored.id != record for stored in self.log) for record in self.returned)
         )
 
+    @reachable
+    def starts_at_a_commit(self):
+        """Where the consumer restarts, it does at a committed offset."""
+        return self.restarts == 0 or (self.restarts_left == 0 and self.position == self.committed.offset > 0)
 
-EPOCHS = ["no_gap", "reset_skips_nothing", "validated_position_is_in_the_log", "a_new_record_takes_an_old_place"]
+    @reachable
+    def skips_on_purpose(self):
+        """Where the application may go to the end, it skips a record by that."""
+        return self.seeks_to_end == 0 or self.first_owed > len(self.returned)
+
+
+EPOCHS = ["no_gap", "reset_skips_nothing", "validated_position_is_in_the_log"]
+GUARDS = ["a_new_record_takes_an_old_place", "starts_at_a_commit", "skips_on_purpose"]
 
 scenarios = [
     Scenario(
@@ -305,14 +319,14 @@ scenarios = [
     Scenario(
         TruncatedLog,
         "c6_fixed_validation",
-        properties=[*EPOCHS, "no_duplicate"],
+        properties=[*EPOCHS, *GUARDS, "no_duplicate"],
         tells="C6 with KIP-320: the position is validated, and goes back to where the log diverges.",
     ),
     Scenario(
         TruncatedLog,
         "c6_fixed_validation_larger",
         dict(records=5, elections=2, restarts=1),
-        properties=EPOCHS,
+        properties=[*EPOCHS, *GUARDS],
         tells="C6 with KIP-320, five records, two elections, a restart.",
     ),
     Scenario(
@@ -342,14 +356,14 @@ scenarios = [
         TruncatedLog,
         "c6_fixed_position_with_epoch",
         dict(seeks_to_end=1, restarts=1, keeps_epoch_of_list_offsets=True),
-        properties=EPOCHS,
+        properties=[*EPOCHS, *GUARDS],
         tells="C6 where a position keeps the epoch that ListOffsets answers with: it is validated like any other.",
     ),
     Scenario(
         TruncatedLog,
         "c6_fixed_position_with_epoch_larger",
         dict(records=5, elections=2, seeks_to_end=1, keeps_epoch_of_list_offsets=True),
-        properties=EPOCHS,
+        properties=[*EPOCHS, *GUARDS],
         tells="The same with five records and two elections.",
     ),
     Scenario(

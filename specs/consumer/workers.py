@@ -52,7 +52,7 @@ class WorkerPool(Consumer):
     queue = Map(Worker, Seq(RecordId, "records"))
 
     draws = Drawing(
-        Lane("partition", logs=(Log("log", markers={"committed": "committed"}, colour="."),)),
+        Lane("partition", logs=(Log("readable", markers={"committed": "committed"}, colour="."),)),
         Lane("poll thread", facts={"position": "position", "committed": "committed"}),
         Lane("worker", each=Worker, boxes={"queue": "to do"}),
         Lane("effects", logs=(Log("processed", end="", colour=".", at=()),)),
