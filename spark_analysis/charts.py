@@ -10,6 +10,7 @@ from typing import Any
 WIDTH, HEIGHT = 640.0, 260.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 12.0, 40.0
 _LABEL_HEIGHT = 15.0
+_MOST_NAMES = 3
 
 COLOURS = 8
 """How many colours the page's style has for lines; what is left over has none."""
@@ -37,13 +38,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its axes; `says` is what it shows, in words."""
+    """A chart with its axes; `says` is what it shows, in words. Without a legend each line has its name at its end."""
 
     lines: tuple[Line, ...]
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
     across_title: str
     says: str
+    has_legend: bool
     width: float = WIDTH
     height: float = HEIGHT
     left: float = _LEFT
@@ -112,6 +114,7 @@ def _chart(
         tuple(Tick(y_of(value), text) for value, text in up),
         title,
         says,
+        has_legend=is_log or len(lines) > _MOST_NAMES,
     )
 
 

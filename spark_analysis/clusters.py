@@ -19,6 +19,7 @@ from checker.language.spec import Spec
 from spark_analysis.tallies import Shape
 from traces.conjuncts import false_conjunct
 from traces.rewalk import violation_of
+from traces.schedule import calls_of
 from traces.shrink import Search, Shrunk, reduce, search_shorter
 
 MOST_SHAPES = 200
@@ -143,9 +144,7 @@ def cause_of(spec: Spec, violation: Violation) -> Cause:
     if violation.kind in ("invariant", "step_invariant"):
         old = violation.trace[-2].state if violation.kind == "step_invariant" else None
         conjunct = false_conjunct(spec, violation.property, violation.trace[-1].state, old)
-    actions = {step.action for step in violation.trace if step.action is not None}
-    if violation.failed_action is not None:
-        actions.add(violation.failed_action.action)
+    actions = {call.action for call in calls_of(violation)}
     return Cause(violation.property, violation.kind, conjunct, tuple(sorted(actions)))
 
 
@@ -169,9 +168,31 @@ def _merged(clusters: Sequence[Cluster]) -> list[Cluster]:
 def _searched(spec: Spec, found: Cluster, max_states: int) -> Cluster:
     """Return a cluster with the shortest trace by its actions alone: by others it would be another cause."""
     try:
-        search = search_shorter(spec, found.shrunk.violation, max_states, found.cause.actions)
+        search = _search(spec, found, max_states)
     except SpecError as error:
         search = Search(None, error.message)
     violation = search.found or found.shrunk.violation
     shrunk = dataclasses.replace(found.shrunk, violation=violation, limit=search.limit)
     return dataclasses.replace(found, cause=cause_of(spec, violation), shrunk=shrunk)
+
+
+def _search(spec: Spec, found: Cluster, max_states: int) -> Search:
+    """Search for the shortest trace of a cause: one that also takes the action that broke the property.
+
+    Where the same actions break it sooner without that one, it is looked for without what breaks it there.
+    """
+    violation, actions = found.shrunk.violation, set(found.cause.actions)
+    search = search_shorter(spec, violation, max_states, actions)
+    if search.found is None or _breaker(violation) in cause_of(spec, search.found).actions:
+        return search
+    left = actions - {_breaker(search.found)}
+    again = search_shorter(spec, violation, max_states, left, or_as_short=True)
+    if again.found is not None and _breaker(violation) in cause_of(spec, again.found).actions:
+        return again
+    return Search(None, f"without {_breaker(violation)}, these actions violate it sooner")
+
+
+def _breaker(violation: Violation) -> str:
+    """Return the action that violates; nothing where the initial state does."""
+    calls = calls_of(violation)
+    return calls[-1].action if calls else ""

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-COLUMNS = ("walk", "configuration", "actions", "coverage", "sampled_states")
+COLUMNS = ("walk", "configuration", "actions", "coverage", "sampled_states", "branches")
 """The columns that are needed, in this order."""
 
-INSTANCE, STATE = 0, 1
-"""What a row counts: an action instance (`key`), or a sampled state (`key`: its hash, as a signed number)."""
+INSTANCE, STATE, BRANCH = 0, 1, 2
+"""What a row counts: an action instance (`key`), a sampled state (`key`: its hash, as a signed number), or a side of a
+condition (`key`: its bit in the column `branches`)."""
 
 SQL_SCHEMA = "what int, configuration int, key long, walks long, takes long, first long"
 SCHEMA = pa.schema(
@@ -37,6 +38,7 @@ def counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             walks = np.asarray(own.column(0))
             yield _rows(INSTANCE, number, *_instances(own, walks))
             yield _rows(STATE, number, *_states(own, walks))
+            yield _rows(BRANCH, number, *_bits(own.column(5), walks))
 
 
 def _in_order(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -54,21 +56,26 @@ def _rows(what: int, configuration: int, *columns: NDArray[np.int64]) -> pa.Reco
 
 def _instances(batch: pa.RecordBatch, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
     """Return for each action instance in how many walks it was taken, how often in all, and the first such walk."""
+    keys, covered, _, first = _bits(batch.column(3), walks)
     taken, _ = _numbers(batch.column(2), np.dtype("<u2"))
-    packed, _ = _numbers(batch.column(3), np.dtype("u1"))
+    return keys, covered, np.bincount(taken, minlength=int(keys.max(initial=0)) + 1)[keys].astype(np.int64), first
+
+
+def _bits(column: pa.Array, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return for each bit of a column in how many walks it is set, no takes, and the first such walk."""
+    packed, _ = _numbers(column, np.dtype("u1"))
     width = len(packed) // max(1, len(walks))
-    takes = np.bincount(taken, minlength=8 * width)
-    covered = np.zeros(len(takes), np.int64)
-    first = np.full(len(takes), np.iinfo(np.int64).max)
+    covered = np.zeros(8 * width, np.int64)
+    first = np.full(8 * width, np.iinfo(np.int64).max)
     rows = packed.reshape(len(walks), width)
     step = max(1, _MOST_BYTES // max(1, width))
     for start in range(0, len(walks), step):
         bits = np.unpackbits(rows[start : start + step], axis=1, bitorder="little").astype(bool)
-        covered[: 8 * width] += bits.sum(axis=0)
-        found = np.where(bits.any(axis=0), walks[start : start + step][bits.argmax(axis=0)], first[: 8 * width])
-        first[: 8 * width] = np.minimum(first[: 8 * width], found)
-    keys = np.flatnonzero(takes)
-    return keys, covered[keys], takes[keys].astype(np.int64), first[keys]
+        covered += bits.sum(axis=0)
+        found = np.where(bits.any(axis=0), walks[start : start + step][bits.argmax(axis=0)], first)
+        first = np.minimum(first, found)
+    keys = np.flatnonzero(covered)
+    return keys, covered[keys], np.zeros(len(keys), np.int64), first[keys]
 
 
 def _states(batch: pa.RecordBatch, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:

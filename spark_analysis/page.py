@@ -61,9 +61,12 @@ def report_page(data: Mapping[str, Any], pages: Sequence[str | None], missed: Ma
             heat_maps=plots.heat_maps(data),
             broken_by=_broken_by(data),
             actions=_actions(data),
+            branches=_branches(data),
             reached=_reached(data),
             saturation=plots.saturation(data),
             constants=constants_text(_common(data)),
+            most=max((found["high"] for found in data["failures"]), default=1.0),
+            most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
             is_sweep=len(data["configurations"]) > 1,
             command=command,
         )
@@ -204,6 +207,22 @@ def _actions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     total = sum(found["takes"] for found in gathered.values()) or 1
     most = max((found["takes"] for found in gathered.values()), default=1) or 1
     return [{**found, "share": found["takes"] / total, "bar": found["takes"] / most} for found in gathered.values()]
+
+
+def _branches(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many sides of conditions were taken in some configuration, and those that were in none."""
+    sides: Counter[tuple[str, int, str, bool]] = Counter()
+    for configuration in data["configurations"]:
+        for found in configuration["branches"]:
+            for side in (True, False):
+                key = (found["file"], found["line"], found["text"], side)
+                sides[key] += found["true_walks" if side else "false_walks"]
+    idle = [
+        {"place": f"{file}:{line}", "text": text, "side": "true" if side else "false"}
+        for (file, line, text, side), walks in sides.items()
+        if not walks
+    ]
+    return {"sides": len(sides), "idle": idle}
 
 
 def _reached(data: Mapping[str, Any]) -> list[tuple[str, int]]:

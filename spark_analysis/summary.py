@@ -168,6 +168,16 @@ def _configuration(
         "failures": [_failure(run, found, outcomes, tallies, number) for found in failures],
         "reached": _reached(run, tallies.reached.get(number, {}), {found.name for found in failures}),
         "actions": [_action(found, tallies.taken.get(number, {})) for found in configuration.actions],
+        "branches": [
+            {
+                "file": condition.file,
+                "line": condition.line,
+                "text": condition.text,
+                "true_walks": tallies.branches.get(number, {}).get(2 * bit, 0),
+                "false_walks": tallies.branches.get(number, {}).get(2 * bit + 1, 0),
+            }
+            for bit, condition in enumerate(configuration.conditions)
+        ],
         "saturation": _saturation(tallies, number, run),
         "known": _known(known),
     }

@@ -6,7 +6,7 @@ Only integers are added and only sorted rows come back, so neither the order of 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +19,9 @@ from spark_analysis.statistics import Saturation
 from traces.walks import Run
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+Rows = list[tuple[Any, ...]]
 
 
 class Outcome(NamedTuple):
@@ -70,70 +72,120 @@ class Growth:
 
 @dataclass(frozen=True)
 class Tallies:
-    """All counts; `foreign` are the walks of another version of the spec, which are not among the others."""
+    """All counts, by configuration; `branches` by bit of the column.
+
+    `foreign` are the walks of another version of the spec, which are not among the others.
+    """
 
     outcomes: list[Outcome]
     reached: dict[int, dict[int, int]]
     shapes: list[Shape]
     taken: dict[int, dict[int, Taken]]
+    branches: dict[int, dict[int, int]]
     states: dict[int, Growth]
     foreign: int = 0
     walks: dict[int, int] = field(default_factory=dict)
 
 
-_OUTCOMES = """
-    SELECT configuration, ending, verdict, property, violated, length, count(*) AS walks
-    FROM walks GROUP BY ALL ORDER BY ALL
+_ENDS = """
+    SELECT spec_digest, configuration, ending, verdict, property, violated, length, reached, count(*) AS walks
+    FROM everything GROUP BY ALL
 """
-
-_REACHED = "SELECT configuration, reached, count(*) AS walks FROM walks GROUP BY ALL ORDER BY ALL"
 
 # The last two bytes of the actions are the last action instance, its low byte first.
 _SHAPES = """
     SELECT configuration, verdict, property, violated, conjunct, CAST(fingerprint AS STRING) AS fingerprint,
-           COALESCE(failed_instance,
-                    CAST(conv(hex(substring(actions, -1, 1)) || hex(substring(actions, -2, 1)), 16, 10) AS INT)) AS instance,
+           COALESCE(failed_instance, CAST(conv(
+               hex(substring(actions, -1, 1)) || hex(substring(actions, -2, 1)), 16, 10) AS INT)) AS instance,
            count(*) AS walks, min(struct(COALESCE(violated_at, length) AS at, walk)) AS soonest
-    FROM walks WHERE verdict <> 'holds' GROUP BY ALL ORDER BY ALL
-"""  # noqa: E501
-
-_SATURATION = f"""
-    SELECT configuration, count(*) AS sampled, sum(walks) AS visits, count_if(walks = 1) AS once, count_if(walks = 2) AS twice
-    FROM counted WHERE what = {contents.STATE} GROUP BY configuration
-"""  # noqa: E501
-
-_GROWTH = f"""
-    SELECT configuration, IF(number = 0, 0, length(bin(number))) AS power, count(*) AS states
-    FROM (SELECT configuration, first % {{walks}} AS number FROM counted WHERE what = {contents.STATE}) GROUP BY ALL
+    FROM walks WHERE verdict <> 'holds' GROUP BY ALL
 """
 
-_TAKEN = f"""
-    SELECT configuration, key, takes, walks, first FROM counted WHERE what = {contents.INSTANCE} ORDER BY ALL
+# Instances and branches stay apart; sampled states are gathered by the power of two of the first walk that met them.
+_CONTENTS = f"""
+    SELECT what, configuration, number, count(*) AS keys, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first,
+           count_if(walks = 1) AS once, count_if(walks = 2) AS twice
+    FROM (SELECT *, CASE WHEN what <> {contents.STATE} THEN key
+                         WHEN first % {{walks}} = 0 THEN 0 ELSE length(bin(first % {{walks}})) END AS number
+          FROM (SELECT what, configuration, key, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first
+                FROM counted GROUP BY ALL))
+    GROUP BY ALL
 """
 
 
 def tally(spark: SparkSession, run: Run, paths: Sequence[Path]) -> Tallies:
     """Count the walks in some parts; raise SpecError where a part is damaged within."""
+    digests = sorted({found.spec_digest for found in run.configurations})
     with _damage_in_words():
         everything = spark.read.parquet(*map(str, paths))
-        digests = sorted({found.spec_digest for found in run.configurations})
+        everything.createOrReplaceTempView("everything")
         own = everything.where(everything.spec_digest.isin(digests))
         own.createOrReplaceTempView("walks")
-        foreign = everything.where(~everything.spec_digest.isin(digests)).count()
-        outcomes = [Outcome(*row) for row in _rows(spark, _OUTCOMES)]
-        totals: dict[int, int] = defaultdict(int)
-        for outcome in outcomes:
-            totals[outcome.configuration] += outcome.walks
-        reached: dict[int, dict[int, int]] = defaultdict(dict)
-        for configuration, mask, walks in _rows(spark, _REACHED):
-            reached[configuration][mask] = walks
-        shapes = [_shape(*row) for row in _rows(spark, _SHAPES)]
-        counted = _counted(own)
-        try:
-            taken, states = _taken(spark), _states(spark, run)
-        finally:
-            counted.unpersist()
-    return Tallies(outcomes, dict(reached), shapes, taken, states, foreign, dict(totals))
+        counted = own.select(*contents.COLUMNS).mapInArrow(contents.counts, contents.SQL_SCHEMA)
+        counted.createOrReplaceTempView("counted")
+        ends = _rows(spark, _ENDS)
+        shapes = sorted((_shape(*row) for row in _rows(spark, _SHAPES)), key=lambda shape: shape.walk)
+        inside = sorted(_rows(spark, _CONTENTS.format(walks=run.walks)))
+    foreign = sum(row[-1] for row in ends if row[0] not in digests)
+    ends = [row[1:] for row in ends if row[0] in digests]
+    return Tallies(
+        _outcomes(ends),
+        _reached(ends),
+        shapes,
+        _taken([row[1:] for row in inside if row[0] == contents.INSTANCE]),
+        _branches([row[1:] for row in inside if row[0] == contents.BRANCH]),
+        _states([row[1:] for row in inside if row[0] == contents.STATE], 1 << run.sampling),
+        foreign,
+        _walks(ends),
+    )
+
+
+def _outcomes(ends: Rows) -> list[Outcome]:
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for *outcome, _, walks in ends:
+        counts[tuple(outcome)] += walks
+    return sorted((Outcome._make((*key, walks)) for key, walks in counts.items()), key=_in_order)
+
+
+def _in_order(outcome: Outcome) -> tuple[Any, ...]:
+    return tuple(str(part) if part is None or isinstance(part, str) else part for part in outcome)
+
+
+def _reached(ends: Rows) -> dict[int, dict[int, int]]:
+    found: dict[int, Counter[int]] = defaultdict(Counter)
+    for configuration, *_, mask, walks in ends:
+        found[configuration][mask] += walks
+    return {configuration: dict(sorted(masks.items())) for configuration, masks in sorted(found.items())}
+
+
+def _walks(ends: Rows) -> dict[int, int]:
+    found: Counter[int] = Counter()
+    for configuration, *_, walks in ends:
+        found[configuration] += walks
+    return dict(sorted(found.items()))
+
+
+def _taken(inside: Rows) -> dict[int, dict[int, Taken]]:
+    found: dict[int, dict[int, Taken]] = defaultdict(dict)
+    for configuration, instance, _, walks, takes, first, _, _ in inside:
+        found[configuration][instance] = Taken(takes, walks, first)
+    return dict(found)
+
+
+def _branches(inside: Rows) -> dict[int, dict[int, int]]:
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for configuration, bit, _, walks, *_ in inside:
+        found[configuration][bit] = walks
+    return dict(found)
+
+
+def _states(inside: Rows, scale: int) -> dict[int, Growth]:
+    found: dict[int, Growth] = {}
+    for configuration in sorted({row[0] for row in inside}):
+        own = [row for row in inside if row[0] == configuration]
+        sampled, visits, once, twice = (sum(row[at] for row in own) for at in (2, 3, 6, 7))
+        found[configuration] = Growth(Saturation(scale, sampled, visits, once, twice), {row[1]: row[2] for row in own})
+    return found
 
 
 def _shape(*row: Any) -> Shape:
@@ -150,37 +202,7 @@ def rows_of(spark: SparkSession, walks: Sequence[int]) -> dict[int, dict[str, An
     return {row["walk"]: row.asDict() for row in found}
 
 
-def _counted(walks: DataFrame) -> DataFrame:
-    """Return what the binary columns hold, counted, as the view `counted`."""
-    from pyspark.sql import functions
-
-    partial = walks.select(*contents.COLUMNS).mapInArrow(contents.counts, contents.SQL_SCHEMA)
-    counted = partial.groupBy("what", "configuration", "key").agg(
-        functions.sum("walks").alias("walks"),
-        functions.sum("takes").alias("takes"),
-        functions.min("first").alias("first"),
-    )
-    counted.persist()
-    counted.createOrReplaceTempView("counted")
-    return counted
-
-
-def _taken(spark: SparkSession) -> dict[int, dict[int, Taken]]:
-    found: dict[int, dict[int, Taken]] = defaultdict(dict)
-    for configuration, instance, takes, walks, first in _rows(spark, _TAKEN):
-        found[configuration][instance] = Taken(takes, walks, first)
-    return dict(found)
-
-
-def _states(spark: SparkSession, run: Run) -> dict[int, Growth]:
-    first_met: dict[int, dict[int, int]] = defaultdict(dict)
-    for configuration, power, states in sorted(_rows(spark, _GROWTH.format(walks=run.walks))):
-        first_met[configuration][power] = states
-    scale = 1 << run.sampling
-    return {row[0]: Growth(Saturation(scale, *row[1:]), first_met[row[0]]) for row in sorted(_rows(spark, _SATURATION))}
-
-
-def _rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
+def _rows(spark: SparkSession, query: str) -> Rows:
     return [tuple(row) for row in spark.sql(query).collect()]
 
 

@@ -112,16 +112,24 @@ def _without_detours(executor: Executor, violation: Violation) -> Violation:
     return executor.violated_by(kept) or violation
 
 
-def search_shorter(spec: Spec, violation: Violation, max_states: int, actions: Collection[str] | None = None) -> Search:
+def search_shorter(
+    spec: Spec,
+    violation: Violation,
+    max_states: int,
+    actions: Collection[str] | None = None,
+    *,
+    or_as_short: bool = False,
+) -> Search:
     """Search for a shortest trace that violates the same property and is shorter than a violation's.
 
-    `actions` limits the search to schedules of these actions. Raises SpecError where the spec is outside what the
-    native engine takes.
+    `actions` limits the search to schedules of these actions; `or_as_short`: a trace of the same length will do. Raises
+    SpecError where the spec is outside what the native engine takes.
     """
     from checker.native.engine import explore
 
     expands_the_last = violation.property == DEADLOCK or violation.failed_action is not None
-    levels = violation.length if expands_the_last else violation.length - 1
+    most = violation.length if or_as_short else violation.length - 1
+    levels = most + 1 if expands_the_last else most
     if levels < 1:
         return Search(None)
     searched = spec if actions is None or violation.property == DEADLOCK else _limited_to(spec, actions)
@@ -131,7 +139,7 @@ def search_shorter(spec: Spec, violation: Violation, max_states: int, actions: C
     result = explore(searched, plan)
     target = Target.of(violation)
     for found in result.violations:
-        if Target.of(found) == target and found.length < violation.length:
+        if Target.of(found) == target and found.length <= most:
             replay(spec, found)
             return Search(found)
     if result.violations:

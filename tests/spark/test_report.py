@@ -12,11 +12,12 @@ import pytest
 from checker.check.interpreted import explore
 from checker.check.plan import Plan
 from checker.cli.app import main
+from checker.cli.walk_request import run_of
 from checker.language import SpecError
 from spark_analysis import report as reports
 from spark_analysis.page import report_page
 from spark_analysis.report import dot_of, report_on
-from tests.traces.walked import SOURCE, spec_file, walks_in
+from tests.traces.walked import SOURCE, request, simulated, spec_file, walks_in
 from traces import format as trace_format
 from traces.replay import replay
 from traces.walks import WALKS, part_path, spec_of
@@ -43,9 +44,6 @@ TWO_CAUSES = SOURCE.replace(
 @pytest.fixture(scope="module")
 def made(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    from checker.cli.walk_request import run_of
-    from tests.traces.walked import request, simulated
-
     run = run_of(request(spec_file(folder, TWO_CAUSES), walks=2500))
     walks = simulated(folder / "walks", run)
     return run, walks, report_on(walks, spark=spark)

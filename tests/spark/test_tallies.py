@@ -32,6 +32,8 @@ def counted_one_by_one(table):
         actions = np.frombuffer(row["actions"], "<u2").tolist()
         keys = [(contents.INSTANCE, row["configuration"], instance) for instance in actions]
         keys += [(contents.STATE, row["configuration"], state) for state in np.frombuffer(row["sampled_states"], "<i8")]
+        bits = int.from_bytes(row["branches"], "little")
+        keys += [(contents.BRANCH, row["configuration"], bit) for bit in range(bits.bit_length()) if bits >> bit & 1]
         for key, times in Counter(keys).items():
             entry = found[key]
             entry[0] += 1
@@ -70,6 +72,9 @@ def test_spark_counts_what_is_there(spark, walked):
         for instance, entry in taken.items():
             walks, takes, first = expected[contents.INSTANCE, configuration, instance]
             assert (entry.walks, entry.takes, entry.first) == (walks, takes, first)
+    for configuration, branches in found.branches.items():
+        for bit, walks in branches.items():
+            assert walks == expected[contents.BRANCH, configuration, bit][0]
     for configuration, growth in found.states.items():
         own = {key[2]: entry for key, entry in expected.items() if key[:2] == (contents.STATE, configuration)}
         counts = [entry[0] for entry in own.values()]
