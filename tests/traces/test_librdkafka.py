@@ -144,3 +144,9 @@ def test_a_log_of_something_else_is_a_sentence(validations):
     outcome = validations["plain"].outcome(other)
     assert outcome.verdict == "unreadable"
     assert outcome.message == "other.jsonl: PlainClient.constants finds no constants in its events (StopIteration)"
+
+
+def test_without_confluent_kafka_recording_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setattr("traces.librdkafka.mock.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SpecError, match=r"recording needs confluent-kafka, .*pip install 'tidemark\[record\]'"):
+        record(Setup())
