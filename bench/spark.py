@@ -75,21 +75,28 @@ def walker_rate(name: str) -> float:
 
 
 def _measure(scenario: str, sizes: list[int], master: str, folder: Path, *, is_reported: bool) -> None:
-    print(f"\nsimulate {scenario} --master {master}, whole command:")
+    print(f"\nsimulate {scenario} --master {master}, whole command, with the start of Java and the compiling:")
+    started = _simulated(scenario, 1, master, folder, 0.0)
     for size in sizes:
-        out = folder / str(size)
-        done = run(
-            "simulate", scenario, "--traces", str(size), "--depth", str(DEPTH), "--out", str(out), "--master", master
-        )
-        written = sum(path.stat().st_size for path in out.rglob("*.parquet"))
-        print(
-            f"  {size:>9,} walks  {done.seconds:6.1f} s  {done.seconds / size * 1e6:5.1f} s a million  "
-            f"peak {done.peak_bytes / 1e9:.1f} GB  {written / 1e6:,.0f} MB of Parquet",
-            flush=True,
-        )
+        _simulated(scenario, size, master, folder, started)
     if is_reported:
         done = run("report", str(folder / str(sizes[-1])), "--master", master)
         print(f"\nreport over {sizes[-1]:,} walks: {done.seconds:.1f} s, peak {done.peak_bytes / 1e9:.1f} GB")
+
+
+def _simulated(scenario: str, size: int, master: str, folder: Path, started: float) -> float:
+    """Measure one run and return its seconds; `started` are those of a run of one walk."""
+    out = folder / str(size)
+    options = ["--traces", str(size), "--depth", str(DEPTH), "--out", str(out), "--master", master]
+    done = run("simulate", scenario, *options)
+    written = sum(path.stat().st_size for path in out.rglob("*.parquet"))
+    beyond = f"{(done.seconds - started) / size * 1e6:5.1f} s a million beyond a run of one" if started else ""
+    print(
+        f"  {size:>9,} walks  {done.seconds:6.1f} s  peak {done.peak_bytes / 1e9:.1f} GB  "
+        f"{written / 1e6:5,.0f} MB of Parquet  {beyond}",
+        flush=True,
+    )
+    return done.seconds
 
 
 def run(*arguments: str) -> Process:

@@ -42,12 +42,11 @@ def simulate(
     """Make the walks of a run, or those that are missing; return whether all of them are there.
 
     `folder` is one that all executors write to. `partitions`: Spark tasks. `on_poll` is called a few times a second
-    from this thread; `cancelled`, looked at as often, stops the run between two parts. `spark`: a session to use
-    instead of a new one on `master`. Raises SpecError where the folder holds something else, Spark cannot start, or a
-    part cannot be written.
+    from this thread, first when Spark is there; `cancelled`, looked at as often, stops the run between two parts.
+    `spark`: a session to use instead of a new one on `master`. Raises SpecError where the folder holds something else,
+    Spark cannot start, or a part cannot be written.
     """
     missing = begin(folder, run)
-    on_poll()
     if missing:
         stop = cancelled or threading.Event()
         if spark is not None:

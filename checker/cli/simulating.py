@@ -39,11 +39,9 @@ def execute(request: WalkRequest, where: Where) -> int:
     # What is wrong with the options is told before Java starts, which takes seconds.
     master_url(where.master)
     run = run_of(request)
-    started = time.monotonic()
     watch = _Watch(run, where.out)
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:
         is_whole = _simulate(run, where, watch, cancelled)
-        seconds = time.monotonic() - started
         if not is_whole:
             print(_stopped(run, where.out), file=sys.stderr)
             return EXIT_STOPPED
@@ -52,7 +50,7 @@ def execute(request: WalkRequest, where: Where) -> int:
         for configuration, summary in zip(run.configurations, summaries, strict=True):
             json_lines.write(summary_to_json(run, configuration, summary))
     if where.json != STANDARD_OUTPUT:
-        lines.write(summary_lines(run, summaries, where.out, seconds, watch.new), sys.stdout)
+        lines.write([*summary_lines(run, summaries), line(f"{watch.made}; they are in {where.out}")], sys.stdout)
     return EXIT_VIOLATED if any(unexpected(run, summary) for summary in summaries) else EXIT_OK
 
 
@@ -62,7 +60,7 @@ def _simulate(run: Run, where: Where, watch: _Watch, cancelled: threading.Event)
     with WalkProgress(name, run.walks * len(run.configurations), watch.walks, sys.stderr) as display:
 
         def poll() -> None:
-            watch.look()
+            watch.look_while_walking()
             display.update(watch.walks, watch.failures)
 
         is_whole = simulate(
@@ -79,6 +77,8 @@ class _Watch:
         self._run, self._folder = run, folder
         self._summaries: dict[int, Summary] = {}
         self._before = 0
+        self._asked_at = time.monotonic()
+        self._walking_since: float | None = None
         self.walks = self.failures = 0
 
     def begin(self) -> None:
@@ -88,9 +88,19 @@ class _Watch:
         self._before = self.walks
 
     @property
-    def new(self) -> int:
-        """How many walks have appeared since `begin`."""
-        return self.walks - self._before
+    def made(self) -> str:
+        """How many walks have been made since `begin`, and how fast, in words."""
+        new = self.walks - self._before
+        if not new or self._walking_since is None:
+            return "nothing was left to do"
+        seconds = time.monotonic() - self._walking_since
+        start = self._walking_since - self._asked_at
+        return f"{new:,} walks made in {seconds:.1f} s ({new / seconds:,.0f} a second), {start:.1f} s to start Spark"
+
+    def look_while_walking(self) -> None:
+        """Read the parts that have appeared; the first time is when walking begins."""
+        self._walking_since = self._walking_since or time.monotonic()
+        self.look()
 
     def look(self) -> None:
         """Read the parts that have appeared."""
@@ -146,8 +156,8 @@ def _stopped(run: Run, folder: Path) -> str:
 # The summary on the screen.
 
 
-def summary_lines(run: Run, summaries: list[Summary], folder: Path, seconds: float, new: int) -> list[Line]:
-    """Return a table with a row a configuration, and what was made how fast."""
+def summary_lines(run: Run, summaries: list[Summary]) -> list[Line]:
+    """Return a table with a row a configuration and property violated, and what is to be noted."""
     name = run.spec if run.scenario is None else f"{run.spec}/{run.scenario}"
     shown = [line((name, "bold"), f"  seed {run.seed}, walks of up to {run.depth} steps"), BLANK]
     rows = [[*run.sweep, "walks", "steps", "violated", ""]]
@@ -157,9 +167,7 @@ def summary_lines(run: Run, summaries: list[Summary], folder: Path, seconds: flo
     for number, row in enumerate(rows):
         cells = "  ".join(text.rjust(width) for text, width in zip(row[:-1], widths, strict=False))
         shown.append(line((f"{cells}  {row[-1]}".rstrip(), "bold" if number == 0 else "")))
-    shown += [BLANK, *_notes(run, summaries)]
-    made = f"{new:,} walks made in {seconds:.1f} s ({new / seconds:,.0f} a second)" if new else "nothing was left to do"
-    return [*shown, line(f"{made}; they are in {folder}")]
+    return [*shown, BLANK, *_notes(run, summaries)]
 
 
 def _rows(run: Run, configuration: Configuration, summary: Summary) -> list[list[str]]:

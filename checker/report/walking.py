@@ -19,10 +19,12 @@ class WalkProgress:
         self._name, self._total, self._before, self._stream = name, total, done, stream
         self._is_terminal = stream.isatty()
         self._live: Live | None = None
-        self._started = time.monotonic()
-        self._shown_at = self._started - (_LINE_INTERVAL if self._is_terminal else 0)
+        self._started: float | None = None
+        self._shown_at = time.monotonic()
 
     def __enter__(self) -> Self:
+        if self._is_terminal:
+            self._redraw(f"{self._name}: starting Spark")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -30,8 +32,12 @@ class WalkProgress:
             self._live.stop()
 
     def update(self, done: int, failures: int) -> None:
-        """Show that `done` walks are there, `failures` of which violate something; unless it was shown just now."""
+        """Show that `done` walks are there, `failures` of which violate something; unless it was shown just now.
+
+        The first call is when walking begins.
+        """
         now = time.monotonic()
+        self._started = self._started or now
         if now - self._shown_at < (_REDRAW_INTERVAL if self._is_terminal else _LINE_INTERVAL):
             return
         self._shown_at = now
@@ -56,7 +62,7 @@ def progress_text(name: str, done: int, total: int, new: int, failures: int, sec
     """Return progress in words; `new` of the walks done were made in the last `seconds`."""
     begin = f"{name}: {done:,} of {total:,} walks ({done / total:.0%})"
     if new == 0:
-        return f"{begin}, starting Spark, {seconds:.0f} s"
+        return f"{begin}, {seconds:.0f} s"
     rate = new / max(seconds, 1e-6)
     left = (total - done) / rate
     return f"{begin}, {failures:,} with a violation, {rate:,.0f}/s, {seconds:.0f} s, {left:,.0f} s left"
