@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,9 +40,50 @@ class Query:
         return self.model.eval(term, model_completion=True)
 
 
+class Solver:
+    """One of Z3's solvers, begun anew after each question that it did not answer.
+
+    Where Z3 is stopped while it takes a condition in, it answers later questions as if that condition were not there.
+    """
+
+    def __init__(self, make: Callable[[], Any]):
+        self._make, self._added = make, list[Term]()
+        self._inner = make()
+
+    def add(self, *terms: Term) -> None:
+        """Add conditions."""
+        self._added += terms
+        self._inner.add(*terms)
+
+    def begin_anew(self) -> None:
+        """Take all conditions in again."""
+        self._inner = self._make()
+        self._inner.add(*self._added)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set an option for the next question."""
+        self._inner.set(name, value)
+
+    def check(self, *assumptions: Term) -> Any:
+        """Return Z3's answer."""
+        return self._inner.check(*assumptions)
+
+    def model(self) -> Any:
+        """Return the model of the last answer."""
+        return self._inner.model()
+
+    def unsat_core(self) -> Any:
+        """Return the assumptions of which the last answer made use."""
+        return self._inner.unsat_core()
+
+    def reason_unknown(self) -> str:
+        """Return why the last question was not answered."""
+        return str(self._inner.reason_unknown())
+
+
 def new_solver(*, is_finite: bool) -> Any:
     """Return a solver: Z3's for finite domains, which is a SAT solver, or its general one."""
-    return z3.SolverFor("QF_FD") if is_finite else z3.Solver()
+    return Solver((lambda: z3.SolverFor("QF_FD")) if is_finite else z3.Solver)
 
 
 def ask(solver: Any, limits: Limits, *assumptions: Truth) -> Query:
@@ -57,11 +98,16 @@ def ask(solver: Any, limits: Limits, *assumptions: Truth) -> Query:
     try:
         answer = _ANSWERS[solver.check(*[found for found in assumptions if found is not True]).r]
     except z3.Z3Exception as error:
+        if isinstance(solver, Solver):
+            solver.begin_anew()
         return Query("unknown", time.perf_counter() - started, reason=str(error))
     seconds = time.perf_counter() - started
     if answer == "yes":
         return Query(answer, seconds, solver.model())
-    return Query(answer, seconds, reason=_reason(solver, limits) if answer == "unknown" else "")
+    reason = _reason(solver, limits) if answer == "unknown" else ""
+    if answer == "unknown" and isinstance(solver, Solver):
+        solver.begin_anew()
+    return Query(answer, seconds, reason=reason)
 
 
 def _reason(solver: Any, limits: Limits) -> str:
