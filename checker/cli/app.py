@@ -217,8 +217,8 @@ def report(
 ) -> None:
     """Report on simulated walks: how likely, how soon, under which settings and why properties are violated.
 
-    Writes a page with its counterexamples, report.json and causes.dot. Exit status: 0 nothing is violated, 1 something
-    is, 2 wrong input.
+    Writes a page with its counterexamples, report.json and causes.dot. Exit status: 0 nothing is violated but what the
+    scenario expects, 1 something else is, 2 wrong input.
     """
     from checker.cli.reporting import make_report
 
