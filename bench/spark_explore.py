@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import typer
 from measure import ROOT, BenchmarkError
@@ -38,7 +38,7 @@ def main(
     ] = None,
 ) -> None:
     """Explore KIP-320 natively and on Spark, and print what a state and a level cost."""
-    # The Java machine outlives its parent by a moment: it is waited for here, and its time counted.
+    # The Java machine and its workers outlive the command by a moment: they stay below this process, and are counted.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     screen = Console(soft_wrap=True)
     measured = []
@@ -77,20 +77,54 @@ def _command(options: list[str]) -> list[str]:
 def _run(options: list[str]) -> dict[str, Any]:
     """Run the command; return its JSON object, with the seconds of the process and those of all cores in its tree."""
     print(f"measuring {' '.join(options)}", file=sys.stderr)
-    started, before = time.perf_counter(), _cpu_seconds()
-    done = subprocess.run(_command(options), capture_output=True, text=True, check=False, cwd=ROOT)
+    started = time.perf_counter()
+    with _ProcessorTime() as spent:
+        done = subprocess.run(_command(options), capture_output=True, text=True, check=False, cwd=ROOT)
     seconds = time.perf_counter() - started
-    with suppress(ChildProcessError):
-        while True:
-            os.wait()
     if done.returncode not in (0, 1) or not done.stdout:
         raise BenchmarkError(done.stderr.strip())
-    return json.loads(done.stdout) | {"process_seconds": seconds, "cpu_seconds": _cpu_seconds() - before}
+    return json.loads(done.stdout) | {"process_seconds": seconds, "cpu_seconds": spent.seconds}
 
 
-def _cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+class _ProcessorTime:
+    """The processor time of all processes below this one, looked at a few times a second while the block runs.
+
+    Spark's daemon does not wait for its Python workers, so that their time is in nobody's account but their own.
+    """
+
+    _EVERY = 0.1
+
+    def __init__(self) -> None:
+        self._spent: dict[int, float] = {}
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of all processes that were seen."""
+        return sum(self._spent.values())
+
+    def _watch(self) -> None:
+        while not self._done.wait(self._EVERY):
+            parents, spent = {}, {}
+            for stat in Path("/proc").glob("[0-9]*/stat"):
+                with suppress(OSError):
+                    fields = stat.read_text().rpartition(")")[2].split()
+                    process = int(stat.parent.name)
+                    parents[process] = int(fields[1])
+                    spent[process] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            below = {os.getpid()}
+            while found := {process for process, parent in parents.items() if parent in below} - below:
+                below |= found
+            self._spent |= {process: spent[process] for process in below - {os.getpid()}}
 
 
 def _same(native: dict[str, Any], spark: dict[str, Any]) -> None:
