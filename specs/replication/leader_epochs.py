@@ -32,9 +32,9 @@ UNDEFINED = -1
 class LeaderEpochs(PartitionState, abstract=True):
     """The leader-epoch cache of each replica, and the historical rules of truncation.
 
-    `truncation`: by the follower's high watermark (up to 0.10.2), by the offset at which the leader says that its
-    epoch ends (KIP-101, 0.11), by epoch and offset, going back epoch by epoch (KIP-279, 2.0), or the same with the
-    leader's answer coming with a fetch (2.7).
+    `truncation`: by the follower's high watermark (up to 0.10.2, without a cache: here nobody looks at it), by the
+    offset at which the leader says that its epoch ends (KIP-101, 0.11), by epoch and offset, going back epoch by epoch
+    (KIP-279, 2.0), or the same with the leader's answer coming with a fetch (2.7).
 
     Source: KIP-101, KIP-279, KAFKA-7415, KAFKA-10706; LeaderEpochFileCache and
     AbstractFetcherThread.getOffsetTruncationState.
@@ -53,7 +53,7 @@ class LeaderEpochs(PartitionState, abstract=True):
 
     def assign_epoch(self, replica, epoch, start):
         """Let an epoch begin at an offset; entries that contradict it go. Source: LeaderEpochFileCache.assign."""
-        if self.truncation != "high_watermark" and self.latest_epoch(replica) != epoch:
+        if self.latest_epoch(replica) != epoch:
             self.epoch_starts[replica] = [
                 found for found in self.epoch_starts[replica] if found.epoch < epoch and found.start < start
             ]

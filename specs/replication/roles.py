@@ -115,7 +115,7 @@ class Roles(Fetching, abstract=True):
             self.leader_epoch[follower] = epoch
         else:
             self.enter_epoch(follower, epoch)
-            if self.latest_epoch(follower) == UNDEFINED:
+            if self.truncation == "high_watermark" or self.latest_epoch(follower) == UNDEFINED:
                 self.truncate(follower, self.high_watermark[follower])
             elif self.truncation != "on_fetch":
                 self.truncating.add(follower)

@@ -90,9 +90,9 @@ def test_against_a_sibling(checker, tmp_path):
 
 
 def test_against_a_scenario(checker, tmp_path):
-    checker("run", "replication/beliefs/acks_1_lost_at_failover", "--out", tmp_path)
-    trace = tmp_path / "replication-beliefs-acks_1_lost_at_failover-no_acked_loss.json"
-    text = checker("show", trace, "--against", "replication/beliefs/acks_all_not_lost_at_failover").out
+    checker("run", "replication/partition/acks_1_lost_at_failover", "--out", tmp_path)
+    trace = tmp_path / "replication-partition-acks_1_lost_at_failover-no_acked_loss.json"
+    text = checker("show", trace, "--against", "replication/partition/acks_all_not_lost_at_failover").out
     assert "runs with its own acks=all" in text
     assert "no_acked_loss is true there at every step" in text
     assert "parts at step 2, leader_append(b1): acked is {} instead of {0}" in text
