@@ -88,7 +88,7 @@ def test_causes_are_told_apart_by_their_actions_and_counted_once(made):
         replay(spec, violation)
 
 
-@pytest.mark.parametrize(("bytes_a_partition", "shuffles"), [("2k", "1"), ("1g", "7")])
+@pytest.mark.parametrize(("bytes_a_partition", "shuffles"), [("16k", "1"), ("1g", "7")])
 def test_the_figures_are_the_same_whatever_the_partitions(spark, made, bytes_a_partition, shuffles):
     settings = {"spark.sql.files.maxPartitionBytes": bytes_a_partition, "spark.sql.shuffle.partitions": shuffles}
     before = {name: spark.conf.get(name) for name in settings}

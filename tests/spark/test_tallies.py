@@ -59,6 +59,30 @@ def test_the_binary_columns_are_counted_in_any_order_and_batch(walked):
         assert found == expected
 
 
+def test_a_walk_that_meets_a_state_twice_counts_once():
+    met = [[5, -7, 5, 5], [], [-7, 5]]
+    columns = {
+        "walk": [30, 10, 20],
+        "configuration": [0, 0, 0],
+        "actions": [b"\x01\x00\x01\x00", b"", b"\x01\x00"],
+        "coverage": [b"\x02", b"\x00", b"\x02"],
+        "sampled_states": [np.array(hashes, "<i8").tobytes() for hashes in met],
+        "branches": [b"\x80", b"\x00", b"\x81"],
+    }
+    kinds = {"walk": pa.int64(), "configuration": pa.int32()}
+    batch = pa.RecordBatch.from_pydict(
+        columns, pa.schema([(name, kinds.get(name, pa.binary())) for name in contents.COLUMNS])
+    )
+    rows = [tuple(row.values()) for found in contents.counts([batch]) for row in found.to_pylist()]
+    assert sorted(rows) == [
+        (contents.INSTANCE, 0, 1, 2, 3, 20),
+        (contents.STATE, 0, -7, 2, 0, 20),
+        (contents.STATE, 0, 5, 2, 0, 20),
+        (contents.BRANCH, 0, 0, 1, 0, 20),
+        (contents.BRANCH, 0, 7, 2, 0, 20),
+    ]
+
+
 def test_spark_counts_what_is_there(spark, walked):
     run, folder = walked
     table = table_of(run, folder)

@@ -12,7 +12,7 @@ from checker.language import Range, Spec, SpecError, action, constraint, invaria
 from tests.toy import Log, Overflow
 from traces.replay import replay
 from traces.schedule import Executor, Target, calls_of
-from traces.shrink import reduce, search_shorter, shrink
+from traces.shrink import Search, reduce, search_shorter, shrink
 
 
 class Two(Spec):
@@ -143,11 +143,24 @@ def test_the_shrunk_trace_is_as_short_as_the_explorers_and_violates_the_same(spe
         assert str(shortest) in shrunk.sentence and "no trace is shorter" in shrunk.sentence
 
 
+@pytest.mark.parametrize(("spec", "target"), TARGETS, ids=lambda value: getattr(value, "__name__", None))
+def test_nothing_is_shorter_than_the_shortest_and_something_is_as_short(spec, target):
+    spec = spec()
+    shortest = _shortest_violation(spec, target)
+    assert search_shorter(spec, shortest, 100_000) == Search(None)
+    found = search_shorter(spec, shortest, 100_000, or_as_short=True).found
+    assert found is not None and (found.length, Target.of(found)) == (shortest.length, target)
+
+
 def _shortest(spec, target):
+    return _shortest_violation(spec, target).length
+
+
+def _shortest_violation(spec, target):
     is_property = target.kind in ("invariant", "step_invariant") or target.property.startswith("can_")
     names = (target.property,) if is_property else ()
     result = explore(spec, Plan(names, deadlock=target.property == DEADLOCK))
-    return next(found.length for found in result.violations if Target.of(found) == target)
+    return next(found for found in result.violations if Target.of(found) == target)
 
 
 def test_no_step_of_a_reduced_schedule_can_be_left_out():
