@@ -417,7 +417,10 @@ def validate(
         str,
         typer.Option(metavar="FILE|-", help="Write a JSON object a trace, one a line, to a file or standard output."),
     ] = "",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a report, HTML and JSON, to a folder.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a report to a folder and, of few logs, what explains each."),
+    ] = None,
 ) -> None:
     """Hold recorded logs against a spec: can it do what was recorded?
 

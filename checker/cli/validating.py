@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -10,10 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.cli.outputs import STANDARD_OUTPUT, JsonLines, make_folder
+from checker.cli import formats
+from checker.cli.outputs import STANDARD_OUTPUT, JsonLines, make_folder, open_for_writing
 from checker.cli.runs import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
 from checker.language.errors import SpecError
 from checker.report import lines
+from traces import format as trace_format
 from traces.validate.events import Recorded, read_log, read_many
 from traces.validate.outcome import Outcome
 from traces.validate.summary import Summary, row_of
@@ -118,6 +121,8 @@ def _here(validation: Validation, settings: Settings) -> Summary:
             if isinstance(recorded, Recorded):
                 outcome = validation.outcome(recorded)
                 controls = validation.controls(recorded, outcome)
+                if is_few and settings.out is not None and outcome.verdict != "unreadable":
+                    _write_explanation(validation, recorded, settings.out)
             else:
                 outcome, controls = recorded, None
             row = row_of(outcome, controls)
@@ -128,6 +133,20 @@ def _here(validation: Validation, settings: Settings) -> Summary:
             elif is_few or (outcome.verdict != "conforms" and summary.traces - summary.verdicts["conforms"] <= SHOWN):
                 _print(outcome_lines(validation, outcome, controls), settings)
     return summary
+
+
+def _write_explanation(validation: Validation, recorded: Recorded, out: Path) -> None:
+    """Write a behaviour that explains a log as far as possible: text, a page, and JSON for `show`."""
+    spec, found = validation.explanation(recorded)
+    words = ["validate", validation.task.target, recorded.file, "--mapping", validation.task.mapping]
+    command = shlex.join(["python", "-m", "checker", *words])
+    scenario = validation.scenario.name if validation.scenario is not None else None
+    origin = trace_format.origin_of(spec, validation.entry.name, scenario, validation.entry.target, command)
+    explained = formats.Counterexample(spec, found, origin)
+    for format in ("text", "json", "html"):
+        path = out / f"{Path(recorded.file).stem}{formats.ENDINGS[format]}"
+        with open_for_writing(path) as stream:
+            stream.write(formats.written(explained, format))
 
 
 @contextmanager

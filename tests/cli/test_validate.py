@@ -78,6 +78,8 @@ def test_json_and_report(validate, tmp_path):
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["verdicts"] == {"conforms": 1, "rejected": 1} and report["skipped"] == {"note": 2}
     assert report["clusters"][0]["cause"].startswith("acked: acknowledge: require(self.acknowledged in self.log)")
+    for ending in ("txt", "json", "html"):
+        assert (tmp_path / "out" / f"log1.{ending}").read_text()
     page = (tmp_path / "out" / "report.html").read_text()
     assert "2 recorded traces against retry/retry" in page and "require(self.acknowledged in self.log)" in page
 

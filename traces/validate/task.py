@@ -13,11 +13,13 @@ from types import ModuleType
 
 from checker import registry
 from checker.check.location import located
+from checker.check.result import Violation
 from checker.ir.types import BoundsError
 from checker.language.errors import SpecError
 from checker.language.spec import Scenario, Spec
 from traces.validate.controls import Controlled, controlled
 from traces.validate.events import Recorded
+from traces.validate.explanation import explanation
 from traces.validate.mapping import Mapping
 from traces.validate.moves import invariants_of, moves_of
 from traces.validate.outcome import Outcome
@@ -74,6 +76,11 @@ class Validation:
         if not self.task.controls or outcome.verdict != "conforms":
             return None
         return controlled(self._validator(recorded), recorded, self.task.controls, self.task.seed)
+
+    def explanation(self, recorded: Recorded) -> tuple[Spec, Violation]:
+        """Return the spec of a readable trace and a behaviour of it that explains the trace as far as possible."""
+        validator = self._validator(recorded)
+        return validator.spec, explanation(validator, recorded)
 
     def _validator(self, recorded: Recorded) -> Validator:
         told = self._told(recorded)

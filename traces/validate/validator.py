@@ -51,21 +51,21 @@ class Validator:
     def __init__(self, moves: Moves, mapping: Mapping, limits: Limits | None = None):
         self.spec, self.mapping = moves.spec, mapping
         self.limits = limits or Limits(silent=mapping.silent_bound)
-        self._moves, self._observer = moves, Observer(moves.spec)
+        self.moves, self._observer = moves, Observer(moves.spec)
         self._known: dict[tuple[Key, ...], Candidates] = {}
         self._parameters = {shape.name: [p.name for p in shape.parameters] for shape in self.spec.shapes()}
         self._checked: set[str] = set()
-        self._silent = mapping.silent_steps
-        for step in self._silent:
+        self.silent = mapping.silent_steps
+        for step in self.silent:
             self._check(step)
-        self._initial = self._candidates(tuple(moves.initial()))
+        self.initial = self._candidates(tuple(moves.initial()))
 
     def validate(self, recorded: Recorded) -> Outcome:
         """Return what a trace is; raise SpecError if an event means nothing to the mapping, or all are skipped."""
         outcome = Outcome(
             recorded.name, recorded.file, len(recorded.events), constants=self.spec.constants, blank=recorded.blank
         )
-        current, line = self._initial, 0
+        current, line = self.initial, 0
         outcome.limits, outcome.widest = current.limits, len(current.closed)
         for event in recorded.events:
             try:
@@ -74,11 +74,11 @@ class Validator:
                     name = self.mapping.name_of(event.found)
                     outcome.skipped[name] = outcome.skipped.get(name, 0) + 1
                     continue
-                following, limits = self._after(current, steps)
+                following, limits = self.after(current, steps)
                 outcome.limits |= limits
                 if not following.arrived:
                     name = self.mapping.name_of(event.found)
-                    rejection = rejection_of(self._moves, self._observer, current.closed, steps)
+                    rejection = rejection_of(self.moves, self._observer, current.closed, steps)
                     outcome.rejection = rejection(event.line, name, event.found)
                     outcome.verdict = "undecided" if outcome.limits else "rejected"
                     return outcome
@@ -98,7 +98,7 @@ class Validator:
 
     # Sets of candidates.
 
-    def _after(self, current: Candidates, steps: tuple[Step, ...]) -> tuple[Candidates, frozenset[Limit]]:
+    def after(self, current: Candidates, steps: tuple[Step, ...]) -> tuple[Candidates, frozenset[Limit]]:
         """Return the candidates after an event that may stand for any of some steps, and the limits met."""
         key = tuple(step.key for step in steps)
         found = current.next.get(key)
@@ -113,7 +113,7 @@ class Validator:
         found = self._known.get(arrived)
         if found is None:
             closed, limits = self._closed(arrived)
-            violated = [self._moves.violated(key) for key in arrived]
+            violated = [self.moves.violated(key) for key in arrived]
             common = frozenset.intersection(*violated) if violated else frozenset()
             found = Candidates(arrived, closed, limits, common)
             if len(self._known) >= REMEMBERED:
@@ -123,19 +123,19 @@ class Validator:
 
     def _forget(self) -> None:
         """Let go of all sets; they may lead to each other in circles, which are cut here."""
-        for found in (self._initial, *self._known.values()):
+        for found in (self.initial, *self._known.values()):
             found.next.clear()
         self._known.clear()
 
     def _closed(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
         """Return some states and all that silent steps lead to, up to the limits, and which limits were in the way."""
-        if not self._silent:
+        if not self.silent:
             return arrived, frozenset()
         found: dict[Key, None] = dict.fromkeys(arrived)
         limits: frozenset[Limit] = frozenset()
         frontier = arrived
         for depth in range(self.limits.silent + 1):
-            reached, more = self._taken(frontier, self._silent, known=found)
+            reached, more = self._taken(frontier, self.silent, known=found)
             limits |= more
             frontier = reached
             if not frontier:
@@ -156,11 +156,8 @@ class Validator:
         limits: set[Limit] = set()
         for key in keys:
             for step in steps:
-                if step.action is None:
-                    targets = [key] if self._is_seen(step.seen_after, key, {}) else []
-                else:
-                    targets = self._targets(key, step, limits)
-                for target in targets:
+                limits |= self._limits_of(key, step)
+                for _, target in self.matching(key, step):
                     if known is None or target not in known:
                         reached[target] = None
         if len(reached) > self.limits.candidates:
@@ -168,31 +165,36 @@ class Validator:
             return tuple(reached)[: self.limits.candidates], frozenset(limits)
         return tuple(reached), frozenset(limits)
 
-    def _targets(self, key: Key, step: Step, limits: set[Limit]) -> list[Key]:
-        """Return the states that a step leads to from one; adds to `limits` where a matching instance has no bounds."""
-        assert step.action is not None
-        expanded = self._moves.expand(key)
+    def matching(self, key: Key, step: Step) -> list[tuple[tuple[Any, ...], Key]]:
+        """Return the arguments with which a step can be taken in a state, each with the state that it leads to."""
+        if step.action is None:
+            return [((), key)] if self._is_seen(step.seen_after, key, {}) else []
         names = self._parameters[step.action]
-        for arguments, _ in expanded.failures.get(step.action, ()):
-            given = dict(zip(names, arguments, strict=True))
-            if self._is_given(step, given) and self._is_seen(step.seen_before, key, given):
-                limits.add("bounds")
-        targets = []
-        for arguments, target in expanded.moves.get(step.action, ()):
+        found = []
+        for arguments, target in self.moves.expand(key).moves.get(step.action, ()):
             given = dict(zip(names, arguments, strict=True))
             if (
                 self._is_given(step, given)
                 and self._is_seen(step.seen_before, key, given)
                 and self._is_seen(step.seen_after, target, given)
             ):
-                targets.append(target)
-        return targets
+                found.append((arguments, target))
+        return found
+
+    def _limits_of(self, key: Key, step: Step) -> set[Limit]:
+        """Return whether an instance that the step may be leaves the bounds of a type."""
+        failures = self.moves.expand(key).failures.get(step.action, ()) if step.action is not None else ()
+        for arguments, _ in failures:
+            given = dict(zip(self._parameters[step.action or ""], arguments, strict=True))
+            if self._is_given(step, given) and self._is_seen(step.seen_before, key, given):
+                return {"bounds"}
+        return set()
 
     def _is_given(self, step: Step, given: dict[str, Any]) -> bool:
         return all(matches(given[name], observed) for name, observed in step.arguments.items())
 
     def _is_seen(self, expectations: dict[str, Any], key: Key, given: dict[str, Any]) -> bool:
-        return not expectations or self._observer.mismatch(expectations, self._moves.state(key), given) is None
+        return not expectations or self._observer.mismatch(expectations, self.moves.state(key), given) is None
 
     def _check(self, step: Step) -> None:
         """Raise SpecError if a step names an action or a parameter that the spec does not have."""

@@ -1,0 +1,42 @@
+"""The behaviour that explains a trace: it is one of the spec's, and it does what was recorded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces.validate.toys import Wire, WireLog, recorded, walk
+from traces.replay import replay
+from traces.validate.explanation import explanation
+from traces.validate.moves import moves_of
+from traces.validate.validator import Validator
+
+
+@pytest.fixture(scope="module")
+def validator() -> Validator:
+    return Validator(moves_of(Wire(), "python", ()), WireLog())
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_it_is_a_behaviour_with_the_recorded_steps(validator, seed):
+    trace = walk(Wire(), seed)
+    found = explanation(validator, trace)
+    replay(Wire(), found)
+    taken = [(step.action, step.arguments) for step in found.trace if step.action not in (None, "lose")]
+    sent = {"sent": "send", "received": "receive"}
+    recorded_steps = [sent[event.found["event"]] for event in trace.events if event.found["event"] in sent]
+    assert [action for action, _ in taken] == recorded_steps
+    assert found.explanation == "One behaviour of the spec that explains the whole trace."
+
+
+def test_it_ends_where_nothing_explains_what_follows(validator):
+    sent = [{"event": "sent", "number": number} for number in (0, 1)]
+    looked = {"event": "looked", "stored": [1], "colour": "red"}
+    found = explanation(validator, recorded(*sent, {"event": "received"}, looked, {"event": "sent", "number": 0}))
+    actions = [step.action for step in found.trace]
+    assert (
+        actions[0] is None and sorted(actions[1:]) == ["lose", "receive", "send", "send"] and actions[-1] == "receive"
+    )
+    assert found.explanation.endswith("explains the trace up to line 4, and nothing explains what follows.")

@@ -1,0 +1,73 @@
+"""One behaviour of a spec that explains a recorded trace, or as much of it as can be explained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checker.check.result import TraceStep, Violation
+from traces.validate.events import Recorded
+from traces.validate.mapping import Step
+from traces.validate.moves import Key
+from traces.validate.validator import Candidates, Validator
+
+Taken = tuple[str, tuple[Any, ...], Key]
+"""A step: its action, its arguments, and the state that it leads to."""
+
+
+def explanation(validator: Validator, recorded: Recorded) -> Violation:
+    """Return a behaviour that explains the trace up to the first event that has no explanation, as a trace to show.
+
+    Silent steps are part of it, as few of them as possible before each event.
+    """
+    passed: list[tuple[Candidates, tuple[Step, ...]]] = []
+    current, line, following = validator.initial, 0, validator.initial
+    for event in recorded.events:
+        steps = validator.mapping.steps_of(event.found)
+        if steps is None:
+            continue
+        following, _ = validator.after(current, steps)
+        if not following.arrived:
+            break
+        passed.append((current, steps))
+        current, line = following, event.line
+    state = current.arrived[0]
+    behaviour: list[Taken] = []
+    for before, steps in reversed(passed):
+        source, taken = _into(validator, before, steps, state)
+        state, silent = _silently(validator, before, source)
+        behaviour[:0] = [*silent, *taken]
+    moves = validator.moves
+    shown = [TraceStep(None, (), moves.state(state))]
+    shown += [TraceStep(action, arguments, moves.state(target)) for action, arguments, target in behaviour]
+    what = "the whole trace" if following.arrived else f"the trace up to line {line}, and nothing explains what follows"
+    return Violation("explanation", "walk", tuple(shown), f"One behaviour of the spec that explains {what}.")
+
+
+def _into(validator: Validator, before: Candidates, steps: tuple[Step, ...], state: Key) -> tuple[Key, list[Taken]]:
+    """Return a candidate from which an event leads to a state, and the step, if the event is one."""
+    for source in before.closed:
+        for step in steps:
+            for arguments, target in validator.matching(source, step):
+                if target == state:
+                    return source, [] if step.action is None else [(step.action, arguments, target)]
+    raise AssertionError("a candidate that no candidate leads to")
+
+
+def _silently(validator: Validator, before: Candidates, state: Key) -> tuple[Key, list[Taken]]:
+    """Return the candidate in which a set began, and the fewest silent steps from there to a state of the set."""
+    known: dict[Key, tuple[Key, Taken] | None] = dict.fromkeys(before.arrived)
+    frontier = list(before.arrived)
+    while state not in known:
+        reached = []
+        for source in frontier:
+            for step in validator.silent:
+                for arguments, target in validator.matching(source, step):
+                    if target not in known:
+                        known[target] = source, (step.action or "", arguments, target)
+                        reached.append(target)
+        frontier = reached
+    silent: list[Taken] = []
+    while (origin := known[state]) is not None:
+        state, taken = origin
+        silent.insert(0, taken)
+    return state, silent
