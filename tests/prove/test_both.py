@@ -15,8 +15,8 @@ from checker.prove import both
 from checker.prove.statements import Statements
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-MOST_STATES, LONGEST = (200, 6) if THOROUGH else (30, 2)
-SECONDS = 1.0
+MOST_STATES, LONGEST = (100, 5) if THOROUGH else (30, 2)
+SECONDS = 0.5
 """Longer traces of one scenario are not searched after this time."""
 
 LEDGER = read(default_path())
