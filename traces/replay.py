@@ -45,7 +45,7 @@ def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) ->
 
 
 def _is_violated(spec: Spec, violation: Violation) -> bool:
-    if violation.kind == "walk":
+    if violation.kind in ("walk", "explanation"):
         return True
     last = violation.trace[-1].state
     name = violation.property

@@ -10,7 +10,7 @@ from checker.evidence.finding import Finding
 from checker.language.interpreter import State, call_text
 
 Verdict = Literal["holds", "violated", "error", "incomplete"]
-Kind = Literal["invariant", "step_invariant", "reachable", "deadlock", "bounds_error", "walk"]
+Kind = Literal["invariant", "step_invariant", "reachable", "deadlock", "bounds_error", "walk", "explanation"]
 End = Literal["complete", "violation", "max_states", "max_depth", "interrupted"]
 
 
@@ -44,7 +44,8 @@ class Violation:
     `property` names the property; for a `bounds_error` the action, property or constraint that was running.
     `trace` leads from an initial state to the violation; for a step invariant its last step is the one that violates.
     `failed_action` is the action instance that left the bounds in the trace's last state: there is no state after it.
-    A `reachable` that nothing reaches has an empty trace; of kind `walk` is a trace that violates nothing.
+    A `reachable` that nothing reaches has an empty trace; of kind `walk` is a trace that violates nothing, of
+    kind `explanation` one that explains what was recorded.
     """
 
     property: str

@@ -21,6 +21,7 @@ _HEADLINES: dict[Kind, str] = {
     "reachable": "{property} is never reached",
     "deadlock": "deadlock: trace of {states}",
     "bounds_error": "{property} leaves the bounds of a type: trace of {states}",
+    "explanation": "{property}: trace of {states}",
     "walk": "no property is violated: trace of {states}",
 }
 

@@ -40,7 +40,7 @@ def explanation(validator: Validator, recorded: Recorded) -> Violation:
     shown = [TraceStep(None, (), moves.state(state))]
     shown += [TraceStep(action, arguments, moves.state(target)) for action, arguments, target in behaviour]
     what = "the whole trace" if following.arrived else f"the trace up to line {line}, and nothing explains what follows"
-    return Violation("explanation", "walk", tuple(shown), f"One behaviour of the spec that explains {what}.")
+    return Violation("one behaviour", "explanation", tuple(shown), f"This explains {what}.")
 
 
 def _into(validator: Validator, before: Candidates, steps: tuple[Step, ...], state: Key) -> tuple[Key, list[Taken]]:

@@ -26,6 +26,7 @@ _VERDICTS: dict[Kind, str] = {
     "reachable": "is never reached",
     "deadlock": "no action is enabled any more",
     "bounds_error": "leaves the bounds of a type",
+    "explanation": "explains what was recorded, and ends",
     "walk": "ends without a violation",
 }
 
