@@ -89,7 +89,7 @@ class _Job(threading.Thread):
         super().__init__(daemon=True)
         self._spark, self._missing = spark, missing
         self._tasks = partitions or min(len(missing), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-        self._function = partial(_write_parts, _shipped(run), str(folder.absolute()))
+        self._function = partial(_write_parts, _shipped(run), str(folder.absolute()), missing)
         self._rows: list[Any] = []
         self._error: Exception | None = None
 
@@ -98,9 +98,8 @@ class _Job(threading.Thread):
         context = self._spark.sparkContext
         try:
             context.setJobGroup(self._GROUP, "random walks", interruptOnCancel=True)
-            numbers = context.parallelize([(number,) for number in self._missing], self._tasks)
-            frame = self._spark.createDataFrame(numbers, "part int")
-            self._rows = frame.mapInArrow(self._function, _WRITTEN).collect()
+            numbers = self._spark.range(0, len(self._missing), 1, self._tasks)
+            self._rows = numbers.mapInArrow(self._function, _WRITTEN).collect()
         except Exception as error:
             self._error = error
 
@@ -125,15 +124,17 @@ def _shipped(run: Run) -> Run:
     return dataclasses.replace(run, target=f"{Path(path).absolute()}{dot}{rest}") if dot else run
 
 
-def _write_parts(run: Run, folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write the parts whose numbers an executor is given; what will not go better the next time is told, not raised."""
+def _write_parts(
+    run: Run, folder: str, missing: list[int], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Write the missing parts that an executor is given; what will not go better the next time is told, not raised."""
     import pyarrow as pa
 
     from traces.walk_parts import write_part_of
 
     for batch in batches:
-        for number in batch.column(0).to_pylist():
-            error = None
+        for position in batch.column(0).to_pylist():
+            number, error = missing[position], None
             try:
                 write_part_of(run, Path(folder), number)
             except SpecError as raised:

@@ -51,7 +51,7 @@ def test_a_worker_that_dies_costs_nothing(spark, tmp_path: Path, expected: list[
     marker = tmp_path / "died"
     original = simulation._write_parts
 
-    def dies_once(run, folder, batches):
+    def dies_once(run, folder, missing, batches):
         from traces import walk_parts
 
         write = walk_parts.write_part_of
@@ -64,7 +64,7 @@ def test_a_worker_that_dies_costs_nothing(spark, tmp_path: Path, expected: list[
 
         walk_parts.write_part_of = write_or_die
         try:
-            yield from original(run, folder, batches)
+            yield from original(run, folder, missing, batches)
         finally:
             walk_parts.write_part_of = write
 
