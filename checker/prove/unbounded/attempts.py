@@ -81,16 +81,25 @@ class Attempts:
                 yield [compare("==", first, known(value)), *others]
 
     def _by_more(self, assumed: list[Truth]) -> Query:
-        """Ask with the plain hypotheses, with all but the heaviest, with all, and so again in other ways."""
+        """Ask with the plain hypotheses, with all but the heaviest, and with all, each way for longer and longer."""
         for attempt, seconds in ((self._plain, SHORT), (self._light, LONGER)):
             query = self._ask(attempt, assumed, seconds)
             if query.answer == "no":
                 return query
-        for way in WAYS:
-            query = self._ask(self._hypotheses, assumed, None if way is WAYS[-1] else 2 * LONGER, way)
-            if query.answer == "no":
-                break
+        seconds, is_over = 2 * LONGER, False
+        while not is_over:
+            is_over = True
+            for way in WAYS:
+                query = self._ask(self._hypotheses, assumed, seconds, way)
+                if query.answer == "no":
+                    return query
+                # More time may help where the time was too short; what ended by itself would end so again.
+                is_over &= not (query.reason.startswith("timeout") and self._has_time())
+            seconds *= 4
         return query
+
+    def _has_time(self) -> bool:
+        return self._ends is None or time.perf_counter() < self._ends
 
     def _ask(
         self, hypotheses: list[Hypothesis], assumed: list[Truth], seconds: float | None, way: dict[str, Any] = WAYS[0]
