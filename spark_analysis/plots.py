@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checker.report.text import constants_text
@@ -23,7 +23,7 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
     configurations = data["configurations"]
     if len(configurations) == 1:
         found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
-        series = [Series(name_of(entry), _curve(entry)) for entry in found]
+        series = _series([(name_of(entry), entry) for entry in found])
         return (
             [("", charts.share_chart(series, data["depth"], "walks that have violated a property"), 0)]
             if series
@@ -34,10 +34,18 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
         entries = [(found, found["failures"][number]) for found in configurations if found["failures"][number]["curve"]]
         chosen = sorted(entries, key=lambda pair: (-pair[1]["rate"], pair[0]["number"]))[:MOST_LINES]
         if chosen:
-            series = [Series(constants_text(found["swept"]), _curve(entry)) for found, entry in chosen]
+            series = _series([(constants_text(found["swept"]), entry) for found, entry in chosen])
             chart = charts.share_chart(series, data["depth"], f"walks that have violated {failure['property']}")
             result.append((name_of(failure), chart, len(entries) - len(chosen)))
     return result
+
+
+def _series(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Series]:
+    """Return the curves of failures; those that are the same to the last walk are one line with both names."""
+    names: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    for name, entry in named:
+        names.setdefault(tuple(_curve(entry)), []).append(name)
+    return [Series(" and ".join(same), points) for points, same in names.items()]
 
 
 def _curve(entry: Mapping[str, Any]) -> list[tuple[float, float]]:
