@@ -390,46 +390,6 @@ class ConsumerGroup(Spec):
         )
 
 
-class FencedSink(ConsumerGroup):
-    """The sink remembers the highest generation that wrote to it, and refuses earlier ones: a fencing token."""
-
-    fence = Generation
-
-    def take_effect(self, member, record):
-        """Write, or find out that somebody else has the partition."""
-        if self.generation_of[member] >= self.fence:
-            self.fence = self.generation_of[member]
-            super().take_effect(member, record)
-        else:
-            self.lose(member)
-
-
-class TransactionalSink(ConsumerGroup):
-    """Effect and offset are one transaction, whose offset commit carries member and generation (KIP-447).
-
-    Source: KafkaProducer.sendOffsetsToTransaction, GroupMetadataManager and ClassicGroup.validateOffsetCommit (with
-    isTransactional), KIP-447.
-    """
-
-    commit_position = None
-
-    def take_effect(self, member, record):
-        """Write effect and offset, or, where the offset commit is refused, neither."""
-        if self.takes_commit_of(member):
-            super().take_effect(member, record)
-            self.committed = record + 1
-        else:
-            self.lose(member)
-
-    @step_invariant(says="committed {self.committed} by {self.effects}; the generation is {old.generation}")
-    def only_members_commit(self, old):
-        """What is committed goes with the effect of a record, in the generation that the coordinator is in."""
-        return self.committed == old.committed or (
-            len(self.effects) == len(old.effects) + 1
-            and self.effects[len(old.effects)] == Effect(record=self.committed - 1, generation=old.generation)
-        )
-
-
 LARGER = dict(members=3, max_generation=2)
 REACHED = ["every_record_is_processed", "a_zombie_is_at_work", "everybody_is_a_member", "everything_is_committed"]
 ALWAYS = ["one_owner", "one_owner_a_generation", "commits_move_forward", "only_members_commit", "no_gap"]
@@ -464,32 +424,6 @@ scenarios = [
         expect={"commits_move_forward": 9},
         properties=["commits_move_forward"],
         tells="C3 without the generation check: a zombie and its successor commit, and one takes the other's back.",
-    ),
-    Scenario(
-        FencedSink,
-        "c3_fixed_fenced_sink",
-        dict(session_timeouts=1),
-        properties=["no_zombie_effect", *ALWAYS, *REACHED],
-        tells="C3 with a sink that refuses earlier generations: no zombie has an effect; records may come twice.",
-    ),
-    Scenario(
-        FencedSink,
-        "c3_fixed_fenced_sink_larger",
-        LARGER,
-        properties=["no_zombie_effect", *ALWAYS, *REACHED],
-        tells="C3 with such a sink, three members and two rebalances.",
-    ),
-    Scenario(
-        TransactionalSink,
-        "c3_fixed_transactions",
-        dict(session_timeouts=1),
-        tells="C3 with effect and offset in one transaction, fenced by generation (KIP-447): nothing goes wrong.",
-    ),
-    Scenario(
-        TransactionalSink,
-        "c3_fixed_transactions_larger",
-        dict(LARGER, evictions=2, session_timeouts=1, records=3),
-        tells="C3 with transactions, three members, three records, two rebalances.",
     ),
     Scenario(
         ConsumerGroup,

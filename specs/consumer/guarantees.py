@@ -8,7 +8,8 @@ from itertools import product
 
 from checker.language.tables import Cell, Check, Note, Row, Table
 from specs.consumer.commits import OffsetsInSink, PollLoop
-from specs.consumer.group import ConsumerGroup, TransactionalSink
+from specs.consumer.fencing import TransactionalSink
+from specs.consumer.group import ConsumerGroup
 from specs.consumer.offsets import OffsetExpiry, OffsetReset
 from specs.consumer.truncation import TruncatedLog
 from specs.consumer.workers import WorkerPool

@@ -13,9 +13,10 @@ from checker.cli.execute import Settings
 from checker.cli.runs import Request
 from checker.cli.tables import tabulate
 from checker.language import Disabled
-from specs.consumer import cooperative, group
+from specs.consumer import cooperative, fencing, group
 from specs.consumer.cooperative import CooperativeGroup
-from specs.consumer.group import ConsumerGroup, FencedSink, TransactionalSink
+from specs.consumer.fencing import FencedSink, TransactionalSink
+from specs.consumer.group import ConsumerGroup
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "consumer.md"
 
@@ -186,7 +187,7 @@ def test_sinks_that_fence():
 
 SMALL = [
     scenario
-    for module in (cooperative, group)
+    for module in (cooperative, fencing, group)
     for scenario in module.scenarios
     if "_larger" not in scenario.name
     and not scenario.name.startswith(("c5_fixed", "c5_two_owners_of", "c3_fenced", "c3_fixed_f"))
