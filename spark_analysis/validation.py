@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import re
@@ -55,6 +56,7 @@ def validate_on_spark(
     if spark is None:
         with opened(master, name="tidemark validate") as own:
             return validate_on_spark(task, logs, by, out=out, write=write, spark=own)
+    task = dataclasses.replace(task, target=_absolute(task.target), mapping=_absolute(task.mapping))
     with tempfile.TemporaryDirectory(prefix="tidemark-validate-") as scratch, _damage_in_words():
         traces = _traces(spark, logs, by, Path(scratch))
         kept = str((out or Path(scratch)).resolve() / VERDICTS)
@@ -67,6 +69,12 @@ def validate_on_spark(
             for row in rows.orderBy("trace", "file").toLocalIterator():
                 write(row.asDict())
         return summary
+
+
+def _absolute(name: str) -> str:
+    """Return the name of a spec or mapping with the whole path of its file: an executor may run in another folder."""
+    path, ending, rest = name.partition(".py")
+    return f"{Path(path + ending).resolve()}{rest}" if ending else name
 
 
 @contextmanager
