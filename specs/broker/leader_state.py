@@ -157,13 +157,38 @@ class LeaderState(ProducerState):
         )
 
     @lemma
+    def nothing_is_forgotten(self):
+        """Where nothing expires, no batch is forgotten."""
+        return self.expiry or all(self.forgotten[p] == 0 for p in Partition)
+
+    @lemma
+    def state_knows_end_of_log(self):
+        """Where nothing expires, the state has the last batch of the log, or a marker's later epoch and no batch."""
+        return self.expiry or all(self.knows_end_of_log(p) for p in Partition)
+
+    def knows_end_of_log(self, partition):
+        """The epoch is that of the last batch, which is the last one remembered, or a later one."""
+        end = len(self.log[partition])
+        size = len(self.cached[partition])
+        if end == 0:
+            return size == 0
+        if self.producer_epoch[partition] == self.log[partition][end - 1].epoch:
+            return size > 0 and self.cached[partition][size - 1].offset == end - 1
+        return (
+            self.producer_epoch[partition] is not None
+            and self.producer_epoch[partition] > self.log[partition][end - 1].epoch
+            and size == 0
+        )
+
+    @lemma
     def cache_is_end_of_log(self):
-        """Where nothing but appends happens, the state has the epoch and the last batches of the log."""
+        """Where no more than appends happens, and reloads of whole caches, the state has the log's last batches."""
         return self.may_lose_state() or all(self.caches_end_of_log(p) for p in Partition)
 
     def may_lose_state(self):
-        """The constants allow more than appends."""
-        return self.restarts or self.truncations or self.expiry or self.markers or self.verification
+        """The constants allow more than appends and reloads from snapshots that keep the whole cache."""
+        reloads = self.restarts or self.truncations
+        return (reloads and self.snapshot_batches < self.cache_size) or self.expiry or self.markers or self.verification
 
     def caches_end_of_log(self, partition):
         """The current epoch's batches are remembered, each at its offset, up to `cache_size` of them."""
@@ -203,6 +228,7 @@ class FollowerState(LeaderState):
         self.append_unchecked(partition, batch)
 
     duplicate_answered = None
+    cache_is_end_of_log = None
 
 
 scenarios = [

@@ -146,6 +146,23 @@ def test_the_broker_takes_exactly_the_next_sequence_on_the_whole_circle():
     assert ("sequences_contiguous", "produce") in failing(proved(LeaderState(**sizes, no_state="any")))
 
 
+@pytest.mark.parametrize(
+    ("constants", "lost"),
+    [
+        (dict(restarts=True), {"retries_recognised"}),
+        (dict(truncations=True), {"retries_recognised"}),
+        (dict(restarts=True, truncations=True, snapshot_batches=2), set()),
+        (dict(markers=True, verification=True), {"retries_recognised"}),
+    ],
+)
+def test_the_broker_keeps_its_guarantees_over_restarts_truncations_and_markers(constants, lost):
+    spec = LeaderState(**constants)
+    targets = [name for name in spec.names_of(Role.INVARIANT) if name not in lost]
+    lemmas = spec.names_of(Role.LEMMA)
+    proof = induction.prove(System(spec, [*targets, *lemmas]), targets, lemmas, Limits())
+    assert (proof.verdict, len(targets)) == ("proved", 4 - len(lost))
+
+
 def test_sequences_are_compared_on_the_circle():
     assert proved(SequenceOrder(max_sequence=INTEGER_MAX)).verdict == "proved"
     assert failing(proved(PlainOrder(max_sequence=INTEGER_MAX))) == {("order_is_that_of_sending", "send")}
