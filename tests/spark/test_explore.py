@@ -27,8 +27,8 @@ from checker.explore.flow import word
 from checker.language.spec import Role, Spec
 from checker.native import batch as batches
 from checker.native import engine as native
+from spark_analysis import expansion, jobs
 from spark_analysis import explore as exploring
-from spark_analysis import jobs
 from spark_analysis.explore import explore
 
 if TYPE_CHECKING:
@@ -138,6 +138,17 @@ def test_nothing_depends_on_partitions_and_executors(spark: SparkSession, monkey
     results.append(explore(spec, plan, spark, partitions=3))
     same(results[0], interpreted.explore(spec, plan))
     assert outline(results[0]) == outline(results[1]) == outline(results[2])
+
+
+@pytest.mark.parametrize("spec", [toys.Leaping(), toys.Overflowing(), toys.Deadlocked()], ids=lambda spec: spec.name)
+def test_in_small_pieces(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, spec: Spec) -> None:
+    """Nothing depends on how many states a call of the kernel takes, and how many candidates are gathered."""
+    spec, plan = toy(spec, stop="all", deadlock=True)
+    expected = outline(explore(spec, plan, spark, partitions=2))
+    monkeypatch.setattr(batches, "MOST_SUCCESSORS", 1)
+    monkeypatch.setattr(expansion, "FRONTIER_CHUNK", 2)
+    monkeypatch.setattr(expansion, "MOST_GATHERED", 3)
+    assert outline(explore(spec, plan, spark, partitions=2)) == expected
 
 
 def test_states_that_share_a_hash(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,15 +270,31 @@ def test_interrupted_between_levels_and_within_one(spark: SparkSession, on_execu
     same(explore(spec, plan, spark, checkpoint=tmp_path / "kept"), expected)
 
 
+SLOWLY = """
+import sys
+from spark_analysis import jobs
+from checker.cli.app import main
+jobs.DRIVER_STATES = 0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
     """The driver is killed in the middle; what another one makes of its levels is what one run would have."""
     name, kept = "broker/leader_state/i7_truncation", tmp_path / "kept"
-    command = [sys.executable, "-m", "checker", "run", name, "--engine", "spark", "--checkpoint", str(kept)]
-    options = {"cwd": Path(__file__).parents[2], "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*command, "--workers", "1", "--partitions", "2"], **options) as driver:  # type: ignore[call-overload]
-        wait_until(lambda: (kept / "level-00002.json").exists() or driver.poll() is not None, 120)
+    words = ["run", name, "--engine", "spark", "--checkpoint", str(kept), "--workers", "1", "--partitions", "2"]
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOWLY, *words],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as driver:
+        wait_until(lambda: (kept / "level-00002.json").exists() or driver.poll() is not None, 240)
         driver.kill()
-    assert driver.returncode == -signal.SIGKILL, driver.stderr
+        assert driver.stderr is not None
+        said = driver.stderr.read()
+    assert driver.returncode == -signal.SIGKILL, said
     whole = len(list(kept.glob("level-*.json")))
     first = (kept / "level-00000.json").stat().st_mtime_ns
     spec, plan = scenario(name)
