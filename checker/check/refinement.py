@@ -3,7 +3,7 @@
 The specs are related by a predicate on a state of each, so what one of them hides, or knows earlier, needs no mapping.
 With every state of the concrete spec goes the set of the abstract states that it may stand for: those that are related
 to it and that the abstract spec can have reached while the concrete one took its steps, by any number of its own steps
-for each, or none (stuttering). Where that set becomes empty, the concrete spec does what the abstract one forbids. This
+for each, or none (stuttering), through related states or, as far as that is allowed, others. Where that set becomes empty, the concrete spec does what the abstract one forbids. This
 is the subset construction for the inclusion of traces; it is exact for the states that it explores.
 """
 
@@ -40,17 +40,21 @@ class Refinement:
         return not self.trace
 
 
-def refine(concrete: Spec, abstract: Spec, related: Related) -> Refinement:
-    """Hold every behaviour of a spec, breadth-first, against another; a trace is one of the shortest."""
-    return _Search(concrete, abstract, related).run()
+def refine(concrete: Spec, abstract: Spec, related: Related, *, between: int = 0) -> Refinement:
+    """Hold every behaviour of a spec, breadth-first, against another; a trace is one of the shortest.
+
+    `between`: through how many states that are related to neither end the abstract spec may go while the concrete one
+    takes a step. One is enough where a concrete step does what are two steps there.
+    """
+    return _Search(concrete, abstract, related, between).run()
 
 
 _Pair = tuple[State, frozenset[State]]
 
 
 class _Search:
-    def __init__(self, concrete: Spec, abstract: Spec, related: Related):
-        self._concrete, self._abstract, self._related = concrete, abstract, related
+    def __init__(self, concrete: Spec, abstract: Spec, related: Related, between: int):
+        self._concrete, self._abstract, self._related, self._between = concrete, abstract, related, between
         self._successors: dict[State, list[State]] = {}
         self._seen: dict[State, list[frozenset[State]]] = {}
         self._origins: dict[_Pair, tuple[_Pair | None, TraceStep]] = {}
@@ -66,15 +70,18 @@ class _Search:
             state, candidates = pair
             for found in self._concrete.successors(state):
                 step = TraceStep(found.action, found.arguments, found.state)
-                reached = self._closure(found.state, self._with_successors(candidates))
+                reached = self._closure(found.state, self._reached_from(candidates))
                 if not self._add(pair, step, reached):
                     return self._result((*self._path(pair), step))
         return self._result()
 
-    def _with_successors(self, states: Iterable[State]) -> Iterable[State]:
-        for state in states:
-            yield state
-            yield from self._abstract_successors(state)
+    def _reached_from(self, states: frozenset[State]) -> set[State]:
+        """Return states, and what the abstract spec reaches from them through as many others as it may."""
+        found, newest = set(states), set(states)
+        for _ in range(1 + self._between):
+            newest = {after for state in newest for after in self._abstract_successors(state)} - found
+            found |= newest
+        return found
 
     def _closure(self, state: State, candidates: Iterable[State]) -> frozenset[State]:
         """Return the candidates related to a concrete state, and what the abstract spec reaches from them by itself."""

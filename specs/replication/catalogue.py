@@ -104,6 +104,12 @@ truncation = [
         {"no_acked_loss": 13},
         "KAFKA-10432: recovery leaves epoch 0 out of the cache, and the follower truncates to its high watermark.",
     ),
+    Scenario(
+        Partition,
+        "r16_forgets_last_epoch",
+        RESTARTS_LARGER | dict(preferred_elections=True, forgets_last_epoch=True),
+        tells="KAFKA-15510: an empty answer makes the follower forget its last epoch: no harm by itself.",
+    ),
 ]
 
 fetches = [

@@ -1,6 +1,18 @@
 """Fetches as messages: what followers send, what leaders make of it, and what followers do with the answer."""
 
-from checker.language import Constant, Map, Option, Range, Struct, action, invariant, reachable, require, step_invariant
+from checker.language import (
+    Constant,
+    Map,
+    Option,
+    Range,
+    SetOf,
+    Struct,
+    action,
+    invariant,
+    reachable,
+    require,
+    step_invariant,
+)
 from specs.replication.acknowledging import BrokerEpoch
 from specs.replication.isr_changes import IsrChanges
 from specs.replication.leader_epochs import UNDEFINED, EpochEnd, Offset
@@ -39,11 +51,12 @@ class Fetching(IsrChanges, abstract=True):
     the follower does not wait for any more is as good as lost.
 
     Source: Partition.fetchRecords, AbstractFetcherThread.processFetchRequest; KIP-320 (`fences_fetches`), KAFKA-13141
-    (`counts_diverging_fetch`), KAFKA-14704 (`high_watermark_before_truncation`), KAFKA-18723 (`sends_lazily`,
-    `refuses_newer_records`).
+    (`counts_diverging_fetch`), KAFKA-14704 (`high_watermark_before_truncation`), KAFKA-15510 (`forgets_last_epoch`,
+    after an empty answer), KAFKA-18723 (`sends_lazily`, `refuses_newer_records`).
     """
 
     fences_fetches = Constant(True)
+    forgets_last_epoch = Constant(False)
     sends_lazily = Constant(False)
     refuses_newer_records = Constant(True)
     late_requests = Constant(True)  # whether a fetch may arrive after its sender has entered another epoch, or died
@@ -52,6 +65,7 @@ class Fetching(IsrChanges, abstract=True):
 
     fetches = Map(Replica, Option(FetchRequest))
     answers = Map(Replica, Option(FetchResponse))
+    forgetful = SetOf(Replica)  # followers that do not know the epoch of their last record
 
     def follows(self, replica: Replica):
         """Return whether a broker is alive and follows somebody."""
@@ -71,10 +85,16 @@ class Fetching(IsrChanges, abstract=True):
             leader_epoch=self.leader_epoch[follower],
             broker_epoch=self.broker_epoch[follower],
             offset=len(self.log[follower]),
-            last_epoch=self.latest_epoch(follower) if self.truncation == "on_fetch" else UNDEFINED,
+            last_epoch=self.last_fetched_epoch(follower),
         )
         require(self.fetches[follower] != request)
         self.fetches[follower] = request
+
+    def last_fetched_epoch(self, follower):
+        """Return the epoch of the follower's last record, where fetches carry it."""
+        if self.truncation != "on_fetch" or follower in self.forgetful:
+            return UNDEFINED
+        return self.latest_epoch(follower)
 
     def diverging(self, leader, request):
         """Return where the leader's log ends for the follower's last epoch, None where the two logs do not part.
@@ -134,6 +154,9 @@ class Fetching(IsrChanges, abstract=True):
         response = self.answers[follower]
         require(response is not None)
         self.answers[follower] = None
+        self.forgetful.discard(follower)
+        if self.forgets_last_epoch and response.record is None and response.diverging is None:
+            self.forgetful.add(follower)
         if response.diverging is not None:
             self.truncate(follower, self.truncation_offset(follower, response.diverging))
         else:

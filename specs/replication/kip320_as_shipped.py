@@ -6,11 +6,12 @@ from specs.replication.state import Replica
 
 
 class Kip320AsShipped(Kip320):
-    """KIP-320 with three rules as in Kafka's code. This is what the message-level `partition` refines.
+    """KIP-320 with four rules as in Kafka's code. This is what the message-level `partition` refines.
 
     A follower may join the ISR as soon as it has what the leader's epoch began with; the published rule also waits
     until that is committed. The leader takes a follower for lagging on what it last heard of it; the published one
-    knows its log. And a follower hears of the high watermark with any answer to a fetch, also with an empty one.
+    knows its log. A leader that does not know of its successor counts on what it has heard of a follower, though that
+    is in a newer epoch. And a follower hears of the high watermark with any answer to a fetch, also an empty one.
 
     Source: KAFKA-7128; Partition.maybeExpandIsr, maybeShrinkIsr; AbstractFetcherThread.processPartitionData.
     """
@@ -29,6 +30,24 @@ class Kip320AsShipped(Kip320):
         require(follower in self.isr[leader])
         require(self.is_true_leader(leader))
         self.update_isr(leader, self.isr[leader] - {follower})
+
+    @action
+    def leader_increment_high_watermark(self, leader: Replica):
+        """A leader commits a record that all of its ISR have fetched; some may be in a newer epoch by now."""
+        require(self.presumes_leadership(leader))
+        offset = self.high_watermark[leader]
+        require(offset < len(self.log[leader]))
+        require(
+            all(
+                self.is_caught_up(leader, follower, offset + 1) or self.had_caught_up(leader, follower, offset)
+                for follower in self.isr[leader]
+            )
+        )
+        self.high_watermark[leader] = offset + 1
+
+    def had_caught_up(self, leader: Replica, follower: Replica, offset: int):
+        """Return whether a follower has left the leader's epoch with a record that the leader has."""
+        return self.leader_epoch[follower] > self.leader_epoch[leader] and self.agree_at(leader, follower, offset)
 
     @action
     def follower_learn_high_watermark(self, follower: Replica):

@@ -71,6 +71,7 @@ class Roles(Fetching, abstract=True):
         if not self.late_requests:
             self.fetches[replica] = None
         self.answers[replica] = None
+        self.forgetful.discard(replica)
         self.truncating.discard(replica)
         self.questions[replica] = None
         self.epoch_ends[replica] = None

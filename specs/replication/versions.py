@@ -14,6 +14,7 @@ KAFKA_0_10_2 = dict(
     fenced_may_join=True,
     checks_broker_epochs=False,
     strict_min_isr=False,
+    refuses_newer_records=False,
 )
 """Followers truncate to their high watermark."""
 
@@ -49,5 +50,5 @@ KAFKA_3_5 = KAFKA_3_3 | dict(checks_broker_epochs=True, high_watermark_before_tr
 KAFKA_3_7 = KAFKA_3_5 | dict(strict_min_isr=True)
 """KAFKA-15583: below min.insync.replicas the high watermark waits."""
 
-KAFKA_4_1 = KAFKA_3_7 | dict(eligible_leader_replicas=True)
-"""KIP-966: eligible leader replicas, on by default for new clusters; in 4.0 they can be switched on."""
+KAFKA_4_1 = KAFKA_3_7 | dict(refuses_newer_records=True, eligible_leader_replicas=True)
+"""KAFKA-18723 (4.0). KIP-966: eligible leader replicas, on by default for new clusters, an option in 4.0."""

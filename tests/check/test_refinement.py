@@ -104,8 +104,10 @@ def test_what_the_other_cannot_do_ends_a_shortest_trace():
     assert [str(step) for step in found.trace] == ["initial state", "leap()"]
 
 
-def test_several_steps_of_the_other_for_one_need_what_lies_between_to_be_related():
+def test_several_steps_of_the_other_for_one_go_through_related_states_or_as_many_as_are_allowed():
     assert refine(Leaps(), Counter(), lambda one, other: one.count - 1 <= other.count <= one.count + 1).holds
+    assert refine(Leaps(), Counter(), same_count, between=1).holds
+    assert not refine(BackAndForth(), Counter(), same_count, between=3).holds
 
 
 def test_a_choice_that_the_other_has_made_already_is_kept_open():

@@ -73,7 +73,8 @@ def is_same(one, other):
 
 
 def refinement(abstract, size, **switches):
-    return refine(Partition(**size | SAME | switches), abstract(**size), is_same)
+    # Between: a leader that is alone in the ISR appends and commits in one step.
+    return refine(Partition(**size | SAME | switches), abstract(**size), is_same, between=1)
 
 
 @pytest.mark.parametrize(
