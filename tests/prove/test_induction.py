@@ -147,7 +147,7 @@ def test_the_broker_takes_exactly_the_next_sequence_on_the_whole_circle():
 
 
 @pytest.mark.parametrize(
-    ("constants", "lost"),
+    ("constants", "left_out"),
     [
         (dict(restarts=True), {"retries_recognised"}),
         (dict(truncations=True), {"retries_recognised"}),
@@ -155,12 +155,12 @@ def test_the_broker_takes_exactly_the_next_sequence_on_the_whole_circle():
         (dict(markers=True, verification=True), {"retries_recognised"}),
     ],
 )
-def test_the_broker_keeps_its_guarantees_over_restarts_truncations_and_markers(constants, lost):
+def test_the_broker_keeps_its_guarantees_over_restarts_truncations_and_markers(constants, left_out):
     spec = LeaderState(**constants)
-    targets = [name for name in spec.names_of(Role.INVARIANT) if name not in lost]
+    targets = [name for name in spec.names_of(Role.INVARIANT) if name not in left_out]
     lemmas = spec.names_of(Role.LEMMA)
     proof = induction.prove(System(spec, [*targets, *lemmas]), targets, lemmas, Limits())
-    assert (proof.verdict, len(targets)) == ("proved", 4 - len(lost))
+    assert (proof.verdict, len(targets)) == ("proved", 4 - len(left_out))
 
 
 def test_sequences_are_compared_on_the_circle():
