@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from checker.explore.flow import I64, WORD_POINTER, Variable, counted_loop, each_bit, word
+from checker.explore.flow import I1, I64, WORD_POINTER, Variable, counted_loop, each_bit, word
 from checker.explore.functions import SpecFunctions
 from checker.explore.layout import SHARDS
 from checker.explore.record import Record, item, read_words, state_hash
@@ -97,8 +97,10 @@ def _check_states(
     """Check the states from a local index on, for the properties in `mask`, and record the first state of each bit."""
     open_mask = Variable(builder, mask)
     states = record.array("states")
+    # A constraint may leave its bounds whether or not a property is still open.
+    is_wanted = builder.icmp_unsigned("!=", mask, word(0)) if spec.within_constraint is None else ir.Constant(I1, 1)
     with (
-        builder.if_then(builder.icmp_unsigned("!=", mask, word(0))),
+        builder.if_then(is_wanted),
         counted_loop(builder, first_new, record.get("count")) as local,
     ):
         state = item(builder, states, local, spec.words)
