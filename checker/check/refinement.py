@@ -3,8 +3,9 @@
 The specs are related by a predicate on a state of each, so what one of them hides, or knows earlier, needs no mapping.
 With every state of the concrete spec goes the set of the abstract states that it may stand for: those that are related
 to it and that the abstract spec can have reached while the concrete one took its steps, by any number of its own steps
-for each, or none (stuttering), through related states or, as far as that is allowed, others. Where that set becomes empty, the concrete spec does what the abstract one forbids. This
-is the subset construction for the inclusion of traces; it is exact for the states that it explores.
+for each, or none (stuttering), through related states or, as far as that is allowed, others. Where that set becomes
+empty, the concrete spec does what the abstract one forbids. This is the subset construction for the inclusion of
+traces; it is exact for the states that it explores.
 """
 
 from __future__ import annotations
