@@ -14,7 +14,7 @@ from checker.language.spec import Role, Spec
 from spark_analysis.clusters import Cluster, Clusters, cluster
 from spark_analysis.known import Known, known_of
 from spark_analysis.parts import readable_parts
-from spark_analysis.session import opened
+from spark_analysis.session import FORWARDING, opened
 from spark_analysis.summary import summary
 from spark_analysis.tallies import Tallies, rows_of, tally
 from traces.walks import Run, read_run, spec_of
@@ -59,7 +59,8 @@ def report_on(
     notes = list(parts.sentences)
     specs = _specs(run, notes)
     if spark is None:
-        settings = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS} if master is None or "local" in master else {}
+        is_local = master is None or master.startswith("local")
+        settings = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **FORWARDING} if is_local else {}
         on_stage("starting Spark")
         with opened(master, settings=settings) as own:
             tallies, clusters = _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
