@@ -57,7 +57,8 @@ class Attempts:
         self._cases = cases
         self._own = [found for found in hypotheses if found.name == own]
         self._plain = [found for found in hypotheses if found.name == own or found.is_plain]
-        self._light = sorted(hypotheses, key=lambda found: found.weight)[:-1]
+        heaviest = max(hypotheses, key=lambda found: found.weight, default=None)
+        self._light = [found for found in hypotheses if found is not heaviest or found.name == own]
         self._ends = None if limits.seconds is None else time.perf_counter() + limits.seconds
 
     def refute(self, violated: Truth) -> Query:
@@ -82,8 +83,10 @@ class Attempts:
 
     def _by_more(self, assumed: list[Truth]) -> Query:
         """Ask with the plain hypotheses, with all but the heaviest, and with all, each way for longer and longer."""
+        query = Query("unknown", 0.0)
         for attempt, seconds in ((self._plain, SHORT), (self._light, LONGER)):
-            query = self._ask(attempt, assumed, seconds)
+            is_new = len(attempt) < len(self._hypotheses)
+            query = self._ask(attempt, assumed, seconds) if is_new else query
             if query.answer == "no":
                 return query
         seconds, is_over = 2 * LONGER, False
