@@ -225,14 +225,14 @@ def _unbounded(run: Run, names: list[str], lemmas: list[str], settings: Settings
 
     if settings.method != "induction":
         raise SpecError(f"--unbounded goes with --method induction, not with {settings.method}")
+    if settings.find_lemmas:
+        raise SpecError("--find-lemmas looks at one size: use it without --unbounded, then prove with what it finds")
     progress = _Progress(run.name)
     unbounded = list(dict.fromkeys(settings.unbounded))
-    shown, more, verdict = proved_unbounded(
-        run, names, lemmas, unbounded, settings.timeout, settings.workers, progress.show
-    )
+    found = proved_unbounded(run, names, lemmas, unbounded, settings.timeout, settings.workers, progress.show)
     progress.clear()
-    content = _content(run, settings, {"fails": "not inductive"}.get(verdict, verdict), **more)
-    return Report(shown, content, _status(verdict))
+    content = _content(run, settings, {"fails": "not inductive"}.get(found.verdict, found.verdict), **found.content)
+    return Report(found.lines, content, _status(found.verdict), tuple(found.violations), found.pages)
 
 
 def _k_induction(run: Run, names: list[str], lemmas: list[str], settings: Settings) -> Report:

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from checker.check.result import Violation
 from checker.cli.runs import Run
+from checker.cli.steps import breaking_step, page_name, proof_command
 from checker.report import text
 from checker.report.lines import BLANK, Line, line
+
+if TYPE_CHECKING:
+    from checker.prove.induction import Proof
+    from checker.prove.unbounded.instances import Instance
+
+Show = Callable[[str], None]
+"""Is told in words what is asked now."""
+
+
+@dataclass
+class Findings:
+    """What there is to say of a proof: for people, for programs, as pages of counterexamples, and in one word."""
+
+    verdict: str
+    lines: list[Line]
+    content: dict[str, Any]
+    violations: list[Violation] = field(default_factory=list)
+    pages: dict[str, str] = field(default_factory=dict)
 
 
 def proved_unbounded(
     run: Run, names: list[str], lemmas: list[str], unbounded: list[str], timeout: float, workers: int, show: Show
-) -> tuple[list[Line], dict[str, Any], str]:
-    """Prove by induction for every value of some constants; return lines, what JSON says more, and the verdict.
+) -> Findings:
+    """Prove by induction for every value of some constants.
 
     Raises SpecError where a constant cannot be left open, or the spec has what no unbounded type can take.
     """
@@ -22,7 +42,6 @@ def proved_unbounded(
     from checker.prove.unbounded.induction import prove
     from checker.prove.unbounded.instances import Instance, examine
     from checker.prove.unbounded.system import UnboundedSystem
-    from checker.report import proofs
 
     limits = Limits(timeout)
     system = UnboundedSystem(run.spec, unbounded, [*names, *lemmas])
@@ -31,34 +50,50 @@ def proved_unbounded(
     if proof.verdict != "proved":
         show("looking for counterexamples at one size")
         found = examine(run.spec, proof, limits, workers)
+    return _told(run, unbounded, found)
+
+
+def _told(run: Run, unbounded: list[str], found: Instance) -> Findings:
+    from checker.report import proofs
+    from checker.report.page.induction import induction_page
+
     proof = found.proof
     verdict_line, *table = proofs.induction_lines(proof)
-    shown = [_heading(run, unbounded), verdict_line, line(f"  for every value of {', '.join(unbounded)}"), *table]
-    labels: dict[tuple[str, str], str] = {}
-    told: set[str] = set()
+    every = line(f"  for every value of {', '.join(unbounded)}")
+    told = Findings(proof.verdict, [_heading(run, unbounded), verdict_line, every, *table], {})
+    known: set[str] = set()
     for cell in proof.cells:
-        if cell.counterexample is None:
-            continue
         where = found.whereabouts.get((cell.conjunct, cell.action))
+        if cell.counterexample is None or (cell.conjunct in known and (where is None or where.trace is None)):
+            continue
+        known.add(cell.conjunct)
+        told.lines += proofs.step_lines(run.spec, cell, where)
         if where is not None:
-            labels[cell.conjunct, cell.action] = (
-                "reachable" if where.trace else "unreachable" if where.is_certain else "open"
-            )
-        is_real = where is not None and where.trace is not None
-        if is_real or cell.conjunct not in told:
-            told.add(cell.conjunct)
-            shown += proofs.step_lines(run.spec, cell, where)
+            trace, failed = breaking_step(cell.counterexample)
+            options = ["--property", cell.conjunct] if cell.conjunct in proof.targets else []
+            options += [word for name in unbounded for word in ("--unbounded", name)]
+            command = proof_command(run, *options)
+            page = induction_page(run.spec, run.name, command, cell.conjunct, trace, failed, where)
+            told.pages[page_name(run, cell.conjunct, cell.action)] = page
+    real = {conjunct for (conjunct, _), where in found.whereabouts.items() if where.trace is not None}
+    told.violations = [v for name, v in found.violations.items() if name in proof.targets and name not in real]
     if proof.verdict != "proved":
         sizes = text.constants_text({name: run.spec.constants[name] for name in unbounded})
-        shown += [BLANK, line((f"  counterexamples are those of {sizes}; cells with ? have none there", "dim"))]
-    real = {conjunct for (conjunct, _), label in labels.items() if label == "reachable"}
-    others = [violation for name, violation in found.violations.items() if name in names and name not in real]
-    for violation in others:
-        shown += [BLANK, *text.counterexample(run.spec, run.name, violation)]
-    more = {
-        "properties": names,
-        "lemmas": lemmas,
+        words = f"  counterexamples are those of {sizes}; cells with ? have none there"
+        told.lines += [BLANK, line((words, "dim"))]
+    for violation in told.violations:
+        told.lines += [BLANK, *text.counterexample(run.spec, run.name, violation)]
+    told.content = _content(proof, unbounded, found)
+    return told
+
+
+def _content(proof: Proof, unbounded: list[str], found: Instance) -> dict[str, Any]:
+    labels = {place: where.label for place, where in found.whereabouts.items()}
+    return {
+        "properties": proof.targets,
+        "lemmas": proof.lemmas,
         "unbounded": unbounded,
+        "never_taken": proof.never_taken,
         "queries": [
             {
                 "conjunct": cell.conjunct,
@@ -70,17 +105,8 @@ def proved_unbounded(
             }
             for cell in proof.cells
         ],
-        "violated_at_these_constants": {name: _length(violation) for name, violation in found.violations.items()},
+        "violated_at_these_constants": {name: violation.length for name, violation in found.violations.items()},
     }
-    return shown, more, proof.verdict
-
-
-Show = Callable[[str], None]
-"""Is told in words what is asked now."""
-
-
-def _length(violation: Violation) -> int:
-    return violation.length
 
 
 def _heading(run: Run, unbounded: list[str]) -> Line:

@@ -113,6 +113,11 @@ def test_other_methods(prove, method):
     assert (status, "--unbounded goes with --method induction" in error) == (2, True)
 
 
+def test_lemmas_are_not_found_without_bounds(prove):
+    status, error = prove(action("self.number = 0"), "--unbounded", "most", "--find-lemmas")
+    assert (status, "--find-lemmas looks at one size" in error) == (2, True)
+
+
 def test_contradictory_lemmas(prove):
     text = action("self.number = 0") + "\n    @lemma\n    def large(self):\n        return self.number > 1\n"
     text += "\n    @lemma\n    def little(self):\n        return self.number < 1\n"
