@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from checker.ir import types as resolved
-from checker.ir.symbols import is_open, open_extreme
+from checker.ir.symbols import expression_of, is_open, open_extreme
 from checker.language.errors import SpecError
 
 Bound = int | str
@@ -410,7 +410,8 @@ class Binding:
 def _require_open(tree: ast.AST, value: Any, what: str) -> None:
     """Raise SpecError unless an expression over an unbounded constant is one that keeps the constant in it."""
     taken = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.USub, ast.Name, ast.Load, ast.Constant, ast.Call)
-    if not is_open(value) or not all(isinstance(node, taken) for node in ast.walk(tree)):
+    is_expressed = is_open(value) and expression_of(value) is not None
+    if not is_expressed or not all(isinstance(node, taken) for node in ast.walk(tree)):
         raise SpecError(f"{what}, which an unbounded constant cannot be in: use + - * // % min max of it")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import z3
 
-from checker.ir.symbols import INFINITE, expression_of, is_open
+from checker.ir.symbols import expression_of, is_open
 from checker.ir.types import IntType
 from checker.prove.logic import CONTEXT, Term, Truth, both, choose_term, equal_terms, negate
 
@@ -60,8 +60,8 @@ def known(number: int) -> Num:
 
 def bounds_of(kind: IntType) -> tuple[Bound, Bound]:
     """Return the interval of a type; infinite where it has no bound, or one that depends on an unbounded constant."""
-    low = -math.inf if kind.low is None or kind.low <= -INFINITE else kind.low
-    high = math.inf if kind.high is None or kind.high >= INFINITE else kind.high
+    low = -math.inf if kind.low is None or is_open(kind.low) else kind.low
+    high = math.inf if kind.high is None or is_open(kind.high) else kind.high
     return low, high
 
 

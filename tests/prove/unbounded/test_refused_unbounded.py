@@ -35,6 +35,8 @@ DECLARATIONS = {
     '    wire = Bag(Number, "most + 1")': "Bag has the unbounded capacity most + 1",
     '    above = Range("most", "most + 3")': "only the upper bound of a Range may be",
     '    half = Range(0, "7 // most")': "which an unbounded constant cannot be in",
+    '    power = Range(0, "most ** 2")': "which an unbounded constant cannot be in",
+    '    shifted = Range(0, "most << 1")': "which an unbounded constant cannot be in",
     '    either = Range(0, "most if most > 2 else 2")': "which an unbounded constant cannot be in",
 }
 
