@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from checker import registry
 from checker.check.result import Violation
@@ -21,6 +22,10 @@ from traces.walks import Run, read_run, spec_of
 
 MOST_STATES = 2_000_000
 """How many states each bounded search visits, and how many are explored of a configuration, unless said."""
+
+_POLL_SECONDS = 0.2
+
+Result = TypeVar("Result")
 
 SHUFFLE_PARTITIONS = "8"
 """Of a local session: the counts are small, and each partition more costs time."""
@@ -62,8 +67,12 @@ def report_on(
         is_local = master is None or master.startswith("local")
         settings = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **FORWARDING} if is_local else {}
         on_stage("starting Spark")
-        with opened(master, settings=settings) as own:
-            tallies, clusters = _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
+
+        def counted() -> tuple[Tallies, Clusters]:
+            with opened(master, settings=settings) as own:
+                return _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
+
+        tallies, clusters = _waited_for(counted)
     else:
         tallies, clusters = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
     on_stage("exploring, to tell what walks have not met")
@@ -78,6 +87,26 @@ def report_on(
 
 def _violation_in(known: Known, name: str) -> Violation:
     return next(found for found in known.found if found.property == name)
+
+
+def _waited_for(work: Callable[[], Result]) -> Result:
+    """Do something in a thread and wait for it: an interrupt would break the connection that Py4J reads from here."""
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_POLL_SECONDS)
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def _counted(

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from checker import registry
 from checker.check.result import Violation
 from checker.cli import formats
@@ -31,13 +33,18 @@ MOST_PAGES = 24
 def make_report(folder: Path, out: Path | None, json_name: str, master: str | None, max_states: int) -> int:
     """Write the report on a folder of walks and say on the screen what is in it; return the exit status.
 
-    Raises SpecError where the folder holds no walks that can be read, or the report cannot be written.
+    Raises SpecError where the folder holds no walks that can be read, or the report cannot be written, and typer.Abort
+    on an interrupt: then nothing is written.
     """
     master_url(master)
     to = out or folder / "report"
     make_folder(to)
     started = time.perf_counter()
-    found = report_on(folder, master=master, max_states=max_states, on_stage=_tell if sys.stderr.isatty() else _ignore)
+    on_stage = _tell if sys.stderr.isatty() else _ignore
+    try:
+        found = report_on(folder, master=master, max_states=max_states, on_stage=on_stage)
+    except KeyboardInterrupt:
+        raise typer.Abort from None
     words = ["python", "-m", "checker", "report", str(folder), *(["--out", str(out)] if out else [])]
     pages = _write_pages(to, found, folder)
     _write_text(to / "report.html", report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
