@@ -139,3 +139,28 @@ def test_a_follower_joins_before_what_it_has_is_committed():
     state = play(shipped, *behind, "become_leader 1", "become_follower b3 1", *joins)
     state = play(shipped, "controller_handle_alter_partition b2", state=state)
     assert (len(state.quorum.isr), state.high_watermark[Replica(1)]) == (3, 0)
+
+
+def test_a_leader_counts_on_what_it_has_heard_of_its_successor():
+    """b2 has fetched from b1 and leads in epoch 1; b1 has not heard of that, and commits when b3 has fetched too."""
+    calls = [
+        "controller_elect_leader b1",
+        "become_leader 0",
+        "become_follower b2 0",
+        "become_follower b3 0",
+        "leader_write b1",
+        "follower_fetch b2",
+        "controller_elect_leader b2",
+        "become_leader 1",
+        "follower_fetch b3",
+        "leader_increment_high_watermark b1",
+    ]
+    with pytest.raises(Disabled):
+        play(Kip320(log_size=1, max_records=1), *calls)
+    assert play(Kip320AsShipped(log_size=1, max_records=1), *calls).high_watermark[Replica(0)] == 1
+    fetches = ["follower_fetch {}", "leader_handle_fetch {}", "follower_receive {}", "follower_fetch {}"]
+    b2, b3 = ([call.format(broker) for call in fetches] for broker in ("b2", "b3"))
+    shipped = Partition(replicas=3, log_size=1, max_records=1, **SAME)
+    handled = ["leader_handle_fetch b2", "controller_elect b2", "become_leader 1", *b3, "leader_handle_fetch b3"]
+    state = play(shipped, "leader_append b1", *b2, *handled)
+    assert (state.high_watermark[Replica(0)], state.acked) == (1, {0})
