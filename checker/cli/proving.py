@@ -72,6 +72,10 @@ def execute(request: Request, settings: Settings) -> int:
             except SpecError as error:
                 wrong.append(error if error.file else SpecError(f"{run.name}: {error.message}"))
                 continue
+            except KeyboardInterrupt:
+                print(f"\nstopped: {run.name} is neither proved nor refuted", file=sys.stderr)
+                statuses.append(EXIT_STOPPED)
+                break
             statuses.append(report.status)
             folder.write(run, report.violations, report.pages)
             json_lines.write(report.content)
@@ -106,6 +110,8 @@ def _proved(run: Run, settings: Settings, asked: tuple[str, ...]) -> Report:
     if not names:
         raise SpecError("there is nothing to prove: no invariant or step invariant is asked for and expected to hold")
     lemmas = run.spec.names_of(Role.LEMMA)
+    if settings.unbounded and settings.find_lemmas:
+        raise SpecError("--find-lemmas explores states, of which --unbounded has no end: write one of the two")
     if settings.unbounded:
         return _unbounded(run, names, lemmas, settings)
     unenumerated = dataclasses.replace(run, spec=run.spec.unenumerated())

@@ -105,6 +105,9 @@ def ask(solver: Any, limits: Limits, *assumptions: Truth) -> Query:
     if answer == "yes":
         return Query(answer, seconds, solver.model())
     reason = _reason(solver, limits) if answer == "unknown" else ""
+    if "interrupted" in reason:
+        # Z3 takes the keyboard's interrupt for itself, as the end of this one question.
+        raise KeyboardInterrupt
     if answer == "unknown" and isinstance(solver, Solver):
         solver.begin_anew()
     return Query(answer, seconds, reason=reason)

@@ -134,6 +134,7 @@ def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
         ("bare.py", ["--find-lemmas", "--method", "bounded"], 2, "--find-lemmas goes with --method induction"),
         ("even.py/overflow", ["--find-lemmas"], 2, "an action leaves a type's bounds"),
         ("even.py/large", ["--method", "pdr"], 2, "pdr takes states of up to"),
+        ("even.py/even", ["--find-lemmas", "--unbounded", "stride"], 2, "write one of the two"),
         ("bare.py", ["--out", "/dev/null/here"], 2, "/dev/null/here cannot be written"),
     ],
 )
@@ -142,6 +143,15 @@ def test_wrong_input_is_one_sentence(prove, name, arguments, status, words):
     assert outcome.status == status
     assert words in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("checker.prove.induction.prove", interrupted)
+    outcome = prove("bare.py")
+    assert (outcome.status, "stopped: bare/bare is neither proved nor refuted" in outcome.err) == (3, True)
 
 
 @pytest.mark.parametrize("method", ["induction", "k-induction", "bounded", "pdr"])
