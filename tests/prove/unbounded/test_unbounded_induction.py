@@ -23,6 +23,7 @@ from specs.producer.idempotent_log import (
     StateLost,
     scenarios,
 )
+from specs.replication.fenced_logs import FencedLogs
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SIZES = ["batches", "log_size", "max_sequence", "max_batch_records"]
@@ -144,6 +145,11 @@ def test_an_interrupted_query_is_unknown():
 def test_the_log_of_an_idempotent_producer_for_any_number_of_anything():
     constants = dict(cache_size=5, max_in_flight=5) if THOROUGH else {}
     assert proof_of(IdempotentLog(**constants), SIZES, Limits(60)).verdict == "proved"
+
+
+def test_fenced_logs_for_any_number_of_leader_epochs_and_records():
+    spec = FencedLogs(replicas=3 if THOROUGH else 2)
+    assert proof_of(spec, ["log_size", "max_records", "max_leader_epoch"], Limits(300)).verdict == "proved"
 
 
 FAULTY = {
