@@ -46,7 +46,8 @@ class Partition(Spec, abstract=True):
     A follower that has died leaves the ISR at once (its last member stays), one that lags when the leader finds out.
     The high watermark is what every member of the ISR has; it waits for min.insync.replicas where `strict_min_isr`.
     With `eligible_leader_replicas` the ISR may become empty, and who left it below min.insync.replicas may still be
-    elected, unless it has lost data (KIP-966). Source: Partition, PartitionChangeBuilder.
+    elected, unless it has lost data; where nobody may, the last known leader is, whatever it has lost (KIP-966).
+    Source: Partition, PartitionChangeBuilder.
     """
 
     records = Constant(2, at_least=1)
@@ -70,6 +71,7 @@ class Partition(Spec, abstract=True):
     leader = Option(Broker)
     isr = SetOf(Broker)
     elr = SetOf(Broker)  # eligible leader replicas
+    last_known_leader = Option(Broker)  # who emptied the ISR by dying
     alive = SetOf(Broker)
     high_watermark = Range(0, CAPACITY)  # the leader's
     slow_followers_left = Range(0, "slow_followers")
@@ -146,6 +148,8 @@ class Partition(Spec, abstract=True):
             self.isr.discard(broker)
             if self.eligible_leader_replicas and len(self.isr) < self.min_isr():
                 self.elr.add(broker)
+            if len(self.isr) == 0:
+                self.last_known_leader = broker
 
     def die(self, broker):
         """A broker is gone, and with a leader the producer's connection to it."""
@@ -203,15 +207,19 @@ class Partition(Spec, abstract=True):
 
     @action
     def controller_elects(self, broker: Broker):
-        """Elect a live member of the ISR, or of the ELR where that is empty; uncleanly any live broker."""
+        """Elect a live member of the ISR, or of the ELR where that is empty; else the last known leader, or uncleanly.
+
+        Source: PartitionChangeBuilder.electAnyLeader.
+        """
         require(self.leader is None and broker in self.alive)
         if broker not in self.isr:
             require(not any(member in self.alive for member in self.isr))
             if broker not in self.elr:
-                require(self.unclean_elections)
                 require(not any(member in self.alive for member in self.elr))
+                require(self.unclean_elections or (self.last_known_leader == broker and len(self.elr) == 0))
             self.isr = {broker}
             self.elr = set()
+            self.last_known_leader = None
         self.leader = broker
         self.high_watermark = min(self.high_watermark, len(self.log[broker]))
         for follower in self.alive:

@@ -1,0 +1,111 @@
+"""Configuration files in every form that people keep them in; and none of their values in an error."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checker.advise.files import read
+from checker.language.errors import SpecError
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def settings(found, role):
+    return {given.name: given.value for given in found.roles[role]}
+
+
+@pytest.mark.parametrize(
+    ("name", "roles"),
+    [
+        ("producer-shipped.properties", {"producer"}),
+        ("consumer-shipped.properties", {"consumer"}),
+        ("server-zookeeper-shipped.properties", {"broker"}),
+        ("server-kraft-shipped.properties", {"broker"}),
+        ("misconfigured-acks-1.toml", {"producer", "topic", "consumer"}),
+        ("librdkafka-idempotent.json", {"producer", "consumer"}),
+        ("spring-application.properties", {"producer", "consumer"}),
+        ("topic-unclean.txt", {"topic"}),
+        ("topic-described.txt", {"topic"}),
+    ],
+)
+def test_whose_a_file_is(name, roles):
+    assert set(read(str(FIXTURES / name)).roles) == roles
+
+
+def test_a_file_without_a_telling_name_is_told_by_its_settings(tmp_path):
+    path = tmp_path / "app.properties"
+    path.write_text("acks=all\nlinger.ms=5\nbatch.size=16384\n")
+    assert set(read(str(path)).roles) == {"producer"}
+
+
+def test_a_file_that_nothing_tells_is_asked_about(tmp_path):
+    path = tmp_path / "app.properties"
+    path.write_text("bootstrap.servers=b:9092\n")
+    with pytest.raises(SpecError, match="write producer="):
+        read(str(path))
+    assert set(read(f"consumer={path}").roles) == {"consumer"}
+
+
+def test_properties_are_read_as_java_reads_them(tmp_path):
+    path = tmp_path / "producer.properties"
+    path.write_text("# a comment\n! another\nacks : all\nretries 7\nlinger.ms=\\\n   5\n")
+    found = read(str(path))
+    assert settings(found, "producer") == {"acks": "all", "retries": "7", "linger.ms": "5"}
+    assert [given.line for given in found.roles["producer"]] == [3, 4, 5]
+
+
+def test_what_kafka_configs_describes():
+    assert settings(read(str(FIXTURES / "topic-described.txt")), "topic") == {
+        "min.insync.replicas": "2",
+        "unclean.leader.election.enable": "false",
+    }
+
+
+def test_what_kafka_topics_describes():
+    found = settings(read(str(FIXTURES / "topic-unclean.txt")), "topic")
+    assert found["replication.factor"] == "3"
+    assert found["min.insync.replicas"] == "2"
+    assert found["unclean.leader.election.enable"] == "true"
+
+
+def test_springs_names_are_kafkas():
+    found = read(str(FIXTURES / "spring-application.properties"))
+    assert found.is_spring
+    producer = settings(found, "producer")
+    assert producer["acks"] == "all"
+    assert producer["enable.idempotence"] == "true"
+    assert producer["max.in.flight.requests.per.connection"] == "5"
+    assert settings(found, "consumer")["auto.offset.reset"] == "earliest"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.properties", b"\x00\x01\x02", "is not a text file"),
+        ("a.properties", bytes(range(128, 160)) + b"\x01", "is not a text file"),
+        ("a.properties", b"acks=\\u12zz", "hexadecimal"),
+        ("a.json", b'{"acks": "hunter2', "not JSON"),
+        ("a.json", b'{"acks": "all", "acks": "hunter2"}', "acks is there twice"),
+        ("a.json", b"[1]", "holds no object"),
+        ("a.toml", b"acks = hunter2", "is not TOML"),
+        ("a.toml", b"x = 1\n[producer]\nacks = 1", "x stands outside of the sections"),
+    ],
+)
+def test_what_cannot_be_read_is_said_without_its_values(tmp_path, name, content, says):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SpecError, match=says) as found:
+        read(str(path))
+    assert "hunter2" not in str(found.value)
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(SpecError, match="cannot be read: No such file"):
+        read("/no/such/producer.properties")
+
+
+def test_numbers_and_truth_values_of_json_are_kafkas(tmp_path):
+    path = tmp_path / "producer.json"
+    path.write_text(json.dumps({"enable.idempotence": True, "retries": 3}))
+    assert settings(read(str(path)), "producer") == {"enable.idempotence": "true", "retries": "3"}

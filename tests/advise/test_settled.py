@@ -1,0 +1,159 @@
+"""What configurations come to, by version.
+
+Facts: ProducerConfigTest and KafkaProducerTest (testInvalidEnableIdempotenceAndAcks..., testIdempotenceDefault...) of
+Apache Kafka; rdkafka_conf.c; KIP-679, KAFKA-13598, KAFKA-13673, KAFKA-17927.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from checker.advise import versions
+from checker.advise.files import Given, Read, read
+from checker.advise.settled import gather, settle
+from checker.language.errors import SpecError
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def settled(version, *names, client=None):
+    return settle(gather([read(str(FIXTURES / name)) for name in names], version, client))
+
+
+def producer(version, **given):
+    """Settle a Java producer with some settings, dots written as underscores."""
+    written = tuple(Given(name.replace("_", "."), value, "p", 1) for name, value in given.items())
+    return settle(gather([Read("p", {"producer": written})], version))
+
+
+@pytest.mark.parametrize(
+    ("version", "acks", "idempotence"),
+    [
+        ("2.8", "1", "false"),
+        ("3.0", "all", "false"),
+        ("3.0.1", "all", "true"),
+        ("3.2", "all", "true"),
+        ("3.7", "all", "true"),
+        ("4.0", "all", "true"),
+        ("4.1", "all", "true"),
+    ],
+)
+def test_defaults_of_a_producer(version, acks, idempotence):
+    found = settled(version, "producer-shipped.properties")
+    assert (found["acks"], found["enable.idempotence"]) == (acks, idempotence)
+    assert found["max.in.flight.requests.per.connection"] == "5"
+    assert found["retries"] == "2147483647"
+
+
+def test_3_0_0_says_that_it_leaves_idempotence_off():
+    assert any("KAFKA-13598" in note for note in settled("3.0", "producer-shipped.properties").notes)
+
+
+@pytest.mark.parametrize(
+    "given", [{"acks": "1"}, {"retries": "0"}, {"max_in_flight_requests_per_connection": "6"}, {"acks": "0"}]
+)
+def test_a_default_in_conflict_gives_way_silently(given):
+    found = producer("3.7", **given)
+    assert found["enable.idempotence"] == "false"
+    assert any("KAFKA-13673" in note for note in found.notes)
+    assert found.refusal is None
+
+
+@pytest.mark.parametrize("version", versions.VERSIONS)
+@pytest.mark.parametrize("given", [{"acks": "1"}, {"retries": "0"}, {"max_in_flight_requests_per_connection": "6"}])
+def test_idempotence_that_is_asked_for_refuses_conflicts(version, given):
+    assert "ConfigException" in producer(version, enable_idempotence="true", **given).refusal
+
+
+@pytest.mark.parametrize(("version", "is_refused"), [("3.7", False), ("4.0", True), ("4.1", True)])
+def test_many_in_flight_with_the_default_is_refused_since_4_0(version, is_refused):
+    assert (settled(version, "many-in-flight-producer.properties").refusal is not None) == is_refused
+
+
+def test_idempotence_asked_for_in_2_8_makes_acks_all():
+    assert producer("2.8", enable_idempotence="true")["acks"] == "all"
+
+
+def test_a_transactional_id_makes_a_producer_idempotent():
+    found = producer("2.8", transactional_id="secret")
+    assert found["enable.idempotence"] == "true"
+    assert "transactional.id" in producer("3.7", transactional_id="x", enable_idempotence="false").refusal
+
+
+def test_delivery_timeout_has_room_for_a_request():
+    assert "delivery.timeout.ms" in producer("3.7", delivery_timeout_ms="100").refusal
+    assert producer("3.7", delivery_timeout_ms="120000", linger_ms="5").refusal is None
+
+
+def test_librdkafka_has_its_own_defaults():
+    found = settled("3.7", "librdkafka-producer.properties")
+    assert found["enable.idempotence"] == "false"
+    assert found["acks"] == "all"
+    assert found["retries"] == "5"
+    assert found["max.in.flight.requests.per.connection"] == "1000000"
+
+
+def test_an_idempotent_librdkafka_has_five_in_flight():
+    found = settled("3.7", "librdkafka-idempotent.json")
+    assert found["max.in.flight.requests.per.connection"] == "5"
+    assert (found["commits"], found["auto.offset.reset"]) == ("last", "earliest")
+
+
+def test_spring_commits_after_processing():
+    found = settled("3.7", "spring-application.properties")
+    assert (found["enable.auto.commit"], found["commits"]) == ("false", "last")
+
+
+def test_a_topics_setting_goes_before_the_brokers():
+    found = settled("3.7", "server-durable.properties", "topic-unclean.txt")
+    assert found["unclean.leader.election.enable"] == "true"
+    assert found.choices["unclean.leader.election.enable"].origin == "topic-unclean.txt:1"
+
+
+def test_a_broker_without_a_replication_factor_has_one_replica():
+    assert settled("3.7", "server-kraft-shipped.properties")["replication.factor"] == "1"
+    assert settled("3.7", "server-durable.properties")["replication.factor"] == "3"
+
+
+def test_without_a_brokers_file_three_replicas_are_assumed():
+    found = settled("3.7", "producer-shipped.properties").choices["replication.factor"]
+    assert (found.value, found.origin.split(":")[0]) == ("3", "assumed")
+
+
+def test_zookeeper_is_refused_since_4_0():
+    assert "ZooKeeper" in settled("4.0", "server-zookeeper-shipped.properties").refusal
+    assert settled("3.7", "server-zookeeper-shipped.properties").refusal is None
+
+
+def test_eligible_leader_replicas_are_on_for_new_clusters_since_4_1():
+    assert settled("4.0", "producer-shipped.properties")["eligible.leader.replicas.version"] == "0"
+    assert settled("4.1", "producer-shipped.properties")["eligible.leader.replicas.version"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("acks", "2"), ("retries", "-1"), ("max.in.flight.requests.per.connection", "0"), ("enable.idempotence", "yes")],
+)
+def test_a_value_out_of_its_range_is_an_error(name, value):
+    with pytest.raises(SpecError, match=f"p:1: {name} is not .*ConfigException"):
+        gather([Read("p", {"producer": (Given(name, value, "p", 1),)})], "3.7")
+
+
+def test_a_setting_given_twice_is_an_error_where_the_two_differ():
+    twice = (Given("acks", "all", "p", 1), Given("acks", "1", "p", 9))
+    with pytest.raises(SpecError, match=r"p:9: acks is given twice, differently \(p:1\)"):
+        gather([Read("p", {"producer": twice})], "3.7")
+    same = (Given("acks", "all", "p", 1), Given("acks", "-1", "p", 9))
+    assert settle(gather([Read("p", {"producer": same})], "3.7"))["acks"] == "all"
+
+
+def test_names_that_are_not_known_are_told_from_those_without_effect():
+    given = (Given("acks", "all", "p", 1), Given("linger.mss", "5", "p", 2), Given("batch.size", "1", "p", 3))
+    cluster = gather([Read("p", {"producer": given})], "3.7")
+    assert cluster.unknown == ("linger.mss",)
+    assert "batch.size" in cluster.without_effect
+
+
+def test_an_unknown_version():
+    with pytest.raises(SpecError, match=r"choose from 2\.8, 3\.0"):
+        versions.checked("9.9")

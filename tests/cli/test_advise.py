@@ -1,0 +1,80 @@
+"""`advise` as a person calls it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent.parent / "advise" / "fixtures"
+QUICK = ("--failure", "crash", "--changes", "0")
+
+
+def test_the_answer_in_words(checker):
+    outcome = checker("advise", FIXTURES / "misconfigured-acks-1.toml", "--kafka", "3.7", *QUICK)
+    assert outcome.status == 0
+    assert "acks=1 turned the default off" in outcome.out
+    assert "an acknowledged record may be lost, with a broker crash:" in outcome.out
+    assert "controller_elects(" in outcome.out
+
+
+@pytest.mark.parametrize(("require", "status"), [("no-loss", 1), ("no-gaps", 0)])
+def test_a_requirement_is_a_gate(checker, require, status):
+    path = FIXTURES / "misconfigured-acks-1.toml"
+    outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--require", require)
+    assert outcome.status == status
+    assert ("required no-loss does not hold with a broker crash" in outcome.out) == bool(status)
+
+
+def test_json_and_pages(checker, tmp_path):
+    path = FIXTURES / "low-latency-producer.properties"
+    outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--json", tmp_path / "a.json", "--out", tmp_path / "p")
+    assert outcome.status == 0
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["settings"]["acks"] == {"value": "1", "origin": "low-latency-producer.properties:2"}
+    yes = [answer for answer in found["answers"] if answer["answer"] == "yes"]
+    assert {answer["question"] for answer in yes} == {"loss", "duplicates", "reorder"}
+    assert all((tmp_path / "p" / answer["page"]).is_file() for answer in yes)
+    index = (tmp_path / "p" / "index.html").read_text()
+    assert "loss-crash.html" in index
+
+
+def test_secrets_are_never_printed(checker, tmp_path):
+    files = [
+        FIXTURES / "server-durable.properties",
+        FIXTURES / "spring-application.properties",
+        FIXTURES / "exactly-once-producer.properties",
+    ]
+    outcome = checker(
+        "advise", *files, "--kafka", "3.7", *QUICK, "--json", tmp_path / "a.json", "--out", tmp_path / "p"
+    )
+    everything = outcome.out + outcome.err + "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())
+    assert "hunter2" not in everything
+    assert "payments-1" not in everything
+
+
+def test_settings_that_kafka_refuses(checker):
+    outcome = checker("advise", FIXTURES / "conflicting-producer.properties", "--kafka", "3.7")
+    assert outcome.status == 2
+    assert "ConfigException: max.in.flight.requests.per.connection has to be 5 or less" in outcome.err
+
+
+def test_a_limit_leaves_the_answer_open_and_keeps_the_rest(checker):
+    path = FIXTURES / "idempotent-producer.properties"
+    outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--max-states", "100")
+    assert outcome.status == 3
+    assert "?" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["no-such-file"], "cannot be read"),
+        ([FIXTURES / "producer-shipped.properties", "--kafka", "1.0"], "Kafka 1.0 is not a version"),
+        ([FIXTURES / "producer-shipped.properties", "--require", "no-worries"], "--require does not know no-worries"),
+        ([FIXTURES / "producer-shipped.properties", "--failure", "flood"], "--failure does not know flood"),
+    ],
+)
+def test_wrong_input(checker, arguments, says):
+    outcome = checker("advise", *arguments)
+    assert outcome.status == 2
+    assert says in outcome.err
