@@ -1,6 +1,6 @@
 """How the ISR shrinks and grows: the leader asks with AlterPartition, the controller decides (KIP-497)."""
 
-from checker.language import Constant, Map, SetOf, action, require
+from checker.language import Constant, Map, SetOf, action, reachable, require
 from specs.replication.acknowledging import Acknowledging, AlterPartition, BrokerEpoch, PartitionEpoch
 from specs.replication.leader_epochs import Offset
 from specs.replication.state import Replica
@@ -109,3 +109,14 @@ class IsrChanges(Acknowledging, abstract=True):
         self.isr[leader] = self.quorum.isr
         self.pending[leader] = None
         self.advance_high_watermark(leader)
+
+    @reachable
+    def follower_asks_to_come_back(self):
+        """Where the ISR may shrink and grow again, a follower that has left it catches up."""
+        may_come_back = self.lagging and self.max_partition_epoch > 1
+        return not may_come_back or any(self.is_joining(leader) for leader in Replica)
+
+    def is_joining(self, leader):
+        """Return whether a leader asks to take somebody in."""
+        request = self.pending[leader]
+        return request is not None and request.joining is not None
