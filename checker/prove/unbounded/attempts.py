@@ -23,7 +23,7 @@ SHORT = 0.5
 LONGER = 2.0
 """Seconds of an attempt with many hypotheses, before it is made in another way."""
 
-WAYS: tuple[dict[str, Any], ...] = ({}, {"smt.arith.solver": 2}, {"smt.case_split": 3})
+WAYS: tuple[dict[str, Any], ...] = ({}, {"smt.mbqi": True}, {"smt.arith.solver": 2}, {"smt.case_split": 3})
 """Settings of Z3: what one searches for long another may find at once."""
 
 
@@ -126,7 +126,7 @@ class Attempts:
 def solver_for(truths: list[Truth]) -> Any:
     """Return a solver that holds some conditions, and instantiates quantifiers by the terms that there are."""
     solver = z3.SimpleSolver()
-    # Looking for models of the quantifiers instead would take all the time.
+    # Looking for models of the quantifiers (mbqi) besides would take most of the time.
     solver.set("smt.mbqi", False)
     solver.set("smt.auto_config", False)
     for truth in truths:

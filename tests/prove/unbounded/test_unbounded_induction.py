@@ -24,6 +24,7 @@ from specs.producer.idempotent_log import (
     scenarios,
 )
 from specs.replication.fenced_logs import FencedLogs
+from specs.replication.kip320 import Kip320
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SIZES = ["batches", "log_size", "max_sequence", "max_batch_records"]
@@ -150,6 +151,12 @@ def test_the_log_of_an_idempotent_producer_for_any_number_of_anything():
 def test_fenced_logs_for_any_number_of_leader_epochs_and_records():
     spec = FencedLogs(replicas=3 if THOROUGH else 2)
     assert proof_of(spec, ["log_size", "max_records", "max_leader_epoch"], Limits(300)).verdict == "proved"
+
+
+@pytest.mark.skipif(not THOROUGH, reason="takes minutes")
+def test_kip320_of_two_replicas_for_any_number_of_leader_epochs_and_records():
+    spec = Kip320(replicas=2)
+    assert proof_of(spec, ["log_size", "max_records", "max_leader_epoch"], Limits(600)).verdict == "proved"
 
 
 FAULTY = {
