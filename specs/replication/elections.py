@@ -119,6 +119,13 @@ class Elections(Roles, abstract=True):
         """Whom the controller takes for dead does not lead."""
         return self.quorum.leader is None or self.quorum.leader not in self.fenced
 
+    @invariant(says="{self.quorum.leader} leads in the metadata, and its ISR there is {self.quorum.isr}")
+    def leader_is_in_sync(self):
+        """A leader is a member of its ISR: in the metadata, and in its own view."""
+        return (self.quorum.leader is None or self.quorum.leader in self.quorum.isr) and all(
+            leader in self.isr[leader] for leader in Replica if self.leads(leader)
+        )
+
     @reachable
     def another_replica_leads(self):
         """Where there is room for another epoch, the leadership moves."""

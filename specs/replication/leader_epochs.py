@@ -1,6 +1,6 @@
 """A replica's leader-epoch cache: where each leader epoch begins in its log, and where to truncate by it."""
 
-from checker.language import Constant, Map, Range, Seq, Struct
+from checker.language import Constant, Map, Range, Seq, Struct, invariant
 from specs.replication.state import LeaderEpoch, PartitionState, Replica
 
 
@@ -98,3 +98,17 @@ class LeaderEpochs(PartitionState, abstract=True):
             self.epoch_starts[replica] = [found for found in self.epoch_starts[replica] if found.start < offset]
         del self.log[replica][offset:]
         self.high_watermark[replica] = min(self.high_watermark[replica], offset)
+
+    @invariant(says="{replica} has {self.log[replica][offset]} at offset {offset}, and by its cache e{epoch}")
+    def cache_tells_the_log(self):
+        """The cache has for each record the epoch in which it was appended."""
+        return all(
+            epoch == self.log[replica][offset].epoch
+            for replica in Replica
+            for offset in range(len(self.log[replica]))
+            for epoch in [self.epoch_at(replica, offset)]
+        )
+
+    def epoch_at(self, replica, offset):
+        """Return the last epoch that begins at an offset or before, UNDEFINED if none does."""
+        return max((found.epoch for found in self.epoch_starts[replica] if found.start <= offset), default=UNDEFINED)

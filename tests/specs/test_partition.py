@@ -4,7 +4,7 @@ import pytest
 from playing import play, state_with
 
 from checker.check.plan import Plan
-from checker.language import Disabled, action
+from checker.language import Disabled, action, require
 from checker.native import engine as native
 from specs.replication.leader_epochs import UNDEFINED, EpochEnd, EpochStart
 from specs.replication.partition import Partition
@@ -353,12 +353,35 @@ class JoinsAnywhere(Partition):
             self.ask_for(leader, follower)
 
 
+class KnowsOneEpoch(Partition):
+    """A cache that is never told of a second epoch."""
+
+    def assign_epoch(self, replica, epoch, start):
+        if len(self.epoch_starts[replica]) == 0:
+            self.epoch_starts[replica].append(EpochStart(epoch=epoch, start=start))
+
+
+class TakesItselfOut(Partition):
+    """A leader that leaves the ISR when it is told to."""
+
+    @action
+    def leader_leave(self, leader: Replica):
+        require(self.leads(leader))
+        self.isr[leader] = self.isr[leader] - {leader}
+
+
 @pytest.mark.parametrize(
-    ("broken", "constants"),
-    [(OwnLogOnly, {}), (BelievesItsRequest, {"max_partition_epoch": 3}), (JoinsAnywhere, {"starts_in_sync": False})],
+    ("broken", "constants", "violated"),
+    [
+        (OwnLogOnly, {}, "no_acked_loss"),
+        (BelievesItsRequest, {"max_partition_epoch": 3}, "strong_isr"),
+        (JoinsAnywhere, {"starts_in_sync": False}, "strong_isr"),
+        (KnowsOneEpoch, {"preferred_elections": True, "max_records": 2, "log_size": 2}, "cache_tells_the_log"),
+        (TakesItselfOut, {}, "leader_is_in_sync"),
+    ],
 )
-def test_a_broken_variant_is_found(broken, constants):
+def test_a_broken_variant_is_found(broken, constants, violated):
     constants = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1) | constants
-    plan = Plan(properties=("no_acked_loss", "strong_isr"))
+    plan = Plan(properties=(violated,))
     assert native.explore(broken(**constants), plan).verdict == "violated"
     assert native.explore(Partition(**constants), plan).verdict == "holds"
