@@ -36,7 +36,8 @@ class Plan:
 
     An engine calls `on_progress` a few times a second at most, from the thread that called it, and looks at `cancelled`
     as often. `max_depth` counts levels, the initial states being the first: states of the last one are not expanded.
-    `evidence`: look for what a complete exploration never does, the findings of the result.
+    `evidence`: look for what a complete exploration never does, the findings of the result. `quick`: begin with machine
+    code that is made sooner and runs slower, as pays where there are many small explorations; a long one gets better.
     """
 
     properties: tuple[str, ...]
@@ -46,6 +47,7 @@ class Plan:
     max_depth: int | None = None
     deadlock: bool = False
     evidence: bool = False
+    quick: bool = False
     on_progress: Callable[[Progress], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
 

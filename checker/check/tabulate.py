@@ -25,7 +25,7 @@ class Exploration:
     def plan(self) -> Plan:
         """Return what an engine is asked to do."""
         properties = tuple(name for name in self.properties if name != DEADLOCK)
-        return Plan(properties, stop="all", deadlock=DEADLOCK in self.properties)
+        return Plan(properties, stop="all", deadlock=DEADLOCK in self.properties, quick=True)
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,9 @@ def _outcomes(
         return
 
     def explored(number: int, cancelled: threading.Event) -> Result | SpecError:
-        return _explored(runs[number], _plan(runs[number], settings, 1, cancelled), explore)
+        plan = _plan(runs[number], settings, 1, cancelled)
+        plan.quick = True
+        return _explored(runs[number], plan, explore)
 
     yield from pool.in_order(len(runs), settings.workers, explored, cancelled)
 

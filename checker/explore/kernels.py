@@ -92,12 +92,21 @@ class Kernels:
     """A compiled spec's kernels, callable; a call releases the interpreter lock.
 
     `address_of` maps a name of KERNEL_NAMES to an address, such as an execution engine's `get_function_address`;
-    `owner` is whatever keeps the machine code alive. The callables are as `add_kernels` describes them.
+    `owner` is whatever keeps the machine code alive. The callables are as `add_kernels` describes them. `better` makes
+    kernels that do the same faster, for an exploration that turns out to be long.
     """
 
-    def __init__(self, words: int, instances: int, address_of: Callable[[str], int], owner: object = None) -> None:
+    def __init__(
+        self,
+        words: int,
+        instances: int,
+        address_of: Callable[[str], int],
+        owner: object = None,
+        better: Callable[[], Kernels] | None = None,
+    ) -> None:
         self.layout = Layout(words, instances)
         self.expand: Callable[[int, int, int], None] = _ROUND_HALF(address_of(EXPAND))
         self.insert: Callable[[int, int, int], None] = _ROUND_HALF(address_of(INSERT))
         self.find: Callable[[int, int], int] = _FIND_STATE(address_of(FIND))
+        self.better = better
         self._owner = owner

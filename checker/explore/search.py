@@ -25,6 +25,9 @@ PARALLEL_FROM = 1500
 
 PROGRESS_SECONDS = 0.25
 
+IMPROVE_SECONDS = 0.4
+"""After so long better kernels pay, where those that an exploration began with were made in a hurry."""
+
 
 @dataclass(frozen=True)
 class _Limits:
@@ -111,7 +114,11 @@ class _Search:
         """Explore until nothing is left or a reason to stop is found; return the outcome."""
         try:
             self._insert_initial(initial)
+            improves = True
             while (outcome := self._outcome()) is None:
+                if improves and perf_counter() - self._started > IMPROVE_SECONDS:
+                    self._store.improve_kernels()
+                    improves = False
                 self._round()
         except KeyboardInterrupt:
             outcome = "interrupted"

@@ -88,6 +88,11 @@ class Store:
         """Offer all shards to the workers that will run the next half of a round."""
         self._next_shard[0] = 0
 
+    def improve_kernels(self) -> None:
+        """Go on with better kernels, where there are any."""
+        if self._kernels.better is not None:
+            self._kernels = self._kernels.better()
+
     def expand(self, step_mask: int) -> None:
         """Run the first half of a round for the shards that no other worker takes."""
         self._kernels.expand(self._records_address, self._next_shard_address, step_mask)

@@ -149,6 +149,7 @@ def _explore(spec: Spec, task: Task, max_states: int | None, seconds: float | No
         stop="all",
         max_states=max_states,
         deadlock=DEADLOCK in task.properties,
+        quick=True,
     )
     if seconds is None:
         return explore(spec, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -49,18 +50,20 @@ class Compiled:
         return State(self.native.layout.decode([int(word) for word in words]))
 
 
-def compile_native(spec: Spec, properties: list[str], *, evidence: bool = False) -> Compiled:
+def compile_native(spec: Spec, properties: list[str], *, evidence: bool = False, quick: bool = False) -> Compiled:
     """Return a spec as machine code that checks some properties; raise SpecError where it is outside the language.
 
-    `evidence`: it also looks for the properties' premises, as far as there are bits for them.
+    `evidence`: it also looks for the properties' premises, as far as there are bits for them. `quick`: see `Plan`.
     """
     program = compile_spec(spec, properties)
     premises = premises_of(program)[: MOST_PROPERTIES - len(properties)] if evidence else []
     program.properties += [premise.predicate for premise in premises]
-    return compile_program(spec, program, properties, premises)
+    return compile_program(spec, program, properties, premises, quick=quick)
 
 
-def compile_program(spec: Spec, program: nodes.Program, properties: list[str], premises: list[Premise]) -> Compiled:
+def compile_program(
+    spec: Spec, program: nodes.Program, properties: list[str], premises: list[Premise], *, quick: bool = False
+) -> Compiled:
     """Return a typed program of a spec as machine code; its properties are those named, and after them the premises."""
     require_sizes(spec, program, properties)
     native = lower(program)
@@ -76,9 +79,14 @@ def compile_program(spec: Spec, program: nodes.Program, properties: list[str], p
         native.within_constraint,
     )
     add_kernels(functions)
-    code = MachineCode(native.module)
-    kernels = Kernels(native.layout.words, native.instances, code.address_of, code)
-    return Compiled(spec, native, kernels, premises)
+    return Compiled(spec, native, _kernels(native, str(native.module), quick=quick), premises)
+
+
+def _kernels(native: NativeSpec, text: str, *, quick: bool) -> Kernels:
+    """Return the kernels in a module's text; quick ones know how to make better ones."""
+    code = MachineCode(text, quick=quick)
+    better = functools.partial(_kernels, native, text, quick=False) if quick else None
+    return Kernels(native.layout.words, native.instances, code.address_of, code, better)
 
 
 def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
@@ -99,7 +107,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
     spec is outside the language.
     """
     started = time.perf_counter()
-    compiled = compile_native(spec, _named(plan), evidence=plan.evidence)
+    compiled = compile_native(spec, _named(plan), evidence=plan.evidence, quick=plan.quick)
     compile_seconds = time.perf_counter() - started
     try:
         initial = initial_states(spec)
@@ -114,7 +122,7 @@ def explore_from(spec: Spec, plan: Plan, starts: Iterable[list[State]]) -> Itera
     The spec is compiled once, which takes longer than most explorations; it counts for the first one.
     """
     started = time.perf_counter()
-    compiled = compile_native(spec, _named(plan), evidence=plan.evidence)
+    compiled = compile_native(spec, _named(plan), evidence=plan.evidence, quick=plan.quick)
     compile_seconds = time.perf_counter() - started
     for initial in starts:
         yield _explore(compiled, plan, initial, compile_seconds)

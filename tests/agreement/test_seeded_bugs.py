@@ -227,7 +227,7 @@ def _unchecked_place(self: Lowering, node: nodes.Convert) -> Any:
 def compare(folder: Path) -> None:
     spec = load(HEADER + SPEC, folder).Random()
     compare_states(spec, Probe(spec), seed=3, reached=30, invented=30)
-    compare_runs(spec, [Plan(tuple(spec.properties), "all", max_depth=3)])
+    compare_runs(spec, [Plan(tuple(spec.properties), "all", max_depth=3, quick=True)])
 
 
 def test_without_a_bug(tmp_path: Path) -> None:

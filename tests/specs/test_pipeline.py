@@ -17,7 +17,7 @@ LONELY = dict(replication_factor=1, min_insync_replicas=1, slow_followers=0)
 
 
 def violated(spec, *properties):
-    result = explore(spec, Plan(properties, stop="all"))
+    result = explore(spec, Plan(properties, stop="all", quick=True))
     assert result.ended == "complete"
     return {violation.property: violation.length for violation in result.violations}
 
@@ -102,6 +102,6 @@ def test_with_how_many_brokers_down_writes_go_on(acks, min_isr):
     """What the table of guarantees says, explored. Source: Partition.appendRecordsToLeader."""
     spec = Pipeline(records=1, acks=acks, idempotent=acks == "all", min_insync_replicas=min_isr, broker_crashes=2)
     names = ("writes_with_one_broker_down", "writes_with_two_brokers_down")
-    reached = explore(spec, Plan(names, stop="all")).reached
+    reached = explore(spec, Plan(names, stop="all", quick=True)).reached
     number = guarantees.writes_go_on({"acks": acks, "min_insync_replicas": min_isr})
     assert [name in reached for name in names] == [number >= 1, number >= 2]

@@ -496,7 +496,7 @@ SMALL = [
 
 def run(scenario):
     """Explore a scenario as `python -m checker run --engine python` does; return the result and its differences."""
-    plan = Plan(checked_properties(scenario), stop_for(scenario.expect), deadlock=scenario.deadlock)
+    plan = Plan(checked_properties(scenario), stop_for(scenario.expect), deadlock=scenario.deadlock, quick=True)
     result = explore(scenario.spec(**scenario.constants), plan)
     return result, compare(result, scenario.expect)
 
