@@ -231,8 +231,6 @@ def _unbounded(run: Run, names: list[str], lemmas: list[str], settings: Settings
 
     if settings.method != "induction":
         raise SpecError(f"--unbounded goes with --method induction, not with {settings.method}")
-    if settings.find_lemmas:
-        raise SpecError("--find-lemmas looks at one size: use it without --unbounded, then prove with what it finds")
     progress = _Progress(run.name)
     unbounded = list(dict.fromkeys(settings.unbounded))
     found = proved_unbounded(run, names, lemmas, unbounded, settings.timeout, settings.workers, progress.show)

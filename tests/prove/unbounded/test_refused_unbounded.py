@@ -117,7 +117,7 @@ def test_other_methods(prove, method):
 
 def test_lemmas_are_not_found_without_bounds(prove):
     status, error = prove(action("self.number = 0"), "--unbounded", "most", "--find-lemmas")
-    assert (status, "--find-lemmas looks at one size" in error) == (2, True)
+    assert (status, "--find-lemmas explores states, of which --unbounded has no end" in error) == (2, True)
 
 
 def test_contradictory_lemmas(prove):
