@@ -37,7 +37,7 @@ class Exploration:
     @classmethod
     def of(cls, cluster: Cluster, settled: Settled, failure: Failure, questions: Sequence[Question]) -> Exploration:
         """Return what answers some questions, either all of the consumer or none."""
-        constants = constants_of(cluster, settled, unclean=failure.is_unclean, with_consumer=questions[0].of_consumer)
+        constants = constants_of(cluster, settled, with_consumer=questions[0].of_consumer)
         return cls(tuple(constants.items()), failure, tuple(question.property for question in questions))
 
 
@@ -165,6 +165,7 @@ class _Search:
             self._look(exploration for trial in trials for _, exploration in trial.asked)
             if not self._advice.is_whole:
                 return
+            self._mended.clear()
             for trial in trials:
                 for answer in trial.ruled_out:
                     self._mend(answer, trial.changes)
@@ -172,8 +173,10 @@ class _Search:
                     result = self._known[exploration]
                     if result.ended == "complete" and not result.violations:
                         self._mend(answer, trial.changes)
+            self._report()
+            if not self._advice.is_whole:
+                return
         self._advice.without_remedy = list(self._open)
-        self._report()
 
     def _trials(self, size: int) -> Iterator[_Trial]:
         """Yield the changes of so many settings, with the answers that each may mend."""
@@ -212,15 +215,17 @@ class _Search:
         self._known.update(zip(new, found, strict=False))
 
     def _report(self) -> None:
-        """Ask what the changes cost."""
+        """Ask what the changes cost, and put both into the advice."""
+        if not self._mended:
+            return
         clusters: dict[tuple[Change, ...], Cluster] = {(): self._advice.cluster}
         for _, changes in self._mended:
             clusters[changes] = _changed(self._advice.cluster, changes)
-        results = list(self._explore([_availability_of(cluster) for cluster in clusters.values()]))
-        self._advice.is_whole = len(results) == len(clusters)
+        asked = {changes: _availability_of(cluster) for changes, cluster in clusters.items()}
+        self._look(asked.values())
         if not self._advice.is_whole:
             return
-        costs = {changes: _availability(result) for changes, result in zip(clusters, results, strict=True)}
+        costs = {changes: _availability(self._known[exploration]) for changes, exploration in asked.items()}
         for (question, changes), failures in self._mended.items():
             self._advice.remedies.append(Remedy(question, tuple(failures), changes, costs[()], costs[changes]))
 
@@ -232,7 +237,7 @@ def _changed(cluster: Cluster, changes: Iterable[Change]) -> Cluster:
 
 
 def _availability_of(cluster: Cluster) -> Exploration:
-    constants = constants_of(cluster, settle(cluster), unclean=False, with_consumer=False)
+    constants = constants_of(cluster, settle(cluster), with_consumer=False)
     return Exploration(tuple({**constants, "records": 1}.items()), _TWO_DOWN, _WRITES)
 
 

@@ -20,15 +20,20 @@ from checker.language.errors import SpecError
 
 _MOST_BYTES = 1_000_000
 
-_DESCRIBED = re.compile(r"^(?:All|Dynamic|Default)\b.*\bconfigs for (topic|broker)", re.IGNORECASE)
-"""The heading of what `kafka-configs.sh --describe` prints."""
+_DESCRIBED = re.compile(
+    r"^(?:(?:All|Dynamic|(Default)) )?configs for (topic|broker)s?[ :]+'?([^\s']+)'?.*? are:?(?:\s+(\S+))?",
+    re.IGNORECASE,
+)
+"""The heading of what `kafka-configs.sh --describe` prints; with `--zookeeper` the settings follow in its line."""
 
 _DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
 
-_TOPIC_LINE = re.compile(r"^Topic:\s*\S+.*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
+_TOPIC_LINE = re.compile(r"^Topic:\s*(\S+).*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
 """The first line of a topic in what `kafka-topics.sh --describe` prints."""
 
-_SPRING = re.compile(r"^spring\.kafka\.(?:(producer|consumer|listener)\.)?(?:properties\.)?(.+)$")
+_SPRING = re.compile(
+    r"^spring\.kafka\.(?:(producer|consumer|listener)\.)?(?:properties\.)?(?:properties\[(.+)\]|(.+))$"
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,8 @@ def read(argument: str) -> Read:
     """
     role, path = _role_and_path(argument)
     text = _text_of(path)
+    if path.suffix in (".yml", ".yaml"):
+        raise SpecError(f"{path} is YAML, which is not read: write its settings as .properties, JSON or TOML")
     if path.suffix in (".json", ".toml"):
         return _sections(path, _parsed(path, text), role)
     described = _described(path, text)
@@ -84,11 +91,14 @@ def _role_and_path(argument: str) -> tuple[Role | None, Path]:
 
 def _text_of(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
     except OSError as error:
         raise SpecError(f"{path} cannot be read: {error.strerror or error}") from None
     if len(data) > _MOST_BYTES:
-        raise SpecError(f"{path} has {len(data):,} bytes, which no configuration has: name a configuration file")
+        raise SpecError(
+            f"{path} has more than {_MOST_BYTES:,} bytes, which no configuration has: name a configuration file"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -110,10 +120,16 @@ def _parsed(path: Path, text: str) -> Mapping[str, Any]:
     except json.JSONDecodeError as error:
         raise SpecError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except _DuplicateError as error:
-        raise SpecError(f"{path}: {error} is there twice: keep one of the two") from None
+        raise SpecError(f"{path}: {_plain(str(error))} is there twice: keep one of the two") from None
+    except (ValueError, RecursionError):
+        raise SpecError(f"{path} holds a number of thousands of digits, or is nested too deeply to be read") from None
     if not isinstance(parsed, dict):
         raise SpecError(f"{path} holds no object: write names and values, or sections {', '.join(ROLES)}")
     return parsed
+
+
+def _plain(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9._-]{1,80}", name) else "a name"
 
 
 class _DuplicateError(Exception):
@@ -138,7 +154,7 @@ def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> Read:
     if sections:
         outside = sorted(set(parsed) - set(sections))
         if outside:
-            raise SpecError(f"{path}: {outside[0]} stands outside of the sections {', '.join(ROLES)}")
+            raise SpecError(f"{path}: {_plain(outside[0])} stands outside of the sections {', '.join(ROLES)}")
         return Read(path.name, sections)
     settings = tuple(_flat(path, parsed))
     if any(_SPRING.match(given.name) for given in settings):
@@ -171,21 +187,36 @@ def _properties(path: Path, text: str) -> Iterator[Given]:
 def _described(path: Path, text: str) -> Read | None:
     """What `kafka-configs.sh --describe` or `kafka-topics.sh --describe` printed; None: this is neither."""
     settings: dict[Role, list[Given]] = {}
+    names: dict[Role, str] = {}
     role: Role | None = None
+
+    def of(found: Role, name: str | None, place: int) -> list[Given]:
+        if name is not None and names.setdefault(found, name) != name:
+            raise SpecError(f"{path}:{place}: a second {found} is described: describe one {found} in a file")
+        return settings.setdefault(found, [])
+
     for number, line in enumerate(text.splitlines(), start=1):
         heading, topic = _DESCRIBED.match(line), _TOPIC_LINE.match(line)
         if heading:
-            role = "topic" if heading.group(1).lower() == "topic" else "broker"
-            settings.setdefault(role, [])
+            default, kind, name, listed = heading.groups()
+            role = "topic" if kind.lower() == "topic" else "broker"
+            of(role, None if default else name, number).extend(_listed(path, listed, number))
         elif topic:
-            found = settings.setdefault("topic", [])
-            found.append(Given("replication.factor", topic.group(1), path.name, number))
-            for pair in filter(None, (topic.group(2) or "").split(",")):
-                name, _, value = pair.partition("=")
-                found.append(Given(name, value, path.name, number))
+            name, factor, listed = topic.groups()
+            found = of("topic", name, number)
+            found.append(Given("replication.factor", factor, path.name, number))
+            found.extend(_listed(path, listed, number))
         elif role and (setting := _DESCRIBED_SETTING.match(line)):
             settings[role].append(Given(setting.group(1), setting.group(2), path.name, number))
     return Read(path.name, {role: tuple(found) for role, found in settings.items()}) if settings else None
+
+
+def _listed(path: Path, text: str | None, line: int) -> Iterator[Given]:
+    """Settings in one line, `a=1,b=2,3,c=4`: a value may have commas."""
+    for pair in re.split(r",(?=[a-z][a-z0-9._]*=)", text or ""):
+        name, separator, value = pair.partition("=")
+        if separator:
+            yield Given(name, value, path.name, line)
 
 
 def _spring(path: Path, settings: tuple[Given, ...]) -> Read:
@@ -195,8 +226,11 @@ def _spring(path: Path, settings: tuple[Given, ...]) -> Read:
         match = _SPRING.match(given.name)
         if match is None:
             continue
-        part, name = match.groups()
-        renamed = Given(_SPRING_NAMES.get(name, name.replace("-", ".")), given.value, given.file, given.line)
+        part, bracketed, name = match.groups()
+        name = bracketed or _SPRING_NAMES.get(name, name.replace("-", "."))
+        # Spring writes constants of Java with hyphens.
+        value = given.value.lower().replace("-", "_") if name == "isolation.level" else given.value
+        renamed = Given(name, value, given.file, given.line)
         for role in ("producer", "consumer"):
             if part == role or (part is None and renamed.name in names_of(role)):
                 roles[role].append(renamed)

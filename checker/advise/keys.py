@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,30 +17,39 @@ ROLES: tuple[Role, ...] = ("producer", "consumer", "topic", "broker")
 
 MOST = 2**31 - 1
 
+BY_DURATION = "by_duration:"
+"""What a value of auto.offset.reset begins with that goes back by a time (KIP-1106, 4.0)."""
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
+"""As Java reads one: other than Python, which takes 1_000 too."""
+
 
 @dataclass(frozen=True)
 class Key:
     """A configuration. `choices` maps each text that is taken to its usual spelling; without them it is a number.
 
-    `shown`: whether its value may be printed.
+    `any_case`: capitals are as good. `pattern`: what else is taken. `shown`: whether its value may be printed.
     """
 
     choices: Mapping[str, str] | None = None
     low: int = 0
     high: int = MOST
     shown: bool = True
+    any_case: bool = True
+    pattern: str = ""
 
     def value_of(self, text: str) -> str | None:
         """Return the usual spelling of a value, or None where it is no value of this configuration."""
         text = text.strip()
         if not self.shown:
             return text
+        if self.pattern and re.fullmatch(self.pattern, text):
+            return text
         if self.choices is not None:
-            return self.choices.get(text.lower())
-        try:
-            number = int(text)
-        except ValueError:
+            return self.choices.get(text.lower() if self.any_case else text)
+        if not _NUMBER.fullmatch(text):
             return None
+        number = int(text)
         return str(number) if self.low <= number <= self.high else None
 
     @property
@@ -66,7 +76,7 @@ _LIBRDKAFKA_RESETS = {
 
 KEYS: Mapping[Role, Mapping[str, Key]] = {
     "producer": {
-        "acks": Key(_ACKS),
+        "acks": Key(_ACKS, any_case=False),
         "enable.idempotence": _BOOL,
         "retries": Key(),
         "max.in.flight.requests.per.connection": Key(low=1),
@@ -77,7 +87,7 @@ KEYS: Mapping[Role, Mapping[str, Key]] = {
     },
     "consumer": {
         "enable.auto.commit": _BOOL,
-        "auto.offset.reset": Key(_RESETS),
+        "auto.offset.reset": Key(_RESETS, any_case=False, pattern=f"{BY_DURATION}P[0-9DTHMS.]{{1,40}}"),
         "isolation.level": Key({"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}),
     },
     "topic": {
@@ -100,8 +110,16 @@ KEYS: Mapping[Role, Mapping[str, Key]] = {
 `kafka-features.sh describe` does."""
 
 LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, Key]] = {
-    "producer": {**KEYS["producer"], "max.in.flight.requests.per.connection": Key(low=1, high=1_000_000)},
-    "consumer": {**KEYS["consumer"], "auto.offset.reset": Key(_LIBRDKAFKA_RESETS)},
+    "producer": {
+        **KEYS["producer"],
+        "acks": Key(_ACKS),
+        "max.in.flight.requests.per.connection": Key(low=1, high=1_000_000),
+    },
+    "consumer": {
+        **KEYS["consumer"],
+        "auto.offset.reset": Key(_LIBRDKAFKA_RESETS),
+        "enable.auto.offset.store": _BOOL,
+    },
 }
 """Where librdkafka takes other values."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checker.advise import versions
+from checker.advise.keys import BY_DURATION
 from checker.advise.settled import Cluster, Settled
 from checker.language.interpreter import State
 
@@ -41,7 +42,8 @@ QUESTIONS = (
 class Failure:
     """What goes wrong: `left` has how often, by the variable of the pipeline that counts it.
 
-    `slug`: what `--failure` calls it. `is_unclean`: nobody in sync is left to elect.
+    `slug`: what `--failure` calls it. `is_unclean`: asked where unclean elections are allowed, as they then are after
+    every failure.
     """
 
     slug: str
@@ -103,17 +105,15 @@ def has_bearing(question: Question, failure: Failure) -> bool:
     return not (question.of_consumer and failure.happens_to("producer"))
 
 
-def constants_of(cluster: Cluster, settled: Settled, *, unclean: bool, with_consumer: bool) -> Constants:
-    """Return the constants of the pipeline for settings in effect, with room for every failure: `start_of` says which.
-
-    `unclean`: whether an unclean election may happen, where it is allowed.
-    """
+def constants_of(cluster: Cluster, settled: Settled, *, with_consumer: bool) -> Constants:
+    """Return the constants of the pipeline for settings in effect; `start_of` says which failures there are."""
     replicas = int(settled["replication.factor"])
     return {
         "records": RECORDS_WITH_CONSUMER if with_consumer else RECORDS,
         "replication_factor": replicas,
-        "min_insync_replicas": min(int(settled["min.insync.replicas"]), replicas),
-        "unclean_elections": unclean and settled["unclean.leader.election.enable"] == "true",
+        # Above the number of replicas one value is as good as another.
+        "min_insync_replicas": min(int(settled["min.insync.replicas"]), replicas + 1),
+        "unclean_elections": settled["unclean.leader.election.enable"] == "true",
         "strict_min_isr": versions.holds_high_watermark_below_min_isr(cluster.version),
         "eligible_leader_replicas": settled["eligible.leader.replicas.version"] == "1",
         "flushes": settled["flush.messages"] == "1",
@@ -123,7 +123,7 @@ def constants_of(cluster: Cluster, settled: Settled, *, unclean: bool, with_cons
         "idempotent": settled["enable.idempotence"] == "true",
         "retries": settled["retries"] != "0",
         "consumer": _CONSUMERS[settled["commits"]] if with_consumer else "none",
-        "auto_offset_reset": settled["auto.offset.reset"],
+        "auto_offset_reset": _reset(settled["auto.offset.reset"]),
         "late_requests": True,
         "broker_crashes": 2,
         "power_losses": 1,
@@ -134,7 +134,12 @@ def constants_of(cluster: Cluster, settled: Settled, *, unclean: bool, with_cons
     }
 
 
-_CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_last"}
+_CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_last", "background": "background"}
+
+
+def _reset(value: str) -> str:
+    """Return the pipeline's auto_offset_reset: a consumer that is away for longer than a duration skips as `latest`."""
+    return "latest" if value.startswith(BY_DURATION) else value
 
 
 def start_of(initial: State, failure: Failure) -> State:

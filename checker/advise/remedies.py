@@ -46,6 +46,7 @@ _EARLIEST = Change(
     "consumer", "auto.offset.reset", "earliest", "without a committed offset everything is read from the beginning"
 )
 _MANUAL = Change("consumer", "enable.auto.commit", "false", "the application commits, after processing")
+_STORE = Change("consumer", "enable.auto.offset.store", "false", "the application stores offsets, after processing")
 
 _DURABLE = (_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
 
@@ -54,7 +55,7 @@ _CHANGES: Mapping[str, tuple[Change, ...]] = {
     "duplicates": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES, _NO_RETRIES),
     "reorder": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES, _ONE_IN_FLIGHT, _NO_RETRIES),
     "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
-    "gaps": (_EARLIEST, _MANUAL),
+    "gaps": (_EARLIEST, _STORE, _MANUAL),
     "reprocessing": (_MANUAL,),
 }
 """By question, what may help; of two changes of one size the one that stands first is found."""
@@ -71,4 +72,5 @@ def _is_sensible(change: Change, cluster: Cluster) -> bool:
         return False
     if change in (_REPLICAS, _MIN_ISR) and int(settled[change.name]) >= int(change.value):
         return False
-    return settled.choices[change.name].value != change.value or cluster.get(change.role, change.name) is None
+    choice = settled.choices.get(change.name)
+    return choice is not None and choice.value != change.value

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from checker.advise import versions
 from checker.advise.files import Given, Read
 from checker.advise.keys import (
+    BY_DURATION,
     LIBRDKAFKA_ALIASES,
     Client,
     Role,
@@ -90,7 +93,7 @@ def gather(reads: Iterable[Read], version: str, client: Client | None = None) ->
         key = key_of(role, client, name)
         if key is None:
             known = name in names_of(role, client) or name.startswith(_PREFIXES)
-            (without_effect if known else unknown).add(_printable(name))
+            (without_effect if known else unknown).add(_shown(given, role, client, known))
             continue
         value = key.value_of(given.value)
         if value is None:
@@ -98,8 +101,8 @@ def gather(reads: Iterable[Read], version: str, client: Client | None = None) ->
         earlier = written.get((role, name))
         if earlier is not None and earlier.value != value:
             raise SpecError(
-                f"{given.where}: {given.name} is given twice, differently ({earlier.where}); "
-                "Kafka takes the last one without a word: keep one of the two"
+                f"{given.where}: {given.name} is given twice, differently ({earlier.where}): "
+                + _way_out(given, earlier)
             )
         written[role, name] = replace(given, name=name, value=value)
     return Cluster(
@@ -112,9 +115,19 @@ def gather(reads: Iterable[Read], version: str, client: Client | None = None) ->
     )
 
 
-def _printable(name: str) -> str:
-    is_plain = len(name) <= 80 and all(character.isalnum() or character in "._-" for character in name)
-    return name if is_plain else "(a name that is not printed)"
+def _shown(given: Given, role: Role, client: Client, known: bool) -> str:
+    """A name as it may be printed: what Kafka does not know may be a piece of a secret that was broken over lines."""
+    is_plain = len(given.name) <= 80 and re.fullmatch(r"[A-Za-z0-9._-]+", given.name)
+    is_name = re.fullmatch(r"[a-z][a-z0-9]*([._-][a-z0-9]+)+", given.name) and given.value
+    if is_plain and (known or is_name or difflib.get_close_matches(given.name, names_of(role, client), 1, 0.8)):
+        return given.name
+    return f"something that is not printed ({given.where})"
+
+
+def _way_out(given: Given, earlier: Given) -> str:
+    if given.file != earlier.file:
+        return "name one of the two files"
+    return "Kafka takes the last one without a word, keep one of the two"
 
 
 @dataclass
@@ -253,6 +266,8 @@ def _settle_librdkafka_producer(settling: _Settling) -> None:
     cluster = settling.cluster
     is_on = settling.take("enable.idempotence", "false", ("producer", "enable.idempotence")) == "true"
     if cluster.written.get(("producer", "transactional.id")) is not None and not is_on:
+        if cluster.get("producer", "enable.idempotence") == "false":
+            settling.refuse("librdkafka's invalid configuration: transactional.id requires enable.idempotence=true")
         is_on = True
         settling.choose("enable.idempotence", "true", "a transactional.id is set")
     conflicts = _conflicts(cluster) if is_on else []
@@ -316,14 +331,28 @@ def _settle_replication_factor(settling: _Settling) -> None:
 # The consumer.
 
 
+def _settle_reset(settling: _Settling) -> None:
+    reset = settling.take("auto.offset.reset", "latest", ("consumer", "auto.offset.reset"))
+    if reset.startswith(BY_DURATION):
+        if not versions.at_least(settling.cluster.version, "4.0"):
+            settling.refuse("ConfigException: auto.offset.reset has to be one of earliest, latest, none before 4.0")
+        settling.notes.append("auto.offset.reset by duration is explored as latest: a consumer away for longer skips")
+
+
 def _settle_consumer(settling: _Settling) -> None:
     cluster = settling.cluster
     # Spring's listener container commits after processing unless it is told to leave that to the client.
     automatic = "false" if cluster.is_spring else "true"
     why = "default of Spring's container" if cluster.is_spring else ""
     is_automatic = settling.take("enable.auto.commit", automatic, ("consumer", "enable.auto.commit"), why=why) == "true"
-    settling.take("auto.offset.reset", "latest", ("consumer", "auto.offset.reset"))
-    if is_automatic:
+    _settle_reset(settling)
+    stores = False
+    if cluster.client == "librdkafka":
+        name = "enable.auto.offset.store"
+        stores = settling.take(name, "true", ("consumer", name)) == "true"
+    if is_automatic and stores:
+        settling.choose("commits", "background", "enable.auto.commit: a timer commits what was returned")
+    elif is_automatic and cluster.client == "java":
         settling.choose("commits", "auto", "enable.auto.commit")
     elif cluster.commits is not None:
         settling.choose("commits", cluster.commits, "--commits")

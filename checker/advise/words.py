@@ -21,7 +21,7 @@ _OF_PARTITION = (
     "flush.messages",
 )
 
-_OF_CONSUMER = ("enable.auto.commit", "commits", "auto.offset.reset")
+_OF_CONSUMER = ("enable.auto.commit", "enable.auto.offset.store", "commits", "auto.offset.reset")
 
 ASSUMPTIONS = (
     "One partition. A batch is one record. Followers copy faultlessly (the families `replication` and `producer` go "
@@ -44,8 +44,9 @@ def sentence(answer: Answer) -> str:
 def setting_rows(settled: Settled, *, of_consumer: bool = True) -> Iterator[tuple[str, str, str]]:
     """Yield name, value and origin of each setting in effect, `of_consumer`: of the consumer too."""
     for name in (*_OF_PARTITION, *(_OF_CONSUMER if of_consumer else ())):
-        choice = settled.choices[name]
-        yield name, choice.value, choice.origin
+        choice = settled.choices.get(name)
+        if choice is not None:
+            yield name, choice.value, choice.origin
 
 
 def failures_of(advice: Advice) -> list[Failure]:

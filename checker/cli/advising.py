@@ -186,7 +186,7 @@ def advice_lines(advice: Advice, required: Sequence[Question]) -> Iterator[Line]
     """Yield the answers as lines."""
     yield line((f"Kafka {advice.cluster.version}, {advice.cluster.client} client", "bold"))
     for name, value, origin in words.setting_rows(advice.settled):
-        yield line(f"  {name:<40}{value:<12}", (origin, "dim"))
+        yield line(f"  {name:<40}{value:<10}  ", (origin, "dim"))
     for note in advice.settled.notes:
         yield line(("  note: " + note, "yellow"))
     if advice.cluster.unknown:

@@ -46,7 +46,7 @@ class Partition(Spec, abstract=True):
     A follower that has died leaves the ISR at once (its last member stays), one that lags when the leader finds out.
     The high watermark is what every member of the ISR has; it waits for min.insync.replicas where `strict_min_isr`.
     With `eligible_leader_replicas` the ISR may become empty, and who left it below min.insync.replicas may still be
-    elected, unless it has lost data; where nobody may, the last known leader is, whatever it has lost (KIP-966).
+    elected, unless it has died since; where nobody may, the last known leader is, whatever it has lost (KIP-966).
     Source: Partition, PartitionChangeBuilder.
     """
 
@@ -90,8 +90,10 @@ class Partition(Spec, abstract=True):
         self.blackouts_left = self.blackouts
 
     def min_isr(self):
-        """The number of replicas that must be in sync: never more than there are."""
-        return min(self.min_insync_replicas, self.replication_factor)
+        """The number of replicas that must be in sync: since 3.7 never more than there are (effectiveMinIsr)."""
+        if self.strict_min_isr:
+            return min(self.min_insync_replicas, self.replication_factor)
+        return self.min_insync_replicas
 
     # The leader.
 
@@ -162,12 +164,6 @@ class Partition(Spec, abstract=True):
     def lose_connection(self):
         """What becomes of the requests on the producer's connection: nothing here."""
 
-    def lose_unflushed(self, broker, kept):
-        """Cut a log to what was on disk; since 4.0 the controller then knows of it (KIP-966, unclean shutdown)."""
-        del self.log[broker][kept:]
-        if self.eligible_leader_replicas:
-            self.elr.discard(broker)
-
     @action
     def broker_dies(self, broker: Broker):
         """A broker's process dies; its log stays whole."""
@@ -183,7 +179,7 @@ class Partition(Spec, abstract=True):
         require(kept <= len(self.log[broker]) and (not self.flushes or kept == len(self.log[broker])))
         self.power_losses_left -= 1
         self.die(broker)
-        self.lose_unflushed(broker, kept)
+        del self.log[broker][kept:]
         self.advance_high_watermark()
 
     @action
@@ -195,13 +191,17 @@ class Partition(Spec, abstract=True):
         for broker in Broker:
             if broker in self.alive:
                 self.die(broker)
-                self.lose_unflushed(broker, kept)
+                del self.log[broker][kept:]
 
     @action
     def broker_restarts(self, broker: Broker):
-        """A broker comes back; if there is a leader, it truncates its log to what it shares with the leader's."""
+        """A broker comes back; if there is a leader, it truncates its log to what it shares with the leader's.
+
+        It did not shut down cleanly, as its registration shows: it is no longer eligible (KIP-966).
+        """
         require(broker not in self.alive)
         self.alive.add(broker)
+        self.elr.discard(broker)
         if self.leader is not None:
             del self.log[broker][self.shared_with_leader(broker) :]
 
@@ -217,8 +217,11 @@ class Partition(Spec, abstract=True):
             if broker not in self.elr:
                 require(not any(member in self.alive for member in self.elr))
                 require(self.unclean_elections or (self.last_known_leader == broker and len(self.elr) == 0))
+                self.elr = set()
             self.isr = {broker}
-            self.elr = set()
+            self.elr.discard(broker)
+            if self.min_isr() == 1:
+                self.elr = set()
             self.last_known_leader = None
         self.leader = broker
         self.high_watermark = min(self.high_watermark, len(self.log[broker]))

@@ -33,7 +33,7 @@ class Pipeline(Partition):
     idempotent = Constant(True)  # enable.idempotence, in effect
     retries = Constant(True)  # retries > 0
     late_requests = Constant(False)  # a broker may still handle what it had not read when the connection closed
-    consumer = Constant("none", one_of=("none", "commits_first", "commits_last", "auto_commit"))
+    consumer = Constant("none", one_of=("none", "commits_first", "commits_last", "auto_commit", "background"))
     auto_offset_reset = Constant("latest", one_of=("earliest", "latest", "none"))
     consumer_crashes = Constant(0, at_least=0)
 
@@ -262,8 +262,8 @@ class Pipeline(Partition):
 
     @action
     def consumer_commits(self):
-        """Commit the position after processing."""
-        require(self.consumer == "commits_last" and self.in_hand is None)
+        """Commit the position: after processing, or (librdkafka's timer) whether or not what it has is processed."""
+        require(self.consumer == "background" or (self.consumer == "commits_last" and self.in_hand is None))
         require(self.committed != len(self.read))
         self.committed = len(self.read)
 

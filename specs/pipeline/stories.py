@@ -77,7 +77,7 @@ scenarios = [
     story(
         "last_known_leader",
         dict(DURABLE, broker_crashes=1, power_losses=1, eligible_leader_replicas=True),
-        {"no_loss": 16},
+        {"no_loss": 12},
         "Eligible leader replicas, and nobody is eligible: the last known leader is elected, whatever it has lost.",
     ),
     story(
@@ -143,6 +143,12 @@ scenarios = [
         dict(consumer="auto_commit", consumer_crashes=1),
         {"no_gap": 7},
         "auto.offset.reset=latest, and a consumer that dies before its first commit: what it had is skipped.",
+    ),
+    story(
+        "background_commit_gap",
+        dict(consumer="background", consumer_crashes=1, auto_offset_reset="earliest"),
+        {"no_gap": 9},
+        "librdkafka's timer commits what was returned, and the consumer dies before it has processed it.",
     ),
     *mended(
         "commits_last_no_gap",

@@ -93,6 +93,28 @@ def test_an_unclean_election_loses_and_cannot_happen_where_it_is_off():
     assert [failure.slug for failure in advice.impossible] == ["unclean-election"]
 
 
+def test_where_unclean_elections_are_allowed_a_crash_is_enough():
+    _, found = answers("3.7", "idempotent-producer.properties", "topic-unclean.txt", failures=["crash"])
+    assert yeses(found) == {("loss", "crash")}
+
+
+def test_more_replicas_in_sync_than_there_are_acknowledge_nothing_before_3_7(tmp_path):
+    path = tmp_path / "topic.json"
+    path.write_text('{"replication.factor": 2, "min.insync.replicas": 3}')
+    assert ("loss", "blackout") not in yeses(answers("3.2", path, failures=["blackout"])[1])
+    assert ("loss", "blackout") in yeses(answers("3.7", path, failures=["blackout"])[1])
+
+
+def test_librdkafkas_commits_in_the_background_skip_and_storing_later_mends(tmp_path):
+    path = tmp_path / "consumer.json"
+    path.write_text('{"metadata.broker.list": "b", "auto.offset.reset": "earliest"}')
+    advice, found = answers("3.7", path, failures=["consumer-crash"], questions=CONSUMER[1:2], changes=1)
+    assert yeses(found) == {("gaps", "consumer-crash")}
+    assert [str(change) for remedy in advice.remedies for change in remedy.changes] == [
+        "enable.auto.offset.store=false"
+    ]
+
+
 def test_transactions_are_left_out_rather_than_answered_for():
     advice, found = answers("3.7", "exactly-once-producer.properties", failures=["producer-restart"])
     assert found == {}
@@ -101,8 +123,8 @@ def test_transactions_are_left_out_rather_than_answered_for():
 
 def test_the_last_replica_standing_is_what_eligible_leader_replicas_are_for():
     names = ["idempotent-producer.properties", "topic-described.txt"]
-    assert yeses(answers("4.0", *names, failures=["crash-and-power-loss"], questions=PARTITION[:1])[1])
-    assert not yeses(answers("4.1", *names, failures=["crash-and-power-loss"], questions=PARTITION[:1])[1])
+    assert yeses(answers("4.0", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
+    assert not yeses(answers("4.1", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
 
 
 def test_consumers_that_commit_last_process_twice_and_skip_nothing():

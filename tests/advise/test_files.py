@@ -69,6 +69,63 @@ def test_what_kafka_topics_describes():
     assert found["unclean.leader.election.enable"] == "true"
 
 
+def topic_line(name, factor, configs):
+    return f"Topic: {name}\tTopicId: x_9-A\tPartitionCount: 1\tReplicationFactor: {factor}\tConfigs: {configs}\n"
+
+
+def test_what_kafka_topics_describes_of_several_partitions_with_commas_in_values(tmp_path):
+    path = tmp_path / "described.txt"
+    partition = "\tTopic: orders\tPartition: {}\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2,3\tElr: \tLastKnownElr: \n"
+    line = topic_line("orders", 3, "cleanup.policy=compact,delete,min.insync.replicas=2")
+    path.write_text(line + partition.format(0) + partition.format(1))
+    assert settings(read(str(path)), "topic") == {
+        "replication.factor": "3",
+        "cleanup.policy": "compact,delete",
+        "min.insync.replicas": "2",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        topic_line("orders", 3, "min.insync.replicas=2") + topic_line("audit", 3, ""),
+        "Dynamic configs for topic orders are:\nDynamic configs for topic audit are:\n",
+    ],
+)
+def test_two_topics_in_a_file_are_not_taken_for_one(tmp_path, text):
+    path = tmp_path / "described.txt"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=r":2: a second topic is described"):
+        read(str(path))
+
+
+def test_a_brokers_own_settings_and_the_clusters_defaults_are_one_description(tmp_path):
+    path = tmp_path / "described.txt"
+    path.write_text(
+        "Dynamic configs for broker 1 are:\n  min.insync.replicas=2 sensitive=false synonyms={}\n"
+        "Default configs for brokers in the cluster are:\n  ssl.key.password=null sensitive=true synonyms={}\n"
+    )
+    assert settings(read(str(path)), "broker") == {"min.insync.replicas": "2", "ssl.key.password": "null"}
+
+
+def test_what_kafka_configs_described_with_zookeeper(tmp_path):
+    path = tmp_path / "described.txt"
+    path.write_text("Configs for topic 'orders' are min.insync.replicas=2,unclean.leader.election.enable=true\n")
+    assert settings(read(str(path)), "topic") == {"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}
+
+
+def test_springs_brackets_and_hyphens(tmp_path):
+    path = tmp_path / "application.properties"
+    path.write_text(
+        "spring.kafka.producer.properties[enable.idempotence]=false\n"
+        "spring.kafka.producer.properties.linger.ms=5\n"
+        "spring.kafka.consumer.isolation-level=read-committed\n"
+    )
+    found = read(str(path))
+    assert settings(found, "producer") == {"enable.idempotence": "false", "linger.ms": "5"}
+    assert settings(found, "consumer") == {"isolation.level": "read_committed"}
+
+
 def test_springs_names_are_kafkas():
     found = read(str(FIXTURES / "spring-application.properties"))
     assert found.is_spring
@@ -90,6 +147,13 @@ def test_springs_names_are_kafkas():
         ("a.json", b"[1]", "holds no object"),
         ("a.toml", b"acks = hunter2", "is not TOML"),
         ("a.toml", b"x = 1\n[producer]\nacks = 1", "x stands outside of the sections"),
+        ("a.json", b'{"hunter2 pw": 1, "hunter2 pw": 2}', "a name is there twice"),
+        ("a.json", b'{"acks": ' + b"1" * 5000 + b"}", "thousands of digits"),
+        ("a.toml", b"acks = " + b"1" * 5000, "thousands of digits"),
+        ("a.json", b"[" * 100_000, "nested too deeply"),
+        ("a.toml", b"a = " + b"[" * 100_000, "nested too deeply"),
+        ("application.yml", b"spring:\n  kafka:\n    producer:\n      acks: all\n", "is YAML, which is not read"),
+        ("a.properties", b"#" * 1_000_001, "more than 1,000,000 bytes"),
     ],
 )
 def test_what_cannot_be_read_is_said_without_its_values(tmp_path, name, content, says):

@@ -132,7 +132,14 @@ def test_eligible_leader_replicas_are_on_for_new_clusters_since_4_1():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("acks", "2"), ("retries", "-1"), ("max.in.flight.requests.per.connection", "0"), ("enable.idempotence", "yes")],
+    [
+        ("acks", "2"),
+        ("acks", "ALL"),
+        ("retries", "1_0"),
+        ("retries", "-1"),
+        ("max.in.flight.requests.per.connection", "0"),
+        ("enable.idempotence", "yes"),
+    ],
 )
 def test_a_value_out_of_its_range_is_an_error(name, value):
     with pytest.raises(SpecError, match=f"p:1: {name} is not .*ConfigException"):
@@ -152,6 +159,53 @@ def test_names_that_are_not_known_are_told_from_those_without_effect():
     cluster = gather([Read("p", {"producer": given})], "3.7")
     assert cluster.unknown == ("linger.mss",)
     assert "batch.size" in cluster.without_effect
+
+
+def test_what_may_be_a_piece_of_a_secret_is_not_printed():
+    """A certificate or a JAAS configuration whose lines nobody joined."""
+    written = {
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj": "",
+        "hunter2": "",
+        "hunter2x": "hunter2",
+        "my.hunter2": "",
+        "my.setting": "hunter2",
+        "ack": "all",
+    }
+    given = tuple(Given(name, value, "p", line) for line, (name, value) in enumerate(written.items(), 1))
+    unknown = gather([Read("p", {"producer": given})], "3.7").unknown
+    assert unknown == ("ack", "my.setting", *(f"something that is not printed (p:{line})" for line in range(1, 5)))
+
+
+def test_a_transactional_librdkafka_is_idempotent_unless_it_is_told_not_to_be():
+    def librdkafka(**given):
+        written = tuple(Given(name.replace("_", "."), value, "p", 1) for name, value in given.items())
+        return settle(gather([Read("p", {"producer": written})], "3.7", "librdkafka"))
+
+    assert librdkafka(transactional_id="x")["enable.idempotence"] == "true"
+    assert "requires enable.idempotence" in librdkafka(transactional_id="x", enable_idempotence="false").refusal
+
+
+@pytest.mark.parametrize(
+    ("client", "written", "commits"),
+    [
+        ("java", {}, "auto"),
+        ("librdkafka", {}, "background"),
+        ("librdkafka", {"enable.auto.offset.store": "false"}, "last"),
+        ("librdkafka", {"enable.auto.commit": "false"}, "last"),
+    ],
+)
+def test_when_offsets_are_committed(client, written, commits):
+    """librdkafka's timer commits what was stored, and a record is stored as it is returned (CONFIGURATION.md)."""
+    given = tuple(Given(name, value, "p", 1) for name, value in written.items())
+    assert settle(gather([Read("p", {"consumer": given})], "3.7", client))["commits"] == commits
+
+
+def test_a_reset_by_duration_came_with_4_0():
+    read_ = [Read("p", {"consumer": (Given("auto.offset.reset", "by_duration:PT1H", "p", 1),)})]
+    assert "before 4.0" in settle(gather(read_, "3.7")).refusal
+    found = settle(gather(read_, "4.0"))
+    assert found.refusal is None
+    assert any("explored as latest" in note for note in found.notes)
 
 
 def test_an_unknown_version():

@@ -68,12 +68,38 @@ def test_failed_requests_go_back_the_wrong_way_round_without_idempotence():
 
 
 def test_with_eligible_leader_replicas_the_isr_empties_and_who_left_it_is_elected():
-    spec = Pipeline(broker_crashes=2, replication_factor=2, eligible_leader_replicas=True, slow_followers=0)
-    state = driven(spec, ("broker_dies", "n2"), ("broker_dies", "n1"))
+    spec = Pipeline(broker_crashes=1, replication_factor=2, eligible_leader_replicas=True, slow_followers=1)
+    written = [("application_sends",), ("producer_writes",), ("leader_appends",)]
+    state = driven(spec, *written, ("leader_shrinks_isr", "n2"), ("broker_dies", "n1"))
     assert len(state.isr) == 0
     assert len(state.elr) == 2
-    back = spec.step(state, "broker_restarts", "n2")
-    assert spec.step(back, "controller_elects", "n2").elr == frozenset()
+    elected = spec.step(state, "controller_elects", "n2")
+    assert (len(elected.isr), len(elected.elr)) == (1, 1)
+
+
+def test_who_has_died_is_no_longer_eligible():
+    """ReplicationControlManager.handleUncleanBrokerShutdown: no clean shutdown, no place in the ELR."""
+    spec = Pipeline(broker_crashes=2, replication_factor=2, eligible_leader_replicas=True, slow_followers=0)
+    state = driven(spec, ("broker_dies", "n2"), ("broker_dies", "n1"), ("broker_restarts", "n2"))
+    assert len(state.elr) == 1
+    with pytest.raises(Disabled):
+        spec.step(state, "controller_elects", "n2")
+    back = spec.step(state, "broker_restarts", "n1")
+    assert len(spec.step(back, "controller_elects", "n1").isr) == 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_more_in_sync_than_there_are_is_refused_for_ever_before_3_7(strict):
+    """Partition.effectiveMinIsr came with KAFKA-15583."""
+    spec = Pipeline(records=1, replication_factor=1, min_insync_replicas=2, slow_followers=0, strict_min_isr=strict)
+    found = explore(spec, Plan(("every_record_acknowledged",)))
+    assert ("every_record_acknowledged" in found.reached) == strict
+
+
+def test_a_commit_in_the_background_skips_and_repeats():
+    constants = dict(consumer="background", consumer_crashes=1, auto_offset_reset="earliest", **LONELY)
+    assert set(violated(Pipeline(**constants), "no_gap", "no_reprocessing")) == {"no_gap", "no_reprocessing"}
+    assert set(violated(Pipeline(**{**constants, "consumer": "auto_commit"}), "no_gap")) == set()
 
 
 def test_deduplication_is_what_keeps_records_single():
