@@ -10,11 +10,13 @@ from typing import Literal
 from checker.advise.questions import (
     FAILURES,
     QUESTIONS,
+    Constants,
     Failure,
     Question,
     constants_of,
     has_bearing,
     is_possible,
+    only,
 )
 from checker.advise.remedies import Change, changes_for
 from checker.advise.settled import Cluster, Settled, settle
@@ -39,6 +41,11 @@ class Exploration:
         """Return what answers some questions, either all of the consumer or none."""
         constants = constants_of(cluster, settled, with_consumer=questions[0].of_consumer)
         return cls(tuple(constants.items()), failure, tuple(question.property for question in questions))
+
+    @property
+    def own_constants(self) -> Constants:
+        """The constants with no room for another failure: a pipeline with these behaves the same."""
+        return only(dict(self.constants), self.failure)
 
 
 Explore = Callable[[Sequence[Exploration]], Iterator[Result]]

@@ -142,6 +142,12 @@ def _reset(value: str) -> str:
     return "latest" if value.startswith(BY_DURATION) else value
 
 
+def only(constants: Constants, failure: Failure) -> Constants:
+    """Return constants with room for one failure: what `start_of` leaves of a pipeline with room for all."""
+    left = dict.fromkeys(_VICTIMS, 0) | dict(failure.left)
+    return {**constants, **{variable.removesuffix("_left"): number for variable, number in left.items()}}
+
+
 def start_of(initial: State, failure: Failure) -> State:
     """Return the initial state of a pipeline in which a failure is all that may go wrong."""
     left = dict.fromkeys(_VICTIMS, 0) | dict(failure.left)

@@ -27,10 +27,11 @@ ASSUMPTIONS = (
     "One partition. A batch is one record. Followers copy faultlessly (the families `replication` and `producer` go "
     "into what can go wrong there).",
     "Failures are those of a row, at every moment, beside followers that fall behind; power loss takes what was not "
-    "flushed, of any length.",
+    "flushed, of any length. Where unclean elections are allowed, they may follow every failure.",
     "delivery.timeout.ms is long enough; where it passes, the application is told of an error.",
     "Transactions are not explored: with a transactional.id, a producer restart is left out.",
-    "Where offsets are not committed automatically, they are committed after processing, or as --commits says.",
+    "Where offsets are not committed automatically, they are committed after processing, or as --commits says. "
+    "The consumer keeps its partition: no rebalance, no offset out of range.",
 )
 
 
@@ -111,7 +112,7 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
                 "sentence": sentence(answer),
                 "length": answer.violation.length if answer.violation else None,
                 "distinct_states": answer.result.distinct_states,
-                "constants": dict(answer.exploration.constants),
+                "constants": dict(answer.exploration.own_constants),
                 "page": pages.get((answer.question.name, answer.failure.slug)),
             }
             for answer in advice.answers

@@ -62,6 +62,9 @@ def execute(files: Sequence[str], options: Options) -> int:
         raise SpecError(f"Kafka {cluster.version} does not start with this: {refusal}")
     if options.out is not None:
         make_folder(options.out)
+    if options.json not in ("", STANDARD_OUTPUT):
+        # What cannot be written is said before anything is explored.
+        open_for_writing(Path(options.json)).close()
     with interruptible() as cancelled:
         explorer = _Explorer(options, cancelled)
         advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
@@ -275,7 +278,7 @@ def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tup
         if answer.violation is None:
             continue
         name = f"{answer.question.name}-{answer.failure.slug}.html"
-        page = _page(spec(**dict(answer.exploration.constants)), advice, answer, files)
+        page = _page(spec(**answer.exploration.own_constants), advice, answer, files)
         _write(folder / name, page)
         pages[answer.question.name, answer.failure.slug] = name
     questions = words.questions_of(advice)

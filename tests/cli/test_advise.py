@@ -31,6 +31,8 @@ def test_json_and_pages(checker, tmp_path):
     assert outcome.status == 0
     found = json.loads((tmp_path / "a.json").read_text())
     assert found["settings"]["acks"] == {"value": "1", "origin": "low-latency-producer.properties:2"}
+    assert {answer["constants"]["broker_crashes"] for answer in found["answers"]} == {1}
+    assert {answer["constants"]["blackouts"] for answer in found["answers"]} == {0}
     yes = [answer for answer in found["answers"] if answer["answer"] == "yes"]
     assert {answer["question"] for answer in yes} == {"loss", "duplicates", "reorder"}
     assert all((tmp_path / "p" / answer["page"]).is_file() for answer in yes)
@@ -72,6 +74,7 @@ def test_a_limit_leaves_the_answer_open_and_keeps_the_rest(checker):
         ([FIXTURES / "producer-shipped.properties", "--kafka", "1.0"], "Kafka 1.0 is not a version"),
         ([FIXTURES / "producer-shipped.properties", "--require", "no-worries"], "--require does not know no-worries"),
         ([FIXTURES / "producer-shipped.properties", "--failure", "flood"], "--failure does not know flood"),
+        ([FIXTURES / "producer-shipped.properties", "--json", "/proc/no/such.json"], "/proc/no/such.json cannot be"),
     ],
 )
 def test_wrong_input(checker, arguments, says):
