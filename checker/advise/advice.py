@@ -195,9 +195,12 @@ class _Search:
                     yield trial
 
     def _trial(self, question: Question, open_answers: Sequence[Answer], changes: tuple[Change, ...]) -> _Trial | None:
-        """Return what to ask of some changes, or None where Kafka refuses them."""
+        """Return what to ask of some changes, or None where Kafka refuses them, or would refuse every write."""
         cluster = _changed(self._advice.cluster, changes)
         settled = settle(cluster)
+        asks_for_more = any(change.name == "min.insync.replicas" for change in changes)
+        if asks_for_more and int(settled["min.insync.replicas"]) > int(settled["replication.factor"]):
+            return None
         if settled.refusal is not None:
             return None
         trial = _Trial(changes)

@@ -118,7 +118,8 @@ def constants_of(cluster: Cluster, settled: Settled, *, with_consumer: bool) -> 
         "eligible_leader_replicas": settled["eligible.leader.replicas.version"] == "1",
         "flushes": settled["flush.messages"] == "1",
         "max_in_flight": min(int(settled["max.in.flight.requests.per.connection"]), 3),
-        "slow_followers": min(replicas - 1, 2),
+        # All of them: the leader may be left alone in the ISR, whatever the replication factor.
+        "slow_followers": replicas - 1,
         "acks": settled["acks"],
         "idempotent": settled["enable.idempotence"] == "true",
         "retries": settled["retries"] != "0",

@@ -105,6 +105,19 @@ def test_more_replicas_in_sync_than_there_are_acknowledge_nothing_before_3_7(tmp
     assert ("loss", "blackout") in yeses(answers("3.7", path, failures=["blackout"])[1])
 
 
+def test_of_many_replicas_the_leader_may_be_the_last_in_sync(tmp_path):
+    path = tmp_path / "topic.json"
+    path.write_text('{"replication.factor": 5, "min.insync.replicas": 1}')
+    found = answers("3.7", path, failures=["power-loss"], questions=PARTITION[:1])[1]
+    assert yeses(found) == {("loss", "power-loss")}
+
+
+def test_refusing_every_write_is_no_remedy():
+    names = ["server-kraft-shipped.properties"]
+    advice, _ = answers("3.2", *names, failures=["power-loss"], questions=PARTITION[:1], changes=1)
+    assert [str(*remedy.changes) for remedy in advice.remedies] == ["flush.messages=1"]
+
+
 def test_librdkafkas_commits_in_the_background_skip_and_storing_later_mends(tmp_path):
     path = tmp_path / "consumer.json"
     path.write_text('{"metadata.broker.list": "b", "auto.offset.reset": "earliest"}')
