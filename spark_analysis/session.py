@@ -57,7 +57,7 @@ def session(
     where PySpark or a fitting Java is missing, a port is taken, or the master is no URL or does not answer.
     """
     url = master_url(master)
-    _require_pyspark()
+    require_pyspark()
     _require_java()
     # The executors run this very interpreter: where it is elsewhere on a cluster, the user has said so.
     interpreter = sys.executable if url.startswith("local") else os.environ.get("PYSPARK_PYTHON", sys.executable)
@@ -102,7 +102,8 @@ def master_url(master: str | None) -> str:
     return master
 
 
-def _require_pyspark() -> None:
+def require_pyspark() -> None:
+    """Raise SpecError unless what the extra `spark` installs is there."""
     try:
         import pyarrow  # noqa: F401
         import pyspark  # noqa: F401

@@ -85,8 +85,9 @@ def replay_against(
 ) -> Side:
     """Replay the schedule of a trace of `spec` on another spec, on the constants that both have.
 
-    `constants`: the sibling's own, instead of those; its others are at their defaults. A step that is not enabled on the sibling waits: it is taken after the first later step that enables it, or never,
-    once the states are the same again. Raises SpecError where the sibling does not take the constants.
+    `constants`: the sibling's own, instead of those; its others are at their defaults. A step that is not enabled on
+    the sibling waits: it is taken after the first later step that enables it, or never, once the states are the same
+    again. Raises SpecError where the sibling does not take the constants.
     """
     if constants is None:
         constants = {key: value for key, value in spec.constants.items() if key in sibling.declared_constants}

@@ -199,6 +199,13 @@ def show(
     show_trace(trace, format, tuple(against or ()), out)
 
 
+def _require_the_extra_spark() -> None:
+    """Say in a sentence that it is missing before modules are imported that need it."""
+    from spark_analysis.session import require_pyspark
+
+    require_pyspark()
+
+
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of walks that `simulate --out` wrote.")],
@@ -220,6 +227,7 @@ def report(
     Writes a page with its counterexamples, report.json and causes.dot. Exit status: 0 nothing is violated but what the
     scenario expects, 1 something else is, 2 wrong input.
     """
+    _require_the_extra_spark()
     from checker.cli.reporting import make_report
 
     raise typer.Exit(make_report(folder, out, json, master, max_states))
@@ -243,6 +251,7 @@ def replay(
     ] = None,
 ) -> None:
     """Walk one simulated walk again, and show it as a trace."""
+    _require_the_extra_spark()
     from checker.cli.rewalking import replay_walk
 
     replay_walk(folder, walk, format, out, max_states if shrink else None)
@@ -311,13 +320,13 @@ def prove(
     Exit status: 0 proved (or no violation but the expected ones), 1 violated or not inductive, 2 wrong input, 3
     unknown: Z3 gave no answer in time.
     """
-    from checker.cli.proving import DEPTHS, Settings, execute
+    from checker.cli.proving import Settings, depth_of, execute
     from checker.cli.runs import Request, default_workers
 
     request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()))
     open_ones = tuple(unbounded or ())
     how = Settings(
-        method, depth or DEPTHS[method], timeout, workers or default_workers(), json, open_ones, find_lemmas, out
+        method, depth_of(method, depth), timeout, workers or default_workers(), json, open_ones, find_lemmas, out
     )
     raise typer.Exit(execute(request, how))
 
@@ -326,7 +335,9 @@ def prove(
 def simulate(
     target: Annotated[str, typer.Argument(metavar="SPEC[/SCENARIO]", help="A spec; without a scenario its first one.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the walks; one that was begun is gone on.")],
-    walks: Annotated[int, typer.Option("--traces", min=1, metavar="N", help="Walks of each configuration.")] = 100_000,
+    walks: Annotated[
+        int, typer.Option("--traces", min=1, max=10**10, metavar="N", help="Walks of each configuration.")
+    ] = 100_000,
     depth: Annotated[int, typer.Option(min=1, max=65_535, metavar="N", help="The most steps of a walk.")] = 40,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same walks anywhere.")] = 1,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant.")] = None,
@@ -366,6 +377,7 @@ def simulate(
     Exit status: 0 no violation but those that the scenario expects, 1 another violation, 2 wrong input, 3 interrupted:
     the same command goes on.
     """
+    _require_the_extra_spark()
     from checker.cli.simulating import Where, execute
     from checker.cli.walk_request import WalkRequest
 

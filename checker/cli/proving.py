@@ -23,8 +23,8 @@ from traces.replay import replay
 
 Method = Literal["induction", "k-induction", "bounded", "pdr"]
 
-DEPTHS: dict[Method, int] = {"induction": 1, "k-induction": 4, "bounded": 10, "pdr": 1}
-"""How far a method goes where `--depth` does not say."""
+DEPTHS: dict[Method, int] = {"k-induction": 4, "bounded": 10}
+"""How far a method that takes `--depth` goes where it does not say."""
 
 PROVABLE = (Role.INVARIANT, Role.STEP_INVARIANT)
 
@@ -58,6 +58,13 @@ class Report:
     status: int
     violations: tuple[Violation, ...] = ()
     pages: Mapping[str, str] = field(default_factory=dict)
+
+
+def depth_of(method: Method, given: int | None) -> int:
+    """Return how far a method goes; raise SpecError where `--depth` is given to one that has none."""
+    if given is not None and method not in DEPTHS:
+        raise SpecError(f"--depth goes with --method {' or '.join(DEPTHS)}, not with {method}")
+    return given or DEPTHS.get(method, 1)
 
 
 def execute(request: Request, settings: Settings) -> int:

@@ -24,6 +24,7 @@ from spark_analysis.page import report_page
 from spark_analysis.report import Report, dot_of, report_on
 from spark_analysis.session import master_url
 from traces import format as trace_format
+from traces.walks import read_run
 
 PAGES = "counterexamples"
 MOST_PAGES = 24
@@ -36,7 +37,9 @@ def make_report(folder: Path, out: Path | None, json_name: str, master: str | No
     Raises SpecError where the folder holds no walks that can be read, or the report cannot be written, and typer.Abort
     on an interrupt: then nothing is written.
     """
+    # What is wrong with the input is told before a folder is made.
     master_url(master)
+    read_run(folder)
     to = out or folder / "report"
     make_folder(to)
     started = time.perf_counter()

@@ -7,7 +7,7 @@ which action breaks which conjunct, and shows a step that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -113,7 +113,7 @@ class _Induction:
     def run(self) -> Proof:
         """Ask all queries."""
         refuse_no_initial_state(self.system, self.limits)
-        self._refuse_contradictions()
+        refuse_contradictions(self._hypothesis(), self.system, self.limits)
         for property_ in self.invariants:
             self._initially(property_.name, negate(self._after(property_, self.system.initial)))
         self._initially(BOUNDS, self.system.initial.failed)
@@ -125,29 +125,9 @@ class _Induction:
 
     def _hypothesis(self) -> Iterator[tuple[str, Truth]]:
         """Iterate over the conditions on a state that a step is taken from, each with its name."""
-        yield "the types", self.system.well_formed
-        for constraint in self.system.constraints:
-            yield constraint.name, constraint.holds
+        yield from _within(self.system)
         for property_ in self.invariants:
             yield property_.name, property_.holds
-
-    def _refuse_contradictions(self) -> None:
-        """Raise SpecError if no state satisfies the hypothesis: from a contradiction everything follows."""
-        solver = z3.Solver() if not self.system.is_finite else z3.SolverFor("QF_BV")
-        markers = {}
-        for number, (name, truth) in enumerate(self._hypothesis()):
-            marker = z3.Bool(f"hypothesis {number}")
-            markers[marker.decl().name()] = name
-            solver.add(z3.Implies(marker, truth_term(truth)))
-        query = ask(solver, self.limits, *[z3.Bool(name) for name in markers])
-        if query.answer != "no":
-            return
-        core = [markers[found.decl().name()] for found in solver.unsat_core()]
-        named = " and ".join(name for name in core if name != "the types") or "the types"
-        verb = "contradict each other" if " and " in named else "is false in every state"
-        raise SpecError(
-            f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it"
-        )
 
     def _after(self, property_: Property, transition: Transition) -> Truth:
         """Return a property as a term about the state that a transition leads to."""
@@ -200,3 +180,33 @@ class _Induction:
         if after is not None:
             confirm(system, (TraceStep(None, (), before), TraceStep(transition.name, arguments, after)))
         return CounterexampleToInduction(before, transition.name, arguments, after)
+
+
+def refuse_false_constraints(system: System, limits: Limits) -> None:
+    """Raise SpecError if the constraints are false in every state: then no step is ever taken, and nothing proved."""
+    if system.constraints:
+        refuse_contradictions(_within(system), system, limits)
+
+
+def refuse_contradictions(hypothesis: Iterable[tuple[str, Truth]], system: System, limits: Limits) -> None:
+    """Raise SpecError if no state satisfies the hypothesis: from a contradiction everything follows."""
+    solver = z3.Solver() if not system.is_finite else z3.SolverFor("QF_BV")
+    markers = {}
+    for number, (name, truth) in enumerate(hypothesis):
+        marker = z3.Bool(f"hypothesis {number}")
+        markers[marker.decl().name()] = name
+        solver.add(z3.Implies(marker, truth_term(truth)))
+    query = ask(solver, limits, *[z3.Bool(name) for name in markers])
+    if query.answer != "no":
+        return
+    core = [markers[found.decl().name()] for found in solver.unsat_core()]
+    named = " and ".join(name for name in core if name != "the types") or "the types"
+    verb = "contradict each other" if " and " in named else "is false in every state"
+    raise SpecError(f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it")
+
+
+def _within(system: System) -> Iterator[tuple[str, Truth]]:
+    """Iterate over what is known of every state that a step is taken from, each with its name."""
+    yield "the types", system.well_formed
+    for constraint in system.constraints:
+        yield constraint.name, constraint.holds

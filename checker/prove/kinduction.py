@@ -10,7 +10,7 @@ import z3
 from checker.check.result import Call, TraceStep
 from checker.language.spec import Role
 from checker.prove.bounded import BOUNDS, Search, Unknown, search
-from checker.prove.induction import Outcome
+from checker.prove.induction import Outcome, refuse_false_constraints
 from checker.prove.logic import Truth, any_of, both, negate, truth_term
 from checker.prove.solving import Limits, Query, ask
 from checker.prove.system import System
@@ -53,7 +53,11 @@ def prove(
     limits: Limits,
     on_depth: OnDepth = lambda k, conjunct: None,
 ) -> KProof:
-    """Prove properties and lemmas together by k-induction, for k from 1 to `depth`; raise SpecError without a start."""
+    """Prove properties and lemmas together by k-induction, for k from 1 to `depth`.
+
+    Raises SpecError where nothing would be proved: no initial state, or constraints that are false in every state.
+    """
+    refuse_false_constraints(system, limits)
     proof = KProof(0, Search())
     for k in range(1, depth + 1):
         proof = KProof(k, proof.base)

@@ -19,6 +19,7 @@ from checker.language.errors import SpecError
 from checker.language.spec import Role
 from checker.prove.bounded import refuse_no_initial_state, search
 from checker.prove.evaluation import State
+from checker.prove.induction import refuse_false_constraints
 from checker.prove.logic import Term, Truth, all_of, any_of, both, negate, truth_term
 from checker.prove.solving import Limits
 from checker.prove.system import System, Transition, assignments
@@ -54,7 +55,8 @@ class Outcome:
 def solve(system: System, names: list[str], limits: Limits) -> Outcome:
     """Say whether properties and lemmas hold in all reachable states, and no action leaves its bounds.
 
-    Raises SpecError where the spec is not finite, has more than `MOST_BITS` bits, or has no initial state.
+    Raises SpecError where the spec is not finite, has more than `MOST_BITS` bits, has no initial state, or constraints
+    that are false in every state.
     """
     return _Spacer(system, names, limits).solve()
 
@@ -86,6 +88,7 @@ class _Spacer:
         """Run Spacer."""
         started = time.perf_counter()
         refuse_no_initial_state(self.system, self.limits)
+        refuse_false_constraints(self.system, self.limits)
         self._rules()
         try:
             answer = self.fixedpoint.query(self.bad())

@@ -198,3 +198,25 @@ def test_a_spec_of_ones_own_runs_in_any_folder(tmp_path, engine):
 def test_no_permission_to_write(checker, tmp_path):
     tmp_path.chmod(0o500)
     is_one_sentence(checker("run", TOY, "--out", tmp_path / "new"), "cannot be written")
+
+
+@pytest.mark.parametrize("missing", ["pyarrow", "pyspark"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["simulate", f"{TOY}/counter", "--out", "walks"],
+        ["report", "walks"],
+        ["traces", "replay", "walks", "--walk", "0"],
+        ["run", f"{TOY}/counter", "--engine", "spark"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_without_the_extra_spark(checker, monkeypatch, tmp_path, command, missing):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)
+    is_one_sentence(checker(*command), f"{missing}, which is not installed: pip install 'tidemark[spark]'")
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_walks_than_can_be_counted(checker):
+    is_one_sentence(checker("simulate", TOY, "--out", "walks", "--traces", f"{10**22}"), "--traces")

@@ -17,7 +17,7 @@ class Bare(peterson.Peterson):
 """
 
 EVEN = """
-from checker.language import Constant, Range, Seq, Spec, action, invariant, lemma, require
+from checker.language import Constant, Range, Seq, Spec, action, constraint, invariant, lemma, require
 
 class Even(Spec):
     stride = Constant(2, at_least=1)
@@ -41,6 +41,11 @@ class WrongLemma(Even):
     @lemma
     def is_small(self):
         return self.number < 4
+
+class ShutIn(Even):
+    @constraint
+    def shut(self):
+        return self.number > 9
 
 class Large(Even):
     kept = Seq(Range(0, 1000000), 40)
@@ -135,6 +140,11 @@ def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
         ("even.py/overflow", ["--find-lemmas"], 2, "an action leaves a type's bounds"),
         ("even.py/large", ["--method", "pdr"], 2, "pdr takes states of up to"),
         ("even.py/even", ["--find-lemmas", "--unbounded", "stride"], 2, "write one of the two"),
+        ("bare.py", ["--method", "pdr", "--depth", "3"], 2, "--depth goes with --method k-induction or bounded"),
+        ("bare.py", ["--depth", "3"], 2, "not with induction"),
+        ("even.py/shut_in", ["--method", "induction"], 2, "shut is false in every state"),
+        ("even.py/shut_in", ["--method", "k-induction"], 2, "shut is false in every state"),
+        ("even.py/shut_in", ["--method", "pdr"], 2, "shut is false in every state"),
         ("bare.py", ["--out", "/dev/null/here"], 2, "/dev/null/here cannot be written"),
     ],
 )
@@ -157,6 +167,12 @@ def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch):
 @pytest.mark.parametrize("method", ["induction", "k-induction", "bounded", "pdr"])
 def test_a_timeout_is_unknown_and_has_its_own_status(capsys, method):
     arguments = ["--method", method, "--timeout", "0.001", "--depth", "14"]
-    status = main(["prove", "replication/kip320/two_replicas_three_epochs", *arguments[: 4 if method == "pdr" else 6]])
+    status = main(
+        [
+            "prove",
+            "replication/kip320/two_replicas_three_epochs",
+            *arguments[: 4 if method in ("induction", "pdr") else 6],
+        ]
+    )
     printed = capsys.readouterr()
     assert (status, "unknown" in printed.out, "0.001 s" in printed.out) == (3, True, True)

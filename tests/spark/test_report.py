@@ -173,6 +173,12 @@ def test_what_is_missing_or_damaged_is_counted_and_said(spark, tmp_path):
     assert "not finished" in report_page(found.data, [None] * len(found.clusters), {}, "report")
 
 
+def test_a_folder_that_is_not_there_is_not_made(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "nowhere")]) == 2
+    assert "holds no walks" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_where_nothing_can_be_read_it_is_said(tmp_path, capsys):
     assert main(["report", str(tmp_path / "nowhere")]) == 2
     _, walks = walks_in(tmp_path)
