@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from checker.advise.cluster import Cluster
 from checker.advise.questions import (
     FAILURES,
     QUESTIONS,
@@ -19,7 +20,7 @@ from checker.advise.questions import (
     only,
 )
 from checker.advise.remedies import Change, changes_for
-from checker.advise.settled import Cluster, Settled, settle
+from checker.advise.settled import Settled, settle
 from checker.check.result import Result, Violation
 
 Verdict = Literal["yes", "no", "undecided"]

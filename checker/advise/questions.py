@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checker.advise import versions
+from checker.advise.cluster import Cluster
 from checker.advise.keys import BY_DURATION
-from checker.advise.settled import Cluster, Settled
+from checker.advise.settled import Settled
 from checker.language.interpreter import State
 
 Constants = Mapping[str, int | bool | str]

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checker.advise import versions
+from checker.advise.cluster import Cluster
 from checker.advise.keys import Role
 from checker.advise.questions import Question
-from checker.advise.settled import Cluster, settle
+from checker.advise.settled import settle
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from checker import registry
 from checker.advise import versions, words
 from checker.advise.advice import Advice, Answer, Exploration, advise
+from checker.advise.cluster import Cluster, gather
 from checker.advise.files import read
 from checker.advise.keys import Client
 from checker.advise.questions import FAILURES, QUESTIONS, Failure, Question, start_of
-from checker.advise.settled import Cluster, gather, settle
+from checker.advise.settled import settle
 from checker.check.plan import Plan
 from checker.check.result import Result
 from checker.cli import pool

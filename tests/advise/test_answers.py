@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from checker.advise.advice import advise
+from checker.advise.cluster import gather
 from checker.advise.files import read
 from checker.advise.questions import FAILURES, QUESTIONS, start_of
-from checker.advise.settled import gather
 from checker.check.plan import Plan
 from checker.native.engine import explore_from
 from specs.pipeline.pipeline import Pipeline

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from checker.advise import versions
+from checker.advise.cluster import gather
 from checker.advise.files import Given, Read, read
-from checker.advise.settled import gather, settle
+from checker.advise.settled import settle
 from checker.language.errors import SpecError
 
 FIXTURES = Path(__file__).parent / "fixtures"
