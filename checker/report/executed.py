@@ -6,14 +6,15 @@ import ast
 import contextlib
 import functools
 import linecache
+import os
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from checker.check.location import source_files
 from checker.ir.types import BoundsError
 from checker.language.errors import Disabled, SpecError
 from checker.language.interpreter import State
@@ -21,9 +22,6 @@ from checker.language.spec import Spec
 
 _MOST_FUNCTIONS = 12
 """How many functions of one step are shown: the action and the helpers that it calls first."""
-
-_ENGINE = str(Path(__file__).parent.parent)
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 
 @dataclass(frozen=True)
@@ -49,16 +47,17 @@ def executed(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) 
 
     An instance that is disabled or leaves its bounds is listed up to the line where that happens.
     """
-    watch = _Watch()
+    watch = _Watch(_roots(type(spec)))
     with watch, contextlib.suppress(Disabled, BoundsError, SpecError):
         spec.step(state, action, *arguments)
     return tuple(watch.listings())
 
 
 class _Watch:
-    """Notes the lines that run, by file, and the functions that are called."""
+    """Notes the lines that run in files below some folders, and the functions that are called there."""
 
-    def __init__(self) -> None:
+    def __init__(self, roots: tuple[str, ...]) -> None:
+        self._roots = roots
         self._lines: dict[str, set[int]] = {}
         self._called: dict[CodeType, None] = {}
 
@@ -79,8 +78,13 @@ class _Watch:
                 shown += 1
                 yield _listing(code.co_filename, code.co_qualname, tree, self._lines.get(code.co_filename, set()))
 
+    def _is_of_spec(self, file: str) -> bool:
+        # Below a lone file's folder there may be an environment with other people's packages.
+        return any(file.startswith(root) and "site-packages" not in file[len(root) :] for root in self._roots)
+
     def _on_call(self, frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
-        if not _is_of_a_spec(frame.f_code.co_filename):
+        # Not all that runs is the spec's: the garbage collector may call finalizers of whatever is loaded.
+        if not self._is_of_spec(frame.f_code.co_filename):
             return None
         self._called[frame.f_code] = None
         return self._on_line
@@ -91,11 +95,15 @@ class _Watch:
         return self._on_line
 
 
-@functools.lru_cache(maxsize=256)
-def _is_of_a_spec(file: str) -> bool:
-    """Return whether a file is neither the checker's nor Python's own."""
-    is_library = file.startswith(_STANDARD_LIBRARY) and "site-packages" not in file
-    return not is_library and not file.startswith((_ENGINE, "<"))
+def _roots(kind: type[Spec]) -> tuple[str, ...]:
+    """Return the folders of the packages, or of the lone files, of a spec and its bases, each with its slash."""
+    roots = set()
+    for file in source_files(kind):
+        folder = Path(file).parent
+        while (folder.parent / "__init__.py").is_file():
+            folder = folder.parent
+        roots.add(f"{folder}{os.sep}")
+    return tuple(sorted(roots))
 
 
 @functools.lru_cache(maxsize=64)

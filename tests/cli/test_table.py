@@ -100,7 +100,7 @@ def test_update_docs_replaces_the_section_and_nothing_else(table, tmp_path):
         (["run", TABLE, "--table", "--set", "limit=1"], "--table goes with --engine, --workers"),
         (["run", TABLE, "--table", "--max-states", "3"], "--table goes with --engine, --workers"),
         (["run", TABLE, "--update-docs", "page.md"], "--update-docs goes with --table"),
-        (["run", TOY, "--table"], "toy declares no table; these do: producer"),
+        (["run", TOY, "--table"], "toy declares no table; these do: consumer, pipeline, producer"),
         (["run", "producer/acks", "--table"], "--table takes a family"),
         (["run", TABLE, "--table", "--update-docs", "no_such_page.md"], "cannot be read"),
         (["run", TABLE, "--table", "--update-docs", TOY], "has no section for the table"),

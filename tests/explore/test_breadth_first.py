@@ -8,7 +8,6 @@ import threading
 import numpy as np
 import pytest
 from llvmlite import ir
-from toys import Reference, Toy, bit_where, compile_toy, failing_grid, fan, grid, scatter, search
 
 from checker.explore import search as search_module
 from checker.explore import store as store_module
@@ -16,6 +15,7 @@ from checker.explore.exploration import Exploration, Progress, Violation
 from checker.explore.flow import word
 from checker.explore.kernels import Kernels
 from checker.explore.search import explore
+from tests.explore.toys import Reference, Toy, bit_where, compile_toy, failing_grid, fan, grid, scatter, search
 
 
 def below(limit: int, bit: int) -> dict[str, object]:

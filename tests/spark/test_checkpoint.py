@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import toys
 
 from checker.check.plan import Plan
 from checker.language.errors import SpecError
 from spark_analysis.checkpoint import open_checkpoint
 from spark_analysis.explore import explore
+from tests.spark import toys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import toys
 
 from checker import registry
 from checker.check import interpreted
@@ -30,6 +29,7 @@ from checker.native import engine as native
 from spark_analysis import expansion, jobs
 from spark_analysis import explore as exploring
 from spark_analysis.explore import explore
+from tests.spark import toys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
