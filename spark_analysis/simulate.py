@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ TASKS_PER_CORE = 4
 """More tasks than cores: a core that is done early takes another."""
 
 _POLL_SECONDS = 0.1
+_CANCEL_SECONDS = 30
 _WRITTEN = "part int, error string"
 
 
@@ -66,6 +68,8 @@ def _walk(
     cancelled: threading.Event,
     on_poll: Callable[[], None],
 ) -> None:
+    if cancelled.is_set():
+        return
     job = _Job(spark, run, folder, missing, partitions)
     job.start()
     try:
@@ -105,9 +109,11 @@ class _Job(threading.Thread):
 
     def cancel(self) -> None:
         """End the job, if it has not ended, and wait for that."""
-        if self.is_alive():
+        ends = time.monotonic() + _CANCEL_SECONDS
+        # Asked again and again: what has not been submitted yet cannot be cancelled.
+        while self.is_alive() and time.monotonic() < ends:
             self._spark.sparkContext.cancelJobGroup(self._GROUP)
-            self.join(timeout=30)
+            self.join(timeout=_POLL_SECONDS)
 
     def raise_error(self) -> None:
         """Raise SpecError where a part was not written."""

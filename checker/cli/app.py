@@ -26,6 +26,10 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What Typer raises for an unknown option, a missing argument, a wrong value: it exports only this subclass."""
 
 
+_INTERRUPTED = 130
+"""What Typer makes of a KeyboardInterrupt."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; what a user did wrong ends in one sentence."""
     from checker.cli.runs import EXIT_STOPPED, EXIT_WRONG_INPUT
@@ -41,12 +45,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {_usage_text(error)}", file=sys.stderr)
         return EXIT_WRONG_INPUT
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
-        return EXIT_STOPPED
+        status = _INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe has gone (`list | head`): nothing is left to say, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    if status == _INTERRUPTED:
+        print("interrupted", file=sys.stderr)
+        return EXIT_STOPPED
     return status if isinstance(status, int) else 0
 
 

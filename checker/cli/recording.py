@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from traces.librdkafka.recorder import Setup, record, write
@@ -14,6 +15,9 @@ def record_run(log: Path, setup: Setup) -> None:
     events = record(setup)
     write(log, events)
     counts = {name: sum(found["event"] == name for found in events) for name in ("request", "delivered", "failed")}
+    for fault in setup.faults:
+        if fault.request > counts["request"]:
+            print(f"{fault.what}@{fault.request} never happened: there were fewer requests", file=sys.stderr)
     mapping = "plain" if setup.producer == "plain" else "idempotent"
     print(
         f"{log}: {len(events)} events of {events[0]['client']}: {setup.records} records in {counts['request']} "

@@ -47,6 +47,8 @@ class Settings:
 
 def validate(task: Task, settings_given: tuple[str, ...], settings: Settings) -> int:
     """Validate logs and return the exit status; raise SpecError where spec, mapping or an output are wrong."""
+    if settings.master is not None and settings.engine not in (None, "spark"):
+        raise SpecError(f"--master goes with --engine spark, not with {settings.engine}")
     settings = dataclasses.replace(settings, logs=tuple(log for path in settings.logs for log in _logs_at(path)))
     spec = Validation(task).entry.spec
     task = dataclasses.replace(task, settings=settings_of(spec, settings_given), engine=_engine(settings))

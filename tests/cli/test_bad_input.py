@@ -220,3 +220,12 @@ def test_without_the_extra_spark(checker, monkeypatch, tmp_path, command, missin
 
 def test_more_walks_than_can_be_counted(checker):
     is_one_sentence(checker("simulate", TOY, "--out", "walks", "--traces", f"{10**22}"), "--traces")
+
+
+def test_an_interrupt_has_its_own_status_in_every_command(checker, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("checker.cli.simulating.execute", interrupted)
+    outcome = checker("simulate", TOY, "--out", "walks")
+    assert (outcome.status, outcome.out, outcome.err.strip()) == (3, "", "interrupted")

@@ -139,6 +139,8 @@ def test_wrong_names_are_sentences(checker, validate, tmp_path):
     ):
         outcome = checker("validate", *arguments)
         assert outcome.status == 2 and sentence in outcome.err, outcome
+    both = validate(GOOD, options=("--engine", "python", "--master", "local[1]"))
+    assert both.status == 2 and "--master goes with --engine spark, not with python" in both.err
     assert "retry has no constant records" in validate(GOOD, options=("--set", "records=3")).err
 
 
@@ -150,7 +152,8 @@ def test_record_refuses_a_fault_that_is_none(checker, tmp_path):
 @pytest.mark.skipif(importlib.util.find_spec("confluent_kafka") is None, reason="confluent-kafka is not installed")
 def test_record_writes_a_log_and_says_how_to_validate_it(checker, tmp_path):
     log = tmp_path / "logs" / "one.jsonl"
-    outcome = checker("record", log, "--records", "1", "--delay", "1")
+    outcome = checker("record", log, "--records", "1", "--delay", "1", "--fault", "refuse@9")
+    assert "refuse@9 never happened" in outcome.err
     assert outcome.status == 0 and "1 records in 1 requests, 1 delivered" in outcome.out
     *_, command = outcome.out.strip().splitlines()
     assert checker(*command.split()[3:]).status == 0

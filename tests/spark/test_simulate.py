@@ -91,6 +91,13 @@ def test_a_run_that_is_stopped_goes_on(spark, tmp_path: Path, expected: list[byt
     assert contents(folder, run) == expected
 
 
+def test_an_interrupt_while_spark_starts_is_not_lost(spark, tmp_path: Path) -> None:
+    run, folder, cancelled = small_run(), tmp_path / "walks", threading.Event()
+    cancelled.set()
+    assert not simulate(run, folder, spark=spark, cancelled=cancelled)
+    assert len(missing_parts(folder, run)) == run.parts
+
+
 def test_what_an_executor_cannot_do_is_told(spark, tmp_path: Path) -> None:
     run = small_run(walks=500)
     folder = tmp_path / "walks"

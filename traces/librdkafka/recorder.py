@@ -176,6 +176,9 @@ def _produce(setup: Setup, address: str, journal: Journal) -> None:
             producer.flush(TRANSACTION_SECONDS)
             producer.abort_transaction(SECONDS)
         left = producer.flush(SECONDS)
+    except SystemError:
+        # What the C library's client makes of Ctrl-C while it waits.
+        raise KeyboardInterrupt from None
     except KafkaException as error:
         raise SpecError(f"librdkafka refuses the settings: {error.args[0].str()}") from None
     if left:
