@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import sys
 import time
@@ -79,7 +80,10 @@ def execute(request: Request, settings: Settings) -> int:
             except SpecError as error:
                 wrong.append(error if error.file else SpecError(f"{run.name}: {error.message}"))
                 continue
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, ctypes.ArgumentError) as error:
+                # An interrupt while Z3 is called is one of these, and says so.
+                if isinstance(error, ctypes.ArgumentError) and "KeyboardInterrupt" not in str(error):
+                    raise
                 print(f"\nstopped: {run.name} is neither proved nor refuted", file=sys.stderr)
                 statuses.append(EXIT_STOPPED)
                 break
@@ -100,7 +104,10 @@ def _require_z3() -> None:
     try:
         import z3  # noqa: F401
     except ModuleNotFoundError:
-        raise SpecError("proofs need Z3, which is not installed: pip install 'tidemark[prove]'") from None
+        raise SpecError(
+            "proofs need Z3, which is not installed: pip install 'tidemark[prove]', "
+            "or pip install -e '.[prove]' in a checkout"
+        ) from None
 
 
 def _proved(run: Run, settings: Settings, asked: tuple[str, ...]) -> Report:

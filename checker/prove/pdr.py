@@ -21,7 +21,7 @@ from checker.prove.bounded import refuse_no_initial_state, search
 from checker.prove.evaluation import State
 from checker.prove.induction import refuse_false_constraints
 from checker.prove.logic import Term, Truth, all_of, any_of, both, negate, truth_term
-from checker.prove.solving import Limits
+from checker.prove.solving import Limits, was_interrupted
 from checker.prove.system import System, Transition, assignments
 from checker.prove.values import constants_of
 
@@ -105,6 +105,8 @@ class _Spacer:
         seconds = time.perf_counter() - started
         if self.limits.seconds is not None and seconds >= self.limits.seconds:
             reason = f"timeout: no answer within {self.limits.seconds:g} s"
+        elif was_interrupted(reason, seconds, self.limits):
+            raise KeyboardInterrupt
         return Outcome("unknown", seconds, reason=reason)
 
     # The rules.

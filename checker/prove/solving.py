@@ -98,19 +98,26 @@ def ask(solver: Any, limits: Limits, *assumptions: Truth) -> Query:
     try:
         answer = _ANSWERS[solver.check(*[found for found in assumptions if found is not True]).r]
     except z3.Z3Exception as error:
+        if was_interrupted(str(error), time.perf_counter() - started, limits):
+            raise KeyboardInterrupt from None
         if isinstance(solver, Solver):
             solver.begin_anew()
         return Query("unknown", time.perf_counter() - started, reason=str(error))
     seconds = time.perf_counter() - started
     if answer == "yes":
         return Query(answer, seconds, solver.model())
-    reason = _reason(solver, limits) if answer == "unknown" else ""
-    if "interrupted" in reason:
-        # Z3 takes the keyboard's interrupt for itself, as the end of this one question.
+    if answer == "unknown" and was_interrupted(str(solver.reason_unknown()), seconds, limits):
         raise KeyboardInterrupt
+    reason = _reason(solver, limits) if answer == "unknown" else ""
     if answer == "unknown" and isinstance(solver, Solver):
         solver.begin_anew()
     return Query(answer, seconds, reason=reason)
+
+
+def was_interrupted(reason: str, seconds: float, limits: Limits) -> bool:
+    """Return whether Ctrl-C ended a question: Z3 takes it for itself, and says what it says after its time, too."""
+    is_early = limits.seconds is None or seconds < 0.8 * limits.seconds
+    return "interrupted" in reason or ("canceled" in reason and is_early)
 
 
 def _reason(solver: Any, limits: Limits) -> str:

@@ -1,5 +1,6 @@
 """`prove --find-lemmas`, `--method pdr` and `--out`: what a person gets, may paste, and is told of wrong input."""
 
+import ctypes
 import json
 import re
 from dataclasses import dataclass
@@ -155,9 +156,10 @@ def test_wrong_input_is_one_sentence(prove, name, arguments, status, words):
     assert outcome.err.count("\n") == 1
 
 
-def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch):
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), ctypes.ArgumentError("argument 1: KeyboardInterrupt: ")])
+def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch, raised):
     def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
+        raise raised
 
     monkeypatch.setattr("checker.prove.induction.prove", interrupted)
     outcome = prove("bare.py")
