@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import logging
 import os
 import re
 import shutil
@@ -65,8 +66,14 @@ def session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # What PySpark says of pandas' newest release, at every use: nothing here goes through pandas.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    logging.getLogger().addFilter(_is_no_interrupt)
     with _own_interrupts():
         return _started(_configuration(url, name, memory) | dict(settings or {}))
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Say of what is logged whether it is to be shown: Py4J logs each Ctrl-C with a traceback, and raises it too."""
+    return "KeyboardInterrupt while sending command" not in str(record.msg)
 
 
 def stop(spark: SparkSession) -> None:
