@@ -87,15 +87,16 @@ def _run(options: list[str]) -> dict[str, Any]:
 
 
 class _ProcessorTime:
-    """The processor time of all processes below this one, looked at a few times a second while the block runs.
+    """The processor time of all new processes below this one, looked at a few times a second while the block runs.
 
-    Spark's daemon does not wait for its Python workers, so that their time is in nobody's account but their own.
+    Those that were there before are an earlier run's, which take a moment to end. Spark's daemon does not wait for its Python workers, so that their time is in nobody's account but their own.
     """
 
     _EVERY = 0.1
 
     def __init__(self) -> None:
         self._spent: dict[int, float] = {}
+        self._earlier = {int(folder.name) for folder in Path("/proc").glob("[0-9]*")}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -124,7 +125,7 @@ class _ProcessorTime:
             below = {os.getpid()}
             while found := {process for process, parent in parents.items() if parent in below} - below:
                 below |= found
-            self._spent |= {process: spent[process] for process in below - {os.getpid()}}
+            self._spent |= {process: spent[process] for process in below - self._earlier}
 
 
 def _same(native: dict[str, Any], spark: dict[str, Any]) -> None:
