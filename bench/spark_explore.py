@@ -89,7 +89,8 @@ def _run(options: list[str]) -> dict[str, Any]:
 class _ProcessorTime:
     """The processor time of all new processes below this one, looked at a few times a second while the block runs.
 
-    Those that were there before are an earlier run's, which take a moment to end. Spark's daemon does not wait for its Python workers, so that their time is in nobody's account but their own.
+    Those that were there before are an earlier run's, which take a moment to end. Spark's daemon does not wait for its
+    Python workers, so that their time is in nobody's account but their own.
     """
 
     _EVERY = 0.1
