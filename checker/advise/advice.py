@@ -13,6 +13,7 @@ from checker.advise.questions import (
     QUESTIONS,
     Constants,
     Failure,
+    Left,
     Question,
     constants_of,
     has_bearing,
@@ -34,19 +35,19 @@ class Exploration:
     """The pipeline on some constants, what may go wrong, and the properties that are asked of it."""
 
     constants: tuple[tuple[str, int | bool | str], ...]
-    failure: Failure
+    left: Left
     properties: tuple[str, ...]
 
     @classmethod
     def of(cls, cluster: Cluster, settled: Settled, failure: Failure, questions: Sequence[Question]) -> Exploration:
         """Return what answers some questions, either all of the consumer or none."""
         constants = constants_of(cluster, settled, with_consumer=questions[0].of_consumer)
-        return cls(tuple(constants.items()), failure, tuple(question.property for question in questions))
+        return cls(tuple(constants.items()), failure.left, tuple(question.property for question in questions))
 
     @property
     def own_constants(self) -> Constants:
         """The constants with no room for another failure: a pipeline with these behaves the same."""
-        return only(dict(self.constants), self.failure)
+        return only(dict(self.constants), self.left)
 
 
 Explore = Callable[[Sequence[Exploration]], Iterator[Result]]
@@ -142,10 +143,14 @@ def _answer(advice: Advice, explore: Explore, failures: Iterable[Failure], quest
             together = [q for q in questions if q.of_consumer is of_consumer and has_bearing(q, failure)]
             if together:
                 asked.append((failure, together, Exploration.of(advice.cluster, advice.settled, failure, together)))
-    results = list(explore([exploration for _, _, exploration in asked]))
-    advice.is_whole = len(results) == len(asked)
-    for (failure, together, exploration), result in zip(asked, results, strict=False):
-        advice.answers += [Answer(question, failure, exploration, result) for question in together]
+    # Two failures may come to the same exploration: an unclean election is what two crashes are where it is allowed.
+    explorations = list(dict.fromkeys(exploration for _, _, exploration in asked))
+    found = dict(zip(explorations, explore(explorations), strict=False))
+    advice.is_whole = len(found) == len(explorations)
+    for failure, together, exploration in asked:
+        if exploration in found:
+            result = found[exploration]
+            advice.answers += [Answer(question, failure, exploration, result) for question in together]
 
 
 @dataclass
@@ -249,7 +254,7 @@ def _changed(cluster: Cluster, changes: Iterable[Change]) -> Cluster:
 
 def _availability_of(cluster: Cluster) -> Exploration:
     constants = constants_of(cluster, settle(cluster), with_consumer=False)
-    return Exploration(tuple({**constants, "records": 1}.items()), _TWO_DOWN, _WRITES)
+    return Exploration(tuple({**constants, "records": 1}.items()), _TWO_DOWN.left, _WRITES)
 
 
 def _availability(result: Result) -> Availability:

@@ -15,6 +15,10 @@ Constants = Mapping[str, int | bool | str]
 """Of the pipeline, by name."""
 
 
+Left = tuple[tuple[str, int], ...]
+"""How often something may still go wrong, by the variable of the pipeline that counts it."""
+
+
 @dataclass(frozen=True)
 class Question:
     """Whether something bad may happen: `property` of the pipeline is violated if it may.
@@ -49,7 +53,7 @@ class Failure:
 
     slug: str
     name: str
-    left: tuple[tuple[str, int], ...] = ()
+    left: Left = ()
     is_unclean: bool = False
 
     def happens_to(self, who: str) -> bool:
@@ -144,13 +148,15 @@ def _reset(value: str) -> str:
     return "latest" if value.startswith(BY_DURATION) else value
 
 
-def only(constants: Constants, failure: Failure) -> Constants:
-    """Return constants with room for one failure: what `start_of` leaves of a pipeline with room for all."""
-    left = dict.fromkeys(_VICTIMS, 0) | dict(failure.left)
-    return {**constants, **{variable.removesuffix("_left"): number for variable, number in left.items()}}
+def only(constants: Constants, left: Left) -> Constants:
+    """Return constants with room for no other failure: what `start_of` leaves of a pipeline with room for all."""
+    return {**constants, **{variable.removesuffix("_left"): number for variable, number in _counts(left).items()}}
 
 
-def start_of(initial: State, failure: Failure) -> State:
-    """Return the initial state of a pipeline in which a failure is all that may go wrong."""
-    left = dict.fromkeys(_VICTIMS, 0) | dict(failure.left)
-    return State({**initial.values, **left})
+def start_of(initial: State, left: Left) -> State:
+    """Return the initial state of a pipeline in which nothing else may go wrong."""
+    return State({**initial.values, **_counts(left)})
+
+
+def _counts(left: Left) -> dict[str, int]:
+    return dict.fromkeys(_VICTIMS, 0) | dict(left)

@@ -9,7 +9,7 @@ from checker.advise import versions
 from checker.advise.cluster import Cluster
 from checker.advise.keys import Role
 from checker.advise.questions import Question
-from checker.advise.settled import settle
+from checker.advise.settled import Settled, settle
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
@@ -64,11 +64,11 @@ _CHANGES: Mapping[str, tuple[Change, ...]] = {
 
 def changes_for(question: Question, cluster: Cluster) -> list[Change]:
     """Return the changes to try: not to what is in effect, to fewer replicas, or to what the version does not have."""
-    return [change for change in _CHANGES[question.name] if _is_sensible(change, cluster)]
-
-
-def _is_sensible(change: Change, cluster: Cluster) -> bool:
     settled = settle(cluster)
+    return [change for change in _CHANGES[question.name] if _is_sensible(change, cluster, settled)]
+
+
+def _is_sensible(change: Change, cluster: Cluster, settled: Settled) -> bool:
     if change is _ELR and not versions.at_least(cluster.version, "4.0"):
         return False
     if change in (_REPLICAS, _MIN_ISR) and int(settled[change.name]) >= int(change.value):

@@ -153,7 +153,7 @@ def _explored(
     spec = kind(**dict(explorations[0].constants))
     (initial,) = spec.initial_states()
     plan = Plan(explorations[0].properties, stop="all", max_states=max_states, quick=True, cancelled=cancelled)
-    yield from explore_from(spec, plan, ([start_of(initial, asked.failure)] for asked in explorations))
+    yield from explore_from(spec, plan, ([start_of(initial, asked.left)] for asked in explorations))
 
 
 def _status(advice: Advice, required: Sequence[Question]) -> int:

@@ -27,7 +27,7 @@ def explore(explorations):
     for (constants, properties), group in groups.items():
         spec = Pipeline(**dict(constants))
         (initial,) = spec.initial_states()
-        starts = [[start_of(initial, asked.failure)] for asked in group]
+        starts = [[start_of(initial, asked.left)] for asked in group]
         found.update(zip(group, explore_from(spec, Plan(properties, stop="all", quick=True), starts), strict=True))
     return iter([found[asked] for asked in explorations])
 
