@@ -81,24 +81,24 @@ def _record(found: Mapping[str, Any]) -> Record:
 
 
 def write(path: Path, ledger: Ledger) -> None:
-    """Write a ledger, sorted by name, a table a scenario; raise SpecError where the file cannot be written."""
-    tables = [_table(name, ledger[name]) for name in sorted(ledger)]
+    """Write a ledger, sorted by name, one line per scenario; raise SpecError where the file cannot be written."""
+    lines = [_row(name, ledger[name]) for name in sorted(ledger)]
     try:
-        path.write_text("\n".join([_HEADER, *tables]), encoding="utf-8")
+        path.write_text("\n".join([_HEADER, *lines, ""]), encoding="utf-8")
     except OSError as error:
         raise SpecError(f"the ledger {path} cannot be written: {error.strerror}") from None
 
 
-def _table(name: str, record: Record) -> str:
-    rows = [f'["{name}"]', f"verdict = {json.dumps(record.verdict)}"]
+def _row(name: str, record: Record) -> str:
+    fields = [f"verdict = {json.dumps(record.verdict)}"]
     for key in ("distinct_states", "generated_states", "depth"):
         value = getattr(record, key)
         if value is not None:
-            rows.append(f"{key} = {value}")
+            fields.append(f"{key} = {value}")
     if record.violations:
         violations = ", ".join(f"{key} = {json.dumps(length)}" for key, length in sorted(record.violations.items()))
-        rows.append(f"violations = {{ {violations} }}")
-    return "\n".join(rows) + "\n"
+        fields.append(f"violations = {{ {violations} }}")
+    return f"{json.dumps(name)} = {{ {', '.join(fields)} }}"
 
 
 def differences(recorded: Ledger, found: Ledger, *, is_everything: bool) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Never
 
 from checker.check.location import located
 from checker.language.errors import SpecError
-from checker.language.spec import Scenario, Spec
+from checker.language.spec import Bug, Scenario, Spec
 from checker.language.tables import Table
 
 PACKAGE = "specs"
@@ -42,11 +42,11 @@ class Entry:
         """The full name: `replication/kip320`."""
         return f"{self.family}/{self.spec.name}"
 
-    def tells(self, scenario: str | None, constants: Mapping[str, int | bool | str]) -> str:
+    def description(self, scenario: str | None, constants: Mapping[str, int | bool | str]) -> str:
         """Return what a scenario says of itself, as long as it is run on its own constants; else nothing."""
         for found in self.scenarios:
             if found.name == scenario and self.spec(**found.constants).constants == constants:
-                return found.tells
+                return found.description
         return ""
 
 
@@ -241,9 +241,9 @@ def _scenarios_of(module: ModuleType) -> list[Scenario]:
     found = vars(module).get("scenarios", [])
     if isinstance(found, ModuleType):
         return []
-    if not isinstance(found, (list, tuple)) or not all(isinstance(item, Scenario) for item in found):
-        raise SpecError("scenarios must be a list of Scenario(...)", file=module.__file__)
-    return list(found)
+    if not isinstance(found, (list, tuple)) or not all(isinstance(item, Scenario | Bug) for item in found):
+        raise SpecError("scenarios must be a list of Scenario(...) and Bug(...)", file=module.__file__)
+    return [scenario for item in found for scenario in (item.scenarios() if isinstance(item, Bug) else [item])]
 
 
 def _tables_of(module: ModuleType) -> list[Table]:

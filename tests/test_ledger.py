@@ -38,7 +38,7 @@ def test_the_file_comes_back_and_reads_well(tmp_path):
     assert ledger.read(path) == records
     text = path.read_text()
     assert text.index("a/x/one") < text.index("b/x/three") < text.index("b/x/two")
-    assert '["b/x/two"]\nverdict = "violated"\nviolations = { strong_isr = 12 }\n' in text
+    assert '\n"b/x/two" = { verdict = "violated", violations = { strong_isr = 12 } }\n' in text
     assert ledger.read(tmp_path / "missing.toml") == {}
 
 

@@ -211,7 +211,7 @@ def _page(spec: Spec, advice: Advice, answer: Answer, files: Sequence[str]) -> s
     occasion = Occasion(
         words.sentence(answer),
         f"{command} --failure {answer.failure.slug}",
-        tells=f"{words.sentence(answer)[0].upper()}{words.sentence(answer)[1:]}.",
+        description=f"{words.sentence(answer)[0].upper()}{words.sentence(answer)[1:]}.",
         notes=("With these settings: " + ", ".join(settings) + ".",),
     )
     return counterexample_page(spec, answer.violation, occasion)

@@ -37,7 +37,7 @@ def comparison_page(found: Counterexample, sides: list[Side]) -> str:
         notes = (*side.notes, *_property_notes(found, side))
         parts = frozenset(number for number in (side.parts_at, side.parts_for_good_at) if number is not None)
         columns.append(comparison.Column(side.name, side.spec, steps, parts, side.conclusion, notes))
-    occasion = Occasion(found.origin.name, found.origin.command, found.tells, found.notes)
+    occasion = Occasion(found.origin.name, found.origin.command, found.description, found.notes)
     return comparison.comparison_page(found.violation, columns, occasion)
 
 

@@ -27,12 +27,12 @@ ENDINGS: dict[Format, str] = {
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A violation with a trace, where it comes from, and what there is to say about it (`tells`, `notes`)."""
+    """A violation with a trace, where it comes from, and what there is to say about it (`description`, `notes`)."""
 
     spec: Spec
     violation: Violation
     origin: trace_format.Origin
-    tells: str = ""
+    description: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -72,7 +72,7 @@ def _svg(found: Counterexample) -> str:
 def _html(found: Counterexample) -> str:
     from checker.report.page.render import Occasion, counterexample_page
 
-    occasion = Occasion(found.origin.name, found.origin.command, found.tells, found.notes)
+    occasion = Occasion(found.origin.name, found.origin.command, found.description, found.notes)
     return counterexample_page(found.spec, found.violation, occasion)
 
 

@@ -111,7 +111,7 @@ def _spec_to_json(entry: registry.Entry) -> dict[str, Any]:
                 "constants": dict(scenario.constants),
                 "expect": dict(scenario.expect) if isinstance(scenario.expect, Mapping) else scenario.expect,
                 "deadlock": scenario.deadlock,
-                "tells": scenario.tells,
+                "description": scenario.description,
             }
             for scenario in entry.scenarios
         ],

@@ -131,7 +131,9 @@ class CounterexampleFolder:
         origin = trace_format.origin_of(
             run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation)
         )
-        found = formats.Counterexample(run.spec, violation, origin, run.entry.tells(run.scenario, run.spec.constants))
+        found = formats.Counterexample(
+            run.spec, violation, origin, run.entry.description(run.scenario, run.spec.constants)
+        )
         for format, ending in formats.ENDINGS.items():
             try:
                 content = formats.written(found, format)

@@ -130,7 +130,7 @@ def _counterexample(
     entry = registry.select_spec(run.target)
     command = shlex.join(["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk), "--shrink"])
     origin = trace_format.origin_of(spec, entry.name, run.scenario, entry.target, command)
-    return formats.Counterexample(spec, violation, origin, entry.tells(run.scenario, spec.constants), (sentence,))
+    return formats.Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), (sentence,))
 
 
 def _lines(data: dict[str, Any], page: Path, seconds: float) -> list[Line]:

@@ -48,4 +48,4 @@ def walked(folder: Path, run: Run, walk: int, max_states: int | None) -> Counter
         violation, notes = shrunk.violation, (shrunk.sentence,)
     entry = registry.select_spec(run.target)
     origin = trace_format.origin_of(spec, entry.name, run.scenario, entry.target, shlex.join(command))
-    return Counterexample(spec, violation, origin, entry.tells(run.scenario, spec.constants), notes)
+    return Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), notes)

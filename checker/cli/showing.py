@@ -36,8 +36,8 @@ def replayed(path: Path) -> Counterexample:
     except SpecError as error:
         raise SpecError(f"{_named(path, error.message)}{_changed_text(file, entry)}") from None
     is_same = file.origin.fingerprint == trace_format.fingerprint_of(entry.spec)
-    tells = entry.tells(file.origin.scenario, spec.constants)
-    return Counterexample(spec, violation, file.origin, tells, () if is_same else (_CHANGED,))
+    description = entry.description(file.origin.scenario, spec.constants)
+    return Counterexample(spec, violation, file.origin, description, () if is_same else (_CHANGED,))
 
 
 def show_trace(path: Path, format: Format, against: tuple[str, ...], out: Path | None) -> None:

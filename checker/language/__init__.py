@@ -8,6 +8,7 @@ from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from checker.language.errors import Disabled, SpecError
 from checker.language.interpreter import State, Step
 from checker.language.spec import (
+    Bug,
     Scenario,
     Spec,
     action,
@@ -24,6 +25,7 @@ __all__ = [
     "Arrow",
     "Bag",
     "BoundsError",
+    "Bug",
     "Channel",
     "Constant",
     "Disabled",

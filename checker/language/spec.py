@@ -227,7 +227,7 @@ class Scenario:
     expect: Expectation = "holds"
     properties: tuple[str, ...] | list[str] | None = None
     deadlock: bool = False
-    tells: str = ""
+    description: str = ""
 
     def __post_init__(self) -> None:
         expected = list(self.expect) if isinstance(self.expect, Mapping) else []
@@ -239,3 +239,41 @@ class Scenario:
             raise SpecError(
                 f"scenario {self.spec.name}/{self.name}: expect is {self.expect!r}, not 'holds', 'error' or a mapping"
             )
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug and its remedy, as up to three scenarios of one spec.
+
+    `name` is violated as `violates` says (see `Scenario.expect`), on the constants `size | faulty`. `{name}_fixed`
+    holds on `size | fixed`, and `{name}_fixed_larger` on `larger | fixed` where `larger` is given.
+    `promises`: the properties that the remedy is checked for (None: all of them). `remedy` describes it.
+    `spec` is the faulty spec; `fixed_spec` the repaired one where the remedy is a spec and not a constant.
+    """
+
+    name: str
+    spec: type[Spec]
+    violates: Mapping[str, int | None]
+    size: Mapping[str, int | bool | str] = field(default_factory=dict)
+    faulty: Mapping[str, int | bool | str] = field(default_factory=dict)
+    fixed: Mapping[str, int | bool | str] = field(default_factory=dict)
+    larger: Mapping[str, int | bool | str] | None = None
+    promises: tuple[str, ...] | list[str] | None = None
+    description: str = ""
+    remedy: str = ""
+    fixed_spec: type[Spec] | None = None
+
+    def scenarios(self) -> list[Scenario]:
+        """Return the faulty scenario and the fixed ones; raise SpecError for names that are not properties."""
+        repaired = self.fixed_spec or self.spec
+        remedy = self.remedy or (f"Fixed: {self.description}" if self.description else "")
+        faulty = {**self.size, **self.faulty}
+        found = [
+            Scenario(self.spec, self.name, faulty, self.violates, list(self.violates), description=self.description)
+        ]
+        sizes = {f"{self.name}_fixed": self.size, f"{self.name}_fixed_larger": self.larger}
+        return found + [
+            Scenario(repaired, name, {**size, **self.fixed}, properties=self.promises, description=remedy)
+            for name, size in sizes.items()
+            if size is not None
+        ]

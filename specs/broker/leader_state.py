@@ -232,7 +232,7 @@ class FollowerState(LeaderState):
 
 
 scenarios = [
-    Scenario(LeaderState, "requests", expect="holds", tells="Any requests: one copy of each, in sequence."),
+    Scenario(LeaderState, "requests", expect="holds", description="Any requests: one copy of each, in sequence."),
     Scenario(
         LeaderState,
         "markers_and_verification",
@@ -245,14 +245,14 @@ scenarios = [
         "any_sequence_without_state",
         dict(no_state="any"),
         expect={"sequences_contiguous": 2},
-        tells="Without state, Kafka 2.5 to 4.4 takes any sequence: the log begins in the middle (I2).",
+        description="Without state, Kafka 2.5 to 4.4 takes any sequence: the log begins in the middle (I2).",
     ),
     Scenario(
         LeaderState,
         "i7_restart",
         dict(restarts=True),
         expect={"retries_recognised": 4},
-        tells="Two batches, a restart: the snapshot at the log's end keeps the second; a retry of the first is new.",
+        description="Two batches, a restart: the snapshot at the log's end keeps the second; a retry of the first is new.",
     ),
     Scenario(LeaderState, "i7_restart_whole_cache", dict(restarts=True, snapshot_batches=2), expect="holds"),
     Scenario(
@@ -260,7 +260,7 @@ scenarios = [
         "i7_truncation",
         dict(truncations=True),
         expect={"retries_recognised": 6},
-        tells="Two batches, a segment roll, a third batch that is truncated: the reload leaves the second only.",
+        description="Two batches, a segment roll, a third batch that is truncated: the reload leaves the second only.",
     ),
     Scenario(
         LeaderState,
@@ -273,7 +273,7 @@ scenarios = [
         "i13_expiry",
         dict(expiry=True),
         expect={"retries_recognised": 3},
-        tells="The state expires; a retry of the appended batch is new to the leader (I13).",
+        description="The state expires; a retry of the appended batch is new to the leader (I13).",
     ),
     Scenario(
         LeaderState,
@@ -281,7 +281,7 @@ scenarios = [
         dict(expiry=True),
         expect={"epochs_never_go_back": 4},
         properties=["epochs_never_go_back"],
-        tells="A batch of epoch 1, expiry, a batch of epoch 0: without state a fenced epoch is taken again.",
+        description="A batch of epoch 1, expiry, a batch of epoch 0: without state a fenced epoch is taken again.",
     ),
     Scenario(
         LeaderState,
@@ -289,7 +289,7 @@ scenarios = [
         dict(expiry=True),
         expect="holds",
         properties=["cache_names_the_log"],
-        tells="With the state the fencing is gone too; what is remembered is in the log.",
+        description="With the state the fencing is gone too; what is remembered is in the log.",
     ),
     Scenario(
         FollowerState,

@@ -58,11 +58,11 @@ class PlainCheck(SequenceCheck):
 
 
 scenarios = [
-    Scenario(SequenceCheck, "circle", tells="On the circle exactly the next sequence is taken."),
+    Scenario(SequenceCheck, "circle", description="On the circle exactly the next sequence is taken."),
     Scenario(
         PlainCheck,
         "plain",
         expect={"next_sequence_alone_is_taken": 2},
-        tells="Compared as numbers, the producer stands still where its sequence wraps around.",
+        description="Compared as numbers, the producer stands still where its sequence wraps around.",
     ),
 ]

@@ -59,6 +59,6 @@ scenarios = [
         DieHard,
         "solution",
         expect={"big_jug_never_holds_four": 7},
-        tells="The counterexample measures four gallons in six steps.",
+        description="The counterexample measures four gallons in six steps.",
     ),
 ]

@@ -131,6 +131,6 @@ scenarios = [
         PetersonHasty,
         "swapped_steps",
         expect={"mutual_exclusion": 7},
-        tells="Both processes get in where the turn is given away first.",
+        description="Both processes get in where the turn is given away first.",
     ),
 ]

@@ -15,14 +15,14 @@ ALL_AT_ONCE = dict(broker_crashes=2, lost_responses=1, late_requests=True)
 
 def story(name, constants, expect, tells):
     """Return a scenario that violates what it tells of, and is asked for nothing else."""
-    return Scenario(Pipeline, name, constants, expect=expect, properties=list(expect), tells=tells)
+    return Scenario(Pipeline, name, constants, expect=expect, properties=list(expect), description=tells)
 
 
 def mended(name, constants, tells, properties=PRODUCER):
     """Return a scenario that holds, and one with a record more."""
     return [
-        Scenario(Pipeline, name, constants, properties=properties, tells=tells),
-        Scenario(Pipeline, f"{name}_larger", {**constants, "records": 3}, properties=properties, tells=tells),
+        Scenario(Pipeline, name, constants, properties=properties, description=tells),
+        Scenario(Pipeline, f"{name}_larger", {**constants, "records": 3}, properties=properties, description=tells),
     ]
 
 
@@ -161,6 +161,6 @@ scenarios = [
         "end_to_end",
         dict(DURABLE, **ALL_AT_ONCE, consumer="commits_last", consumer_crashes=1, auto_offset_reset="earliest"),
         properties=[*END_TO_END, "another_broker_leads"],
-        tells="Two crashes, a lost response, late requests and a consumer's crash, all at once: nothing is lost.",
+        description="Two crashes, a lost response, late requests and a consumer's crash, all at once: nothing is lost.",
     ),
 ]

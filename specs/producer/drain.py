@@ -164,18 +164,18 @@ scenarios = [
         dict(index_per_node=False),
         expect={"no_starvation": 6},
         properties=["no_starvation"],
-        tells="P14 (KAFKA-13834): the index runs past what did not fit, and a busy partition is drained each time.",
+        description="P14 (KAFKA-13834): the index runs past what did not fit, and a busy partition is drained each time.",
     ),
     Scenario(
         Drain,
         "p14_fixed_index_per_node",
-        tells="P14: since 3.3 each node has its index, and the next drain begins with the partition that did not fit.",
+        description="P14: since 3.3 each node has its index, and the next drain begins with the partition that did not fit.",
     ),
     Scenario(
         Drain,
         "p14_fixed_index_per_node_larger",
         dict(partitions=3),
-        tells="P14 with three partitions.",
+        description="P14 with three partitions.",
     ),
     Scenario(
         Drain,
@@ -183,18 +183,18 @@ scenarios = [
         dict(waiting_retries=True),
         expect={"no_starvation": 6},
         properties=["no_starvation"],
-        tells="P14, the rest: a retry that has to wait ends the drain of its node, and the next begins with it again.",
+        description="P14, the rest: a retry that has to wait ends the drain of its node, and the next begins with it again.",
     ),
     Scenario(
         Drain,
         "p14_fixed_retry_that_waits",
         dict(waiting_retries=True, skip_waiting=True),
-        tells="P14, the rest: where a drain goes on past a retry that waits, the other partitions get their turn.",
+        description="P14, the rest: where a drain goes on past a retry that waits, the other partitions get their turn.",
     ),
     Scenario(
         Drain,
         "p14_fixed_retry_that_waits_larger",
         dict(partitions=3, waiting_retries=True, skip_waiting=True),
-        tells="P14, the rest, with three partitions.",
+        description="P14, the rest, with three partitions.",
     ),
 ]

@@ -330,13 +330,13 @@ SMALL = dict(max_sequence=2, max_batch_records=1, batches=2, log_size=2)
 LOG = ("log_is_contiguous", "log_has_every_batch_once_in_order")
 
 scenarios = [
-    Scenario(IdempotentLog, "three_batches", tells="Lost, repeated and reordered requests: the log is in order."),
+    Scenario(IdempotentLog, "three_batches", description="Lost, repeated and reordered requests: the log is in order."),
     Scenario(
         CacheOfOne,
         "kafka_5494",
         SMALL,
         expect={"retries_recognised": 5},
-        tells="Two batches are appended; the broker remembers the second, so a retry of the first is refused for ever.",
+        description="Two batches are appended; the broker remembers the second, so a retry of the first is refused for ever.",
     ),
     Scenario(
         OldTakenForLast,
@@ -344,7 +344,7 @@ scenarios = [
         SMALL,
         expect={"acknowledged_offset_holds_the_batch": 9},
         properties=["acknowledged_offset_holds_the_batch"],
-        tells="The retry of the first batch is answered with the offset of the second.",
+        description="The retry of the first batch is answered with the offset of the second.",
     ),
     Scenario(
         NoSequenceCheck,
@@ -352,7 +352,7 @@ scenarios = [
         SMALL,
         expect=dict.fromkeys(LOG, 4),
         properties=LOG,
-        tells="A request arrives twice, and the batch is in the log twice.",
+        description="A request arrives twice, and the batch is in the log twice.",
     ),
     Scenario(
         StateLost,
@@ -360,7 +360,7 @@ scenarios = [
         SMALL,
         expect=dict.fromkeys(LOG, 5),
         properties=LOG,
-        tells="The broker forgets the producer; a retry of its first batch is the first batch of a new producer.",
+        description="The broker forgets the producer; a retry of its first batch is the first batch of a new producer.",
     ),
     Scenario(
         AnySequenceTaken,
@@ -368,6 +368,6 @@ scenarios = [
         SMALL,
         expect=dict.fromkeys(LOG, 4),
         properties=LOG,
-        tells="The second batch arrives first, and the log begins with it.",
+        description="The second batch arrives first, and the log begins with it.",
     ),
 ]

@@ -358,24 +358,24 @@ scenarios = [
         "small",
         SMALL,
         deadlock=True,
-        tells="Three threads share two units; one wait times out: no memory is lost and nobody waits for ever.",
+        description="Three threads share two units; one wait times out: no memory is lost and nobody waits for ever.",
     ),
     Scenario(
-        BufferPool, "larger", LARGER, deadlock=True, tells="The same with more memory, time-outs and allocations."
+        BufferPool, "larger", LARGER, deadlock=True, description="The same with more memory, time-outs and allocations."
     ),
     Scenario(
         BufferPool,
         "four_threads",
         dict(threads=4, memory=3, timeouts=2, allocations=2),
         deadlock=True,
-        tells="The same with four threads.",
+        description="The same with four threads.",
     ),
     Scenario(
         BufferPool,
         "pooled_buffers_of_two_units",
         dict(threads=3, memory=5, pooled_size=2, timeouts=1),
         deadlock=True,
-        tells="Buffers of the pooled size are broken up for larger ones, and put together again.",
+        description="Buffers of the pooled size are broken up for larger ones, and put together again.",
     ),
     Scenario(
         BufferPool,
@@ -383,7 +383,7 @@ scenarios = [
         dict(threads=3, memory=2, closes=True, brokers_answer=False),
         properties=["memory_is_conserved", "line_is_who_waits", "first_in_line_knows", "two_wait"],
         deadlock=True,
-        tells="Everybody who waits for memory learns that the producer was closed.",
+        description="Everybody who waits for memory learns that the producer was closed.",
     ),
     Scenario(
         BufferPool,
@@ -392,7 +392,7 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 8},
         deadlock=True,
-        tells="The second in line wakes for no reason and takes a part: two threads wait for each other's part.",
+        description="The second in line wakes for no reason and takes a part: two threads wait for each other's part.",
     ),
     Scenario(
         TimedOutWaiterStaysInLine,
@@ -401,14 +401,14 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 6},
         deadlock=True,
-        tells="Memory comes back, the signal goes to a thread that has left, and the one behind it waits for ever.",
+        description="Memory comes back, the signal goes to a thread that has left, and the one behind it waits for ever.",
     ),
     Scenario(
         TimedOutWaiterKeepsItsPart,
         "pool_shrinks",
         SMALL,
         expect={"memory_is_conserved": 7},
-        tells="A thread gathers a part of what it needs, times out, and the part is gone.",
+        description="A thread gathers a part of what it needs, times out, and the part is gone.",
     ),
     Scenario(
         TimedOutWaiterSwallowsSignal,
@@ -417,7 +417,7 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 6},
         deadlock=True,
-        tells="Memory comes back as the first in line times out; the next in line is not told and waits for ever.",
+        description="Memory comes back as the first in line times out; the next in line is not told and waits for ever.",
     ),
     Scenario(
         EverybodyIsSignalled,
@@ -426,7 +426,7 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 10},
         deadlock=True,
-        tells="Two threads are signalled at once, each takes a half, and both wait for ever.",
+        description="Two threads are signalled at once, each takes a half, and both wait for ever.",
     ),
     Scenario(
         CloseLeavesWaiters,
@@ -435,6 +435,6 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 4},
         deadlock=True,
-        tells="The producer is closed, no broker answers, and a thread waits for memory that never comes.",
+        description="The producer is closed, no broker answers, and a thread waits for memory that never comes.",
     ),
 ]

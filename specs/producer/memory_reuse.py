@@ -186,23 +186,25 @@ scenarios = [
         BufferReuse,
         "two_records",
         dict(records=2),
-        tells="A batch that expires in flight keeps its buffer until its request completes: nothing goes astray.",
+        description="A batch that expires in flight keeps its buffer until its request completes: nothing goes astray.",
     ),
-    Scenario(BufferReuse, "one_partition", dict(records=2, partitions=1), tells="The same with one partition."),
-    Scenario(BufferReuse, "larger", dict(records=4, buffers=2), tells="The same with four records and two buffers."),
-    Scenario(BufferReuse, "five_records", dict(records=5, buffers=2), tells="The same with five records."),
+    Scenario(BufferReuse, "one_partition", dict(records=2, partitions=1), description="The same with one partition."),
+    Scenario(
+        BufferReuse, "larger", dict(records=4, buffers=2), description="The same with four records and two buffers."
+    ),
+    Scenario(BufferReuse, "five_records", dict(records=5, buffers=2), description="The same with five records."),
     Scenario(
         BufferFreedAtExpiry,
         "wrong_partition",
         dict(records=2),
         expect={"records_are_in_their_partition": 6},
-        tells="An expired batch's buffer is filled again while its request is written: the record goes to both topics.",
+        description="An expired batch's buffer is filled again while its request is written: the record goes to both topics.",
     ),
     Scenario(
         BufferFreedAtExpiry,
         "record_twice",
         dict(records=2, partitions=1),
         expect={"no_record_twice": 8},
-        tells="As before, with one partition: the second record is written once for itself and once for the first.",
+        description="As before, with one partition: the second record is written once for itself and once for the first.",
     ),
 ]

@@ -56,11 +56,11 @@ class PlainOrder(SequenceOrder):
 
 
 scenarios = [
-    Scenario(SequenceOrder, "circle", tells="Compared on the circle, the order is that of sending."),
+    Scenario(SequenceOrder, "circle", description="Compared on the circle, the order is that of sending."),
     Scenario(
         PlainOrder,
         "plain",
         expect={"order_is_that_of_sending": 2},
-        tells="Compared as numbers, the order turns around where the sequence wraps (I12).",
+        description="Compared as numbers, the order turns around where the sequence wraps (I12).",
     ),
 ]

@@ -185,9 +185,12 @@ class AsyncIsr(Spec):
 
 
 scenarios = [
-    Scenario(AsyncIsr, "two_replicas", dict(replicas=2), tells="A leader and one follower."),
-    Scenario(AsyncIsr, "three_replicas", tells="A leader and two followers."),
+    Scenario(AsyncIsr, "two_replicas", dict(replicas=2), description="A leader and one follower."),
+    Scenario(AsyncIsr, "three_replicas", description="A leader and two followers."),
     Scenario(
-        AsyncIsr, "three_versions", dict(max_offset=2, max_version=3), tells="One more record and one more version."
+        AsyncIsr,
+        "three_versions",
+        dict(max_offset=2, max_version=3),
+        description="One more record and one more version.",
     ),
 ]

@@ -23,7 +23,7 @@ GUARDS = ["record_is_acknowledged", "another_replica_leads", "everything_is_read
 def version(name, rules, violates, tells):
     """Return a version's scenario: the properties that fail with its rules, or that all of them hold."""
     properties = list(violates) if violates else [*PROMISES, *GUARDS]
-    return Scenario(Partition, name, SIZE | rules, expect=violates or "holds", properties=properties, tells=tells)
+    return Scenario(Partition, name, SIZE | rules, expect=violates or "holds", properties=properties, description=tells)
 
 
 scenarios = [

@@ -16,15 +16,17 @@ DIVERGENCE = ["counted_followers_agree", "truncation_makes_progress", "leader_is
 """What holds even where records are lost: by unclean elections, or with the power of everybody who had them."""
 
 
-def entry(name, faulty, fixed, size, larger, violates, tells, promises=None):
+def entry(name, faulty, fixed, size, larger, violates, description, promises=None):
     """Return the scenarios of a fault: the faulty rule, and the fixed one at the same size and at a larger one."""
-    mended = f"Mended: {tells}"
+    mended = f"Mended: {description}"
     found = [
-        Scenario(Partition, name, size | faulty, expect=violates, properties=list(violates), tells=tells),
-        Scenario(Partition, f"{name}_fixed", size | fixed, properties=promises, tells=mended),
+        Scenario(Partition, name, size | faulty, expect=violates, properties=list(violates), description=description),
+        Scenario(Partition, f"{name}_fixed", size | fixed, properties=promises, description=mended),
     ]
     if larger is not None:
-        found.append(Scenario(Partition, f"{name}_fixed_larger", larger | fixed, properties=promises, tells=mended))
+        found.append(
+            Scenario(Partition, f"{name}_fixed_larger", larger | fixed, properties=promises, description=mended)
+        )
     return found
 
 
@@ -75,7 +77,7 @@ truncation = [
         | dict(truncation="kip279", epoch_on_election=False, late_requests=False, starts_in_sync=False, acks="1"),
         expect={"counted_followers_agree": 14},
         properties=["counted_followers_agree"],
-        tells="KAFKA-7415 after an unclean election: asked before it writes, the leader does not know.",
+        description="KAFKA-7415 after an unclean election: asked before it writes, the leader does not know.",
     ),
     *entry(
         "r4_cache_is_not_truncated",
@@ -108,7 +110,7 @@ truncation = [
         Partition,
         "r16_forgets_last_epoch",
         RESTARTS_LARGER | dict(preferred_elections=True, forgets_last_epoch=True),
-        tells="KAFKA-15510: an empty answer makes the follower forget its last epoch: no harm by itself.",
+        description="KAFKA-15510: an empty answer makes the follower forget its last epoch: no harm by itself.",
     ),
 ]
 
@@ -129,7 +131,7 @@ fetches = [
         | dict(truncation="kip279", fences_questions=False),
         expect={"strong_isr": 17},
         properties=["strong_isr"],
-        tells="KIP-320: a follower asks where to truncate before its leader knows that it leads.",
+        description="KIP-320: a follower asks where to truncate before its leader knows that it leads.",
     ),
     *entry(
         "r7_joins_at_lagging_high_watermark",
@@ -175,7 +177,7 @@ fetches = [
         dict(ELECTIONS, replicas=3, max_records=4, max_partition_epoch=2, lagging=False, sends_lazily=True),
         expect={"counted_followers_agree": 29},
         properties=["counted_followers_agree"],
-        tells="What KAFKA-18723 leaves open: the bytes that are sent are of an older epoch by then.",
+        description="What KAFKA-18723 leaves open: the bytes that are sent are of an older epoch by then.",
     ),
 ]
 

@@ -36,7 +36,7 @@ scenarios = [
         dict(LOST_DISK, max_leader_epoch=2, late_requests=False),
         expect={"no_acked_loss": 15},
         properties=["no_acked_loss"],
-        tells="What KIP-903 leaves open: the controller hears late, but before it has missed the follower.",
+        description="What KIP-903 leaves open: the controller hears late, but before it has missed the follower.",
     ),
     *entry(
         "r11_last_replica_standing",
@@ -53,7 +53,7 @@ scenarios = [
         "r11_shut_down_cleanly",
         dict(LAST_REPLICA, eligible_leader_replicas=True, shutdowns=1, max_broker_epoch=2),
         properties=KEPT,
-        tells="KIP-966: a broker that was shut down cleanly stays eligible.",
+        description="KIP-966: a broker that was shut down cleanly stays eligible.",
     ),
     Scenario(
         Partition,
@@ -61,7 +61,7 @@ scenarios = [
         dict(LAST_REPLICA, eligible_leader_replicas=True, crashes=1, max_broker_epoch=2),
         expect={"no_acked_loss": 15},
         properties=["no_acked_loss"],
-        tells="What KIP-966 does not promise: as many unclean shutdowns as min.insync.replicas.",
+        description="What KIP-966 does not promise: as many unclean shutdowns as min.insync.replicas.",
     ),
     *entry(
         "r11_fenced_last_leader",

@@ -32,37 +32,39 @@ class Kip279(Replication):
 
 
 scenarios = [
-    Scenario(Kip279, "two_replicas", dict(replicas=2, max_leader_epoch=1), tells="Two replicas, two leader epochs."),
+    Scenario(
+        Kip279, "two_replicas", dict(replicas=2, max_leader_epoch=1), description="Two replicas, two leader epochs."
+    ),
     Scenario(
         Kip279,
         "two_replicas_three_epochs",
         dict(replicas=2),
-        tells="What KIP-101 loses with three leader epochs is kept.",
+        description="What KIP-101 loses with three leader epochs is kept.",
     ),
     Scenario(
         Kip279,
         "fast_elections",
         dict(replicas=2, max_records=3),
-        tells="Where logs diverge with KIP-101 they match.",
+        description="Where logs diverge with KIP-101 they match.",
     ),
     Scenario(
         Kip279,
         "three_replicas",
         dict(max_leader_epoch=1),
         expect={"strong_isr": 12},
-        tells="KAFKA-7128: a new leader takes a follower into the ISR that lacks what its predecessor committed.",
+        description="KAFKA-7128: a new leader takes a follower into the ISR that lacks what its predecessor committed.",
     ),
     Scenario(
         Kip279,
         "three_replicas_three_epochs",
         expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 18},
-        tells="A follower truncates with the help of a replica that does not lead yet, and lacks what is committed.",
+        description="A follower truncates with the help of a replica that does not lead yet, and lacks what is committed.",
     ),
     Scenario(
         Kip279,
         "unfenced_fetch",
         dict(max_records=3),
         expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 15},
-        tells="A follower fetches from a leader in another leader epoch, and the logs diverge.",
+        description="A follower fetches from a leader in another leader epoch, and the logs diverge.",
     ),
 ]

@@ -52,14 +52,14 @@ scenarios = [
         dict(FAIL_OVER, acks="1"),
         expect={"no_acked_loss": 5},
         properties=["no_acked_loss"],
-        tells="acks=1: the leader acknowledges and dies before its follower has fetched; the election is clean.",
+        description="acks=1: the leader acknowledges and dies before its follower has fetched; the election is clean.",
     ),
     Scenario(
         Partition,
         "acks_all_not_lost_at_failover",
         FAIL_OVER,
         properties=["no_acked_loss", "record_is_acknowledged", "another_replica_leads"],
-        tells="The same with acks=all: what is acknowledged is on every member of the ISR.",
+        description="The same with acks=all: what is acknowledged is on every member of the ISR.",
     ),
     Scenario(
         Beliefs,
@@ -67,7 +67,7 @@ scenarios = [
         FIVE,
         expect={"everybody_has_acknowledged": 20},
         properties=["everybody_has_acknowledged"],
-        tells="acks=all waits for the ISR: the fifth replica is slow, leaves it, and four acknowledge.",
+        description="acks=all waits for the ISR: the fifth replica is slow, leaves it, and four acknowledge.",
     ),
     Scenario(
         Beliefs,
@@ -75,14 +75,14 @@ scenarios = [
         MAJORITY,
         expect={"leader_takes_writes": 7},
         properties=["leader_takes_writes"],
-        tells="min.insync.replicas=2 of 3: with two replicas gone the leader refuses, rather than to promise alone.",
+        description="min.insync.replicas=2 of 3: with two replicas gone the leader refuses, rather than to promise alone.",
     ),
     Scenario(
         Partition,
         "majority_loses_nothing",
         dict(MAJORITY, crashes=2, max_leader_epoch=2, max_partition_epoch=5),
         properties=["no_acked_loss", "record_is_acknowledged", "another_replica_leads"],
-        tells="min.insync.replicas=2 of 3, no unclean elections, two crashes: what was acknowledged is never lost.",
+        description="min.insync.replicas=2 of 3, no unclean elections, two crashes: what was acknowledged is never lost.",
     ),
     Scenario(
         Beliefs,
@@ -90,6 +90,6 @@ scenarios = [
         dict(FAIL_OVER, unclean_elections=True, starts_in_sync=False, max_partition_epoch=3),
         expect={"somebody_has_acknowledged": 11},
         properties=["somebody_has_acknowledged"],
-        tells="Unclean election: the old leader comes back, follows, and truncates what it had acknowledged.",
+        description="Unclean election: the old leader comes back, follows, and truncates what it had acknowledged.",
     ),
 ]

@@ -53,18 +53,18 @@ scenarios = [
         SIZE,
         expect={"reads_are_stable": 7},
         properties=["reads_are_stable"],
-        tells="KAFKA-9835: what is appended between two looks at the file's size is read before it is committed.",
+        description="KAFKA-9835: what is appended between two looks at the file's size is read before it is committed.",
     ),
     Scenario(
         TornReads,
         "r15_bound_taken_twice_fixed",
         dict(SIZE, takes_bound_twice=False),
-        tells="Mended: the bound is taken once.",
+        description="Mended: the bound is taken once.",
     ),
     Scenario(
         TornReads,
         "r15_bound_taken_twice_fixed_larger",
         dict(SIZE, log_size=2, max_records=2, max_leader_epoch=2, max_partition_epoch=4, takes_bound_twice=False),
-        tells="Mended: the bound is taken once.",
+        description="Mended: the bound is taken once.",
     ),
 ]

@@ -69,7 +69,7 @@ def page_of(spec, violation, **occasion):
 def evil_page():
     spec = EvilSpec()
     (violation,) = explore(spec, Plan(("is_empty",))).violations
-    return page_of(spec, violation, tells=EVIL, notes=(EVIL,))
+    return page_of(spec, violation, description=EVIL, notes=(EVIL,))
 
 
 def test_the_headline_says_what_failed_and_how_to_find_it_again(kip101_page):

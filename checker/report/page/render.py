@@ -42,7 +42,7 @@ _FEWER_FUNCTIONS = (12, 3, 1, 0)
 class Occasion:
     """What a page says of where its counterexample comes from.
 
-    `name` is the scenario's or the spec's, `tells` the scenario's own sentence, `command` what finds it again, `notes`
+    `name` is the scenario's or the spec's, `description` the scenario's own sentence, `command` what finds it again, `notes`
     are sentences about the trace, such as that the spec has changed since.
 
     Of a counterexample to induction there is more: a `verdict` instead of the usual one, a `label` that says whether it
@@ -51,7 +51,7 @@ class Occasion:
 
     name: str
     command: str
-    tells: str = ""
+    description: str = ""
     notes: tuple[str, ...] = ()
     verdict: str = ""
     label: str = ""

@@ -1,0 +1,34 @@
+"""A `Bug` is declared once and becomes the faulty scenario and its fixed ones."""
+
+import pytest
+
+from checker.language import Bug, SpecError
+from tests.toy import Counter
+
+
+def test_a_bug_becomes_a_violated_and_two_fixed_scenarios():
+    bug = Bug(
+        "falls",
+        Counter,
+        violates={"never_falls": 5},
+        faulty={"resets": True},
+        fixed={"resets": False},
+        larger={"limit": 7},
+        promises=["never_falls"],
+        description="The counter starts again.",
+    )
+    faulty, fixed, larger = bug.scenarios()
+    assert (faulty.name, faulty.constants, faulty.expect) == ("falls", {"resets": True}, {"never_falls": 5})
+    assert faulty.properties == ["never_falls"]
+    assert (fixed.name, fixed.constants, fixed.expect) == ("falls_fixed", {"resets": False}, "holds")
+    assert (larger.name, larger.constants) == ("falls_fixed_larger", {"limit": 7, "resets": False})
+    assert fixed.description == "Fixed: The counter starts again."
+
+
+def test_a_bug_without_a_larger_size_has_two_scenarios():
+    assert [found.name for found in Bug("falls", Counter, {"never_falls": 5}).scenarios()] == ["falls", "falls_fixed"]
+
+
+def test_a_bug_that_names_no_property_is_refused():
+    with pytest.raises(SpecError, match="not a property"):
+        Bug("falls", Counter, {"never_rises": 5}).scenarios()
