@@ -137,7 +137,7 @@ scenarios = [
         dict(commit="before"),
         expect={"no_gap": 5},
         properties=["no_gap"],
-        description="C1: the offset is committed, the process dies before it has processed; the successor starts behind.",
+        description="C1: the process commits the offset and dies before processing; its successor starts behind the record.",
     ),
     Scenario(
         PollLoop,
@@ -166,7 +166,7 @@ scenarios = [
         dict(commit="after", records=1),
         expect={"no_duplicate": 7},
         properties=["no_duplicate"],
-        description="C2: the record is processed, the process dies before the commit; the successor processes it again.",
+        description="C2: the process dies between processing and commit; its successor processes the record again.",
     ),
     Scenario(
         PollLoop,
@@ -174,7 +174,7 @@ scenarios = [
         dict(commit="after"),
         expect={"no_late_copy": 8},
         properties=["no_late_copy"],
-        description="C2: both records of a poll are processed and come again: what record 1 wrote, record 0 overwrites.",
+        description="C2: both records of a poll are processed again: record 0 overwrites the effect of record 1.",
     ),
     Scenario(
         IdempotentSink,
@@ -204,7 +204,7 @@ scenarios = [
         "c4_auto_commit_in_one_thread",
         dict(commit="auto", records=4, max_poll_records=3, crashes=3),
         properties=AT_LEAST_ONCE,
-        description="C4 without worker threads: auto-commit is the first thing in poll, when the last records are processed.",
+        description="C4 without worker threads: poll auto-commits first, when the records it returned before are processed.",
     ),
     Scenario(
         PollLoop,

@@ -88,14 +88,14 @@ scenarios = [
         dict(evictions=0, withholds=False),
         expect={"one_owner": 5},
         properties=["one_owner"],
-        description="A partition that goes to its new owner in the generation in which the old one hears of it has two.",
+        description="A partition that moves within one generation has two owners until the old owner learns of it.",
     ),
     Scenario(
         CooperativeGroup,
         "moved_in_two_generations",
         dict(evictions=0),
         properties=MOVES,
-        description="Given up in one generation, given away in the next: one owner at any time, nothing lost or repeated.",
+        description="Revoked in one generation, assigned in the next: one owner at any time, no loss, no duplicate.",
     ),
     Scenario(
         CooperativeGroup,
@@ -110,7 +110,7 @@ scenarios = [
         dict(believes="everybody", joins_without_losing=True),
         expect={"one_owner_a_generation": 10},
         properties=["one_owner_a_generation"],
-        description="C5 (KAFKA-12984): a member that missed a generation claims what it had, and the assignor believes both.",
+        description="C5 (KAFKA-12984): a member that missed a generation claims its partition; the assignor trusts both claims.",
     ),
     Scenario(
         CooperativeGroup,
@@ -118,7 +118,7 @@ scenarios = [
         dict(believes="latest", joins_without_losing=True, members=3, max_generation=3),
         expect={"one_owner_a_generation": 14},
         properties=["one_owner_a_generation"],
-        description="C5: a rebalance that is cut short before anybody is assigned gives the stale claim a new generation.",
+        description="C5: a rebalance interrupted before any assignment gives the stale claim a new generation.",
     ),
     Scenario(
         CooperativeGroup,
@@ -140,7 +140,7 @@ scenarios = [
         dict(joins_without_losing=True),
         expect={"commits_move_forward": 12},
         properties=["commits_move_forward"],
-        description="C5, what the assignor cannot mend: the stale owner is a member again and commits its old position.",
+        description="C5, not fixed by the assignor: the stale owner is a member again and commits its old position.",
     ),
     Scenario(
         CooperativeGroup,

@@ -189,7 +189,7 @@ scenarios = [
         FetchFromFollower,
         "high_watermark",
         properties=[*SAFE, "follower_is_behind_the_consumer"],
-        description="Both replicas return what is below their high watermark: nothing is skipped, repeated, read and lost.",
+        description="Both replicas return records below their high watermark: none is skipped, repeated, or lost after a read.",
     ),
     Scenario(
         FetchFromFollower,

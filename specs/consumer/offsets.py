@@ -168,7 +168,7 @@ scenarios = [
         dict(records=1, auto_offset_reset="latest"),
         expect={"no_gap": 4},
         properties=["no_gap"],
-        description="C7: the consumer dies before its first commit, a record is appended, its successor starts at the end.",
+        description="C7: the consumer dies before its first commit; its successor starts behind a new record.",
     ),
     Scenario(
         OffsetReset,
@@ -197,7 +197,7 @@ scenarios = [
         "c7_fixed_first_commit_at_start",
         dict(auto_offset_reset="latest", commits_at_start=True),
         properties=NO_GAP,
-        description="C7 with latest and a commit as soon as the consumer has the partition: the successor finds an offset.",
+        description="C7 with latest and a commit at the start: the successor finds a committed offset.",
     ),
     Scenario(
         OffsetReset,
@@ -256,7 +256,7 @@ scenarios = [
         dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2),
         expect={"no_gap": 7},
         properties=["no_gap"],
-        description="C7 since KIP-211: nobody runs for as long as offsets.retention.minutes, and latest skips what came.",
+        description="C7 since KIP-211: after an outage of offsets.retention.minutes, latest skips the new records.",
     ),
     Scenario(
         RecordDeletion,
@@ -264,7 +264,7 @@ scenarios = [
         dict(auto_offset_reset="latest", crashes=0),
         expect={"no_gap": 5},
         properties=["no_gap"],
-        description="C7: a slow consumer, its next record is deleted, and latest skips those that are still there as well.",
+        description="C7: the next record of a slow consumer is deleted; latest skips the remaining records too.",
     ),
     Scenario(
         RecordDeletion,

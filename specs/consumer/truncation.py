@@ -298,7 +298,7 @@ scenarios = [
         dict(validates=False),
         expect={"no_gap": 7},
         properties=["no_gap"],
-        description="C6 before KIP-320: the log is truncated below the position and filled again, and the consumer reads on.",
+        description="C6 before KIP-320: the log is truncated below the position and refilled; the consumer reads on.",
     ),
     Scenario(
         TruncatedLog,
@@ -306,7 +306,7 @@ scenarios = [
         dict(validates=False),
         expect={"reset_skips_nothing": 7},
         properties=["reset_skips_nothing"],
-        description="C6 before KIP-320: the truncated log ends before the position, and latest skips what is new in it.",
+        description="C6 before KIP-320: the truncated log ends before the position; latest skips its new records.",
     ),
     Scenario(
         TruncatedLog,
@@ -314,7 +314,7 @@ scenarios = [
         dict(validates=False, auto_offset_reset="earliest"),
         expect={"no_duplicate": 7},
         properties=["no_duplicate"],
-        description="C6 before KIP-320: the truncated log ends before the position, and earliest returns everything again.",
+        description="C6 before KIP-320: the truncated log ends before the position; earliest returns every record again.",
     ),
     Scenario(
         TruncatedLog,
@@ -350,14 +350,14 @@ scenarios = [
         dict(seeks_to_end=1),
         expect={"no_gap": 8},
         properties=["no_gap"],
-        description="C6 with KIP-320: a position from ListOffsets has no epoch: it is not validated when the leader changes.",
+        description="C6 with KIP-320: a position from ListOffsets has no epoch and is not validated when the leader changes.",
     ),
     Scenario(
         TruncatedLog,
         "c6_fixed_position_with_epoch",
         dict(seeks_to_end=1, restarts=1, keeps_epoch_of_list_offsets=True),
         properties=[*EPOCHS, *GUARDS],
-        description="C6 where a position keeps the epoch that ListOffsets answers with: it is validated like any other.",
+        description="C6 where a position keeps the epoch that ListOffsets returns: it is validated like any other.",
     ),
     Scenario(
         TruncatedLog,

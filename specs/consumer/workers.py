@@ -158,7 +158,7 @@ scenarios = [
         dict(keys=1, dispatch="round_robin", commit="auto"),
         expect={"no_gap": 6},
         properties=["no_gap"],
-        description="C4: a poll commits what the last one handed to threads; the process dies before they are done with it.",
+        description="C4: poll commits records that are still in worker queues, and the process dies.",
     ),
     Scenario(
         WorkerPool,
