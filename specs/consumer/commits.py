@@ -137,7 +137,7 @@ scenarios = [
         dict(commit="before"),
         expect={"no_gap": 5},
         properties=["no_gap"],
-        description="C1: the process commits the offset and dies before processing; its successor starts behind the record.",
+        description="C1: the process commits, then dies before processing; its successor starts behind the record.",
     ),
     Scenario(
         PollLoop,
@@ -204,7 +204,7 @@ scenarios = [
         "c4_auto_commit_in_one_thread",
         dict(commit="auto", records=4, max_poll_records=3, crashes=3),
         properties=AT_LEAST_ONCE,
-        description="C4 without worker threads: poll auto-commits first, when the records it returned before are processed.",
+        description="C4 without worker threads: poll auto-commits first, when all returned records are processed.",
     ),
     Scenario(
         PollLoop,

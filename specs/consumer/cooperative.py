@@ -110,7 +110,7 @@ scenarios = [
         dict(believes="everybody", joins_without_losing=True),
         expect={"one_owner_a_generation": 10},
         properties=["one_owner_a_generation"],
-        description="C5 (KAFKA-12984): a member that missed a generation claims its partition; the assignor trusts both claims.",
+        description="C5 (KAFKA-12984): a member that missed a generation claims its partition; both claims count.",
     ),
     Scenario(
         CooperativeGroup,

@@ -189,7 +189,7 @@ scenarios = [
         FetchFromFollower,
         "high_watermark",
         properties=[*SAFE, "follower_is_behind_the_consumer"],
-        description="Both replicas return records below their high watermark: none is skipped, repeated, or lost after a read.",
+        description="Both replicas return records below their high watermark: no gap, no duplicate, no lost read.",
     ),
     Scenario(
         FetchFromFollower,

@@ -423,7 +423,7 @@ scenarios = [
         dict(fences_commits=False),
         expect={"commits_move_forward": 9},
         properties=["commits_move_forward"],
-        description="C3 without the generation check: a zombie and its successor both commit, and the offset goes back.",
+        description="C3 without the generation check: a zombie and its successor both commit; the offset goes back.",
     ),
     Scenario(
         ConsumerGroup,

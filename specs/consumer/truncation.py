@@ -314,7 +314,7 @@ scenarios = [
         dict(validates=False, auto_offset_reset="earliest"),
         expect={"no_duplicate": 7},
         properties=["no_duplicate"],
-        description="C6 before KIP-320: the truncated log ends before the position; earliest returns every record again.",
+        description="C6 before KIP-320: the truncated log ends before the position; earliest returns records again.",
     ),
     Scenario(
         TruncatedLog,
@@ -350,7 +350,7 @@ scenarios = [
         dict(seeks_to_end=1),
         expect={"no_gap": 8},
         properties=["no_gap"],
-        description="C6 with KIP-320: a position from ListOffsets has no epoch and is not validated when the leader changes.",
+        description="C6 with KIP-320: a position from ListOffsets has no epoch, so a new leader does not validate it.",
     ),
     Scenario(
         TruncatedLog,
