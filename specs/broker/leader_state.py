@@ -252,7 +252,7 @@ scenarios = [
         "i7_restart",
         dict(restarts=True),
         expect={"retries_recognised": 4},
-        description="Two batches, a restart: the snapshot at the log's end keeps the second; a retry of the first is new.",
+        description="Two batches, a restart: the end-of-log snapshot keeps only the second; the first's retry is new.",
     ),
     Scenario(LeaderState, "i7_restart_whole_cache", dict(restarts=True, snapshot_batches=2), expect="holds"),
     Scenario(

@@ -267,7 +267,7 @@ scenarios = [
         dict(max_in_flight=2, mute_until="handled", refusals=1),
         expect={"responses_matched_in_order": 11, "ack_true": 14},
         properties=["responses_matched_in_order", "ack_true"],
-        description="N1: unmuted too early, a channel answers its second request first; the client mistakes the answers.",
+        description="N1: a channel unmuted too early answers its second request first; the client mixes up answers.",
     ),
     Scenario(
         BrokerNetwork,
@@ -297,7 +297,7 @@ scenarios = [
         dict(acks="1", disconnects=1),
         expect={"no_duplicate": 11, "no_late_copy": 17},
         properties=["no_duplicate", "no_late_copy"],
-        description="P12: with one in flight, a request outlives its connection; the retry and the next batch overtake it.",
+        description="P12: a request outlives its connection; with one in flight, the retry and the next overtake it.",
     ),
     Scenario(
         BrokerNetwork,

@@ -164,12 +164,12 @@ scenarios = [
         dict(index_per_node=False),
         expect={"no_starvation": 6},
         properties=["no_starvation"],
-        description="P14 (KAFKA-13834): the index runs past what did not fit, and a busy partition is drained each time.",
+        description="P14 (KAFKA-13834): the index skips what did not fit, and every drain takes the busy partition.",
     ),
     Scenario(
         Drain,
         "p14_fixed_index_per_node",
-        description="P14: since 3.3 each node has its index, and the next drain begins with the partition that did not fit.",
+        description="P14: since 3.3 each node has an index; the next drain starts at the partition that did not fit.",
     ),
     Scenario(
         Drain,
@@ -183,13 +183,13 @@ scenarios = [
         dict(waiting_retries=True),
         expect={"no_starvation": 6},
         properties=["no_starvation"],
-        description="P14, the rest: a retry that has to wait ends the drain of its node, and the next begins with it again.",
+        description="P14: a retry that has to wait ends the drain of its node; the next drain starts with it again.",
     ),
     Scenario(
         Drain,
         "p14_fixed_retry_that_waits",
         dict(waiting_retries=True, skip_waiting=True),
-        description="P14, the rest: where a drain goes on past a retry that waits, the other partitions get their turn.",
+        description="P14: if a drain continues past a waiting retry, the other partitions get their turn.",
     ),
     Scenario(
         Drain,

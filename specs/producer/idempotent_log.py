@@ -336,7 +336,7 @@ scenarios = [
         "kafka_5494",
         SMALL,
         expect={"retries_recognised": 5},
-        description="Two batches are appended; the broker remembers the second, so a retry of the first is refused for ever.",
+        description="Two batches are appended; the broker remembers the second and refuses every retry of the first.",
     ),
     Scenario(
         OldTakenForLast,

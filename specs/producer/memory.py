@@ -401,7 +401,7 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 6},
         deadlock=True,
-        description="Memory comes back, the signal goes to a thread that has left, and the one behind it waits for ever.",
+        description="Memory is returned, the signal goes to a thread that has left, and the next one waits forever.",
     ),
     Scenario(
         TimedOutWaiterKeepsItsPart,
@@ -417,7 +417,7 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 6},
         deadlock=True,
-        description="Memory comes back as the first in line times out; the next in line is not told and waits for ever.",
+        description="Memory is returned as the first waiter times out; the next is not signalled and waits forever.",
     ),
     Scenario(
         EverybodyIsSignalled,

@@ -467,7 +467,7 @@ scenarios = [
         "close_with_timeout",
         SMALL | dict(closes=True, close_timeout=True, flushes=True),
         deadlock=True,
-        description="The timeout of close passes: what is left is aborted, each future completes, flush and close return.",
+        description="The timeout of close passes: the rest is aborted, each future completes, flush and close return.",
     ),
     Scenario(
         Append,

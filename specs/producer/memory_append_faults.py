@@ -125,14 +125,14 @@ scenarios = [
         "append_after_close",
         CLOSED,
         expect={"no_future_is_left_open": 7},
-        description="A thread has its buffer, the producer is closed, the sender ends, and the thread appends to nobody.",
+        description="A thread has its buffer; the producer is closed, the sender ends, and the thread still appends.",
     ),
     Scenario(
         AbortDoesNotWait,
         "append_during_abort",
         CLOSED,
         expect={"no_future_is_left_open": 10},
-        description="A thread has seen an open producer; close is forced and done with; then the thread adds its batch.",
+        description="A thread saw an open producer; a forced close completes; then the thread adds its batch.",
     ),
     Scenario(
         AbortSkipsTheLast,

@@ -198,13 +198,13 @@ scenarios = [
         "wrong_partition",
         dict(records=2),
         expect={"records_are_in_their_partition": 6},
-        description="An expired batch's buffer is filled again while its request is written: the record goes to both topics.",
+        description="An expired batch's buffer is refilled while its request is written: both topics get the record.",
     ),
     Scenario(
         BufferFreedAtExpiry,
         "record_twice",
         dict(records=2, partitions=1),
         expect={"no_record_twice": 8},
-        description="As before, with one partition: the second record is written once for itself and once for the first.",
+        description="The same with one partition: the second record is written for itself and again for the first.",
     ),
 ]

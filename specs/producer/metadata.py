@@ -390,7 +390,7 @@ scenarios = [
         properties=["update_is_under_way"],
         expect={"update_is_under_way": 9, "deadlock": 13},
         deadlock=True,
-        description="The update comes before the thread reads the version, and it waits for another that nobody requests.",
+        description="The update precedes the read of the version; the thread waits for another, never requested.",
     ),
     Scenario(
         WaitWithoutTest,

@@ -213,7 +213,7 @@ scenarios = [
         dict(max_in_flight=2, refusals=1),
         expect={"no_reorder": 10},
         properties=ORDER,
-        description="P1: a broker refuses the first of two requests in flight and takes the second; the retry comes last.",
+        description="P1: a broker refuses the first of two requests in flight and takes the second; the retry is last.",
     ),
     Scenario(
         PlainProducer,
@@ -257,7 +257,7 @@ scenarios = [
         dict(max_in_flight=2, disconnects=1),
         expect={"no_reorder": 10},
         properties=ORDER,
-        description="P2: a connection closes under two requests; each is put at the head of the queue, the older one first.",
+        description="P2: a connection closes under two requests; each batch is put at the queue's head, oldest first.",
     ),
     Scenario(
         PlainProducer,
@@ -302,7 +302,7 @@ scenarios = [
         dict(nodes=2, leader_moves=1, mute_partitions=False),
         expect={"no_reorder": 13},
         properties=ORDER,
-        description="P4 (KAFKA-3197): the cap is per connection; the next batch goes to the new leader while one waits.",
+        description="P4 (KAFKA-3197): the cap is per connection; with one batch waiting, the new leader gets the next.",
     ),
     Scenario(
         PlainProducer,
@@ -353,7 +353,7 @@ scenarios = [
         dict(records=1, retries=0, restarts=1),
         expect={"no_duplicate": 8},
         properties=["no_duplicate"],
-        description="P9: the process dies after the append and before the response; its successor sends the record again.",
+        description="P9: the process dies between append and response; its successor sends the record again.",
     ),
     Scenario(
         PlainProducer,
@@ -404,7 +404,7 @@ scenarios = [
         "partitions_are_apart",
         dict(records=4, partitions=2, nodes=2, leader_moves=1, refusals=1),
         deadlock=True,
-        description="Two partitions, one of which may move to another broker: each keeps its order, neither stops the other.",
+        description="Two partitions, one may move to another broker: each keeps its order, neither blocks the other.",
     ),
     Scenario(
         PlainProducer,
@@ -412,6 +412,6 @@ scenarios = [
         dict(acks="0", disconnects=1),
         expect={"no_acked_loss": 4},
         properties=["no_acked_loss"],
-        description="P6 in small: with acks=0 success is reported once the request is written; then the connection closes.",
+        description="P6, small: with acks=0 a written request counts as success; then the connection closes.",
     ),
 ]

@@ -262,7 +262,7 @@ scenarios = [
         "partition_count_grows",
         GROWTH,
         expect={"no_reorder_of_a_key": 7},
-        description="The topic grows, a key moves to another partition, and its second record is processed before its first.",
+        description="The topic grows, a key moves, and its second record is processed before its first.",
     ),
     Scenario(
         Routing,
@@ -276,7 +276,7 @@ scenarios = [
         "producer_learns_late",
         GROWTH,
         expect={"no_reorder_of_a_key": 7},
-        description="All is processed as the topic grows, but the producer does not know and sends the old way once more.",
+        description="Everything is processed when the topic grows, but the producer still uses the old count once.",
     ),
     Scenario(
         GrowWhenConsumedAndPaused, "same_size", GROWTH, properties=ORDER, description="With a pause the order is kept."

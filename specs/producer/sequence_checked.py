@@ -58,7 +58,7 @@ scenarios = [
         "p1_split_with_sequences",
         dict(records=3, batch_size=2, broker_limit=1, max_in_flight=2, retries=3),
         deadlock=True,
-        description="P1 with sequences: the parts of a batch that is too large keep their sequences, what follows waits.",
+        description="P1 with sequences: the parts of a split batch keep their sequences, later batches wait.",
     ),
     Scenario(
         SequenceCheckedProducer,

@@ -76,7 +76,7 @@ scenarios = [
         dict(records=3, max_in_flight=2),
         expect={"no_duplicate": 8, "no_late_copy": 11},
         properties=["no_duplicate", "no_late_copy"],
-        description="P9 with idempotence: the successor has another producer id, so a copy is a new record to the broker.",
+        description="P9 with idempotence: the successor has another producer id, so the broker takes a copy as new.",
     ),
     Scenario(
         ProducerSessions,
