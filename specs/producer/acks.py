@@ -304,7 +304,7 @@ scenarios = [
         Acks,
         "p8_fixed_acks_all",
         dict(acks="all", min_insync_replicas=2, unclean_elections=True, starts_in_sync=False, crashes=2),
-        description="P8 with acks=all: a leader alone in the ISR refuses, so that even an unclean election loses nothing.",
+        description="P8 with acks=all: a leader alone in the ISR refuses writes, so an unclean election loses nothing.",
     ),
     Scenario(
         Acks,
@@ -318,7 +318,7 @@ scenarios = [
         dict(acks="all", min_insync_replicas=2, brokers=3, unclean_elections=True, crashes=2),
         expect={"no_acked_loss": 10},
         properties=["no_acked_loss"],
-        description="P8: with more brokers than min.insync.replicas an unclean election loses what acks=all acknowledged.",
+        description="P8: with more brokers than min.insync.replicas, an unclean election loses acknowledged records.",
     ),
     Scenario(
         Acks,
@@ -333,7 +333,7 @@ scenarios = [
         "p8_fixed_strict_min_isr",
         dict(acks="1", min_insync_replicas=2, unclean_elections=True, crashes=2),
         properties=["reads_are_stable", "in_sync_have_committed", "another_broker_leads"],
-        description="P8 since 3.7 (KAFKA-15583): what is below min.insync.replicas is not read, so what was read stays.",
+        description="P8 since 3.7 (KAFKA-15583): below min.insync.replicas a leader commits nothing, so reads stay.",
     ),
     Scenario(
         Acks,

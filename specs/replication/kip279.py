@@ -58,7 +58,7 @@ scenarios = [
         Kip279,
         "three_replicas_three_epochs",
         expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 18},
-        description="A follower truncates with the help of a replica that does not lead yet, and lacks what is committed.",
+        description="A follower truncates by the log of a replica that does not lead yet and lacks a committed record.",
     ),
     Scenario(
         Kip279,

@@ -67,7 +67,7 @@ scenarios = [
         "missed_epochs",
         dict(log_size=1, max_records=1),
         expect={"weak_isr": 12, "strong_isr": 13},
-        description="The smallest case that fails: a follower behind in epochs raises the high watermark, then truncates.",
+        description="The smallest failure: a follower behind in epochs raises the high watermark, then truncates.",
     ),
     Scenario(
         Kip320FirstTry,

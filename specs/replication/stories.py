@@ -75,14 +75,14 @@ scenarios = [
         MAJORITY,
         expect={"leader_takes_writes": 7},
         properties=["leader_takes_writes"],
-        description="min.insync.replicas=2 of 3: with two replicas gone the leader refuses, rather than to promise alone.",
+        description="min.insync.replicas=2 of 3: with two replicas gone, the leader refuses writes.",
     ),
     Scenario(
         Partition,
         "majority_loses_nothing",
         dict(MAJORITY, crashes=2, max_leader_epoch=2, max_partition_epoch=5),
         properties=["no_acked_loss", "record_is_acknowledged", "another_replica_leads"],
-        description="min.insync.replicas=2 of 3, no unclean elections, two crashes: what was acknowledged is never lost.",
+        description="min.insync.replicas=2 of 3, clean elections only, two crashes: no acknowledged record is lost.",
     ),
     Scenario(
         Beliefs,
