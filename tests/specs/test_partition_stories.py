@@ -3,10 +3,15 @@
 import pytest
 from playing import play
 
-from checker.language import Disabled
+from checker.language import Bug, Disabled
 from specs.replication import catalogue, catalogue_controller
 
-SCENARIOS = {found.name: found for found in (*catalogue.scenarios, *catalogue_controller.scenarios)}
+DECLARED = [*catalogue.scenarios, *catalogue_controller.scenarios]
+SCENARIOS = {
+    scenario.name: scenario
+    for found in DECLARED
+    for scenario in (found.scenarios() if isinstance(found, Bug) else [found])
+}
 
 
 def told(text):
