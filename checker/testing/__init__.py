@@ -1,7 +1,8 @@
-"""Specs in tests: `check` explores one, `state_machine` drives an implementation along one."""
+"""Specs in tests: `check` explores a spec, `play` takes steps by hand, `state_machine` drives an implementation."""
 
 from checker.testing.adapter import Adapter
 from checker.testing.checking import CheckFailed, Checking, check
 from checker.testing.machine import state_machine
+from checker.testing.playing import is_enabled, play, state_with
 
-__all__ = ["Adapter", "CheckFailed", "Checking", "check", "state_machine"]
+__all__ = ["Adapter", "CheckFailed", "Checking", "check", "is_enabled", "play", "state_machine", "state_with"]

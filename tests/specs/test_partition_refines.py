@@ -1,10 +1,10 @@
 """Replication message by message refines the published model, as far as the two speak of the same."""
 
 import pytest
-from playing import play
 
 from checker.check.refinement import refine
 from checker.language import Disabled, action
+from checker.testing import play
 from specs.replication.kip320 import Kip320
 from specs.replication.kip320_as_shipped import Kip320AsShipped
 from specs.replication.partition import Partition

@@ -1,9 +1,9 @@
 """The catalogue's stories of replication, in their order: each is a shortest counterexample, and mended harmless."""
 
 import pytest
-from playing import play
 
 from checker.language import Bug, Disabled
+from checker.testing import play
 from specs.replication import catalogue, catalogue_controller
 
 DECLARED = [*catalogue.scenarios, *catalogue_controller.scenarios]

@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 import pytest
-from playing import play, state_with
 
 from checker.check import interpreted
 from checker.check.plan import Plan
 from checker.language import Disabled, action, require
 from checker.native import engine as native
+from checker.testing import play, state_with
 from specs.replication.async_isr import AsyncIsr
 from specs.replication.kip101 import Kip101
 from specs.replication.kip279 import Kip279

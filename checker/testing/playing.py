@@ -1,0 +1,54 @@
+"""Schedules of a spec in tests: steps written as text, and states with chosen values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checker.language.errors import Disabled
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.language.values import MapValue
+
+
+def play(spec: Spec, *calls: str, state: State | None = None) -> State:
+    """Take the steps that calls such as `become_follower b2 0` name and return the last state.
+
+    A call is an action's name followed by its arguments, separated by spaces; an argument of digits is a number.
+    The first step starts in `state` (default: the initial state, of which the spec must have exactly one).
+
+    Raises Disabled if a step is not enabled, BoundsError if it leaves a type's bounds, SpecError for an unknown action
+    or argument.
+    """
+    if state is None:
+        (state,) = spec.initial_states()
+    for call in calls:
+        name, *arguments = call.split()
+        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
+    return state
+
+
+def is_enabled(spec: Spec, state: State, call: str) -> bool:
+    """Return whether the step that a call names (see `play`) is enabled in a state."""
+    try:
+        play(spec, call, state=state)
+    except Disabled:
+        return False
+    return True
+
+
+def state_with(spec: Spec, **variables: Any) -> State:
+    """Return the initial state with other values for some variables.
+
+    A dict given for a map replaces the values of its keys only. The state need not be reachable.
+
+    Raises BoundsError if a value is not of its variable's type.
+    """
+    (state,) = spec.initial_states()
+    values = dict(state.values)
+    with spec.bound():
+        for name, value in variables.items():
+            found = values[name]
+            if isinstance(found, MapValue) and isinstance(value, dict):
+                value = dict(zip(found.type.key.values(), found.items_in_order(), strict=True)) | value
+            values[name] = value
+    return spec.state_of(values)
