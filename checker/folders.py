@@ -1,4 +1,4 @@
-"""The specs of a folder: each package below it is a family, and so is each file that is in no package."""
+"""The specs of a folder: each outermost package with modules is a family, and so is each file outside packages."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def family_paths(path: Path) -> Iterator[Path]:
         yield from files
     elif files:
         yield path
+        return  # its sub-packages belong to the same family
     for entry in entries:
         if entry.is_dir():
             yield from family_paths(entry)

@@ -1,6 +1,6 @@
 """What there is to run: families of specs, their specs and scenarios, found by name or in a user's own file.
 
-A family is a package below `specs/`, or a file. A family is imported only when it is asked for.
+A family is a package below `specs/` with its sub-packages, or a file. A family is imported only when it is asked for.
 """
 
 from __future__ import annotations
@@ -101,12 +101,22 @@ def load_family(name: str) -> Family:
 
 
 def load_package(dotted: str) -> Family:
-    """Return the specs of a package, a family under its last name; raise SpecError if it cannot be imported."""
+    """Return the specs of a package and its sub-packages, a family under the package's last name.
+
+    Raises SpecError if a module of it cannot be imported.
+    """
     name = dotted.rpartition(".")[2]
+    return _family(name, name, _modules_of(dotted))
+
+
+def _modules_of(dotted: str) -> list[ModuleType]:
+    """Import a package with its modules and sub-packages, and return them: the package first, then by name."""
     package = _imported(dotted)
-    names = [module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg]
-    modules = [package, *(_imported(f"{dotted}.{module}") for module in names)]
-    return _family(name, name, modules)
+    modules = [package]
+    for found in pkgutil.iter_modules(package.__path__):
+        inner = f"{dotted}.{found.name}"
+        modules += _modules_of(inner) if found.ispkg else [_imported(inner)]
+    return modules
 
 
 def load_file(path: Path) -> Family:

@@ -23,7 +23,7 @@ from checker.language import (
     reachable,
     require,
 )
-from specs.producer.sender import Error, Node, Offset, Partition, RecordId, Request, Response, Sender
+from specs.producer.plain.sender import Error, Node, Offset, Partition, RecordId, Request, Response, Sender
 
 
 class Connection(Range):

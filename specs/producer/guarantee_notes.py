@@ -3,9 +3,9 @@
 from checker.language.tables import Check, Note
 from specs.broker.network import BrokerNetwork
 from specs.producer.acks import Acks
-from specs.producer.idempotent import IdempotentProducer
-from specs.producer.idempotent_leader_move import IdempotentLeaderMove
-from specs.producer.plain import PlainProducer
+from specs.producer.idempotent.leader_move import IdempotentLeaderMove
+from specs.producer.idempotent.producer import IdempotentProducer
+from specs.producer.plain.producer import PlainProducer
 
 ONE_BATCH = dict(batches=1, max_in_flight=1, log_size=2)
 TWO_BATCHES = dict(batches=2, max_in_flight=2, log_size=4)

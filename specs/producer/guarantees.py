@@ -8,11 +8,11 @@ from itertools import product
 
 from checker.language.tables import Cell, Check, Row, Table
 from specs.producer.acks import Acks
-from specs.producer.config import ConfiguredProducer
 from specs.producer.guarantee_notes import NOTES
-from specs.producer.idempotent_failover import IdempotentFailover
-from specs.producer.plain import PlainProducer
-from specs.producer.sessions import ProducerSessions
+from specs.producer.idempotent.failover import IdempotentFailover
+from specs.producer.plain.configured import ConfiguredProducer
+from specs.producer.plain.producer import PlainProducer
+from specs.producer.plain.sessions import ProducerSessions
 
 ACKS, RETRIES, IN_FLIGHT = ("0", "1", "all"), (0, 3), (1, 2, 5, 6)
 """Three retries, which the faults of a row cannot use up, stand for any number above 0."""

@@ -12,7 +12,7 @@ from checker.prove.solving import Limits
 from checker.prove.system import System
 from specs.broker.leader_state import LeaderState
 from specs.examples.peterson import Peterson
-from specs.producer.sequence_order import PlainOrder, SequenceOrder
+from specs.producer.idempotent.sequence_order import PlainOrder, SequenceOrder
 from specs.replication.fenced_lemmas import FencedLemmas
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320

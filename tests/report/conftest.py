@@ -9,7 +9,7 @@ from checker.check.result import Violation
 from checker.language.spec import Spec
 from checker.native.engine import explore
 from checker.report.page.render import Occasion, counterexample_page
-from specs.producer.plain import PlainProducer
+from specs.producer.plain.producer import PlainProducer
 from specs.replication.kip101 import Kip101
 from tests.toy import Log
 

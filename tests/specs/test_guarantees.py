@@ -13,7 +13,7 @@ from checker.cli.execute import Settings
 from checker.cli.runs import Request
 from checker.cli.tables import tabulate
 from specs.producer import guarantees
-from specs.producer.plain import PlainProducer
+from specs.producer.plain.producer import PlainProducer
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "producer.md"
 (TABLE,) = guarantees.tables

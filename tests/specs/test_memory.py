@@ -2,28 +2,11 @@
 
 import pytest
 
-from checker.language import BoundsError, Disabled, SpecError
-from specs.producer.memory import BufferPool
-from specs.producer.memory_append import Append, Sender
-from specs.producer.memory_reuse import BufferFreedAtExpiry, BufferReuse
-
-
-def play(spec, *calls, state=None):
-    """Take the steps that calls such as "allocate t2 1" name, from `state` or the initial one."""
-    if state is None:
-        (state,) = spec.initial_states()
-    for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
-    return state
-
-
-def is_enabled(spec, state, call):
-    try:
-        play(spec, call, state=state)
-    except Disabled:
-        return False
-    return True
+from checker.language import BoundsError, SpecError
+from checker.testing import is_enabled, play
+from specs.producer.memory.append import Append, Sender
+from specs.producer.memory.buffer_pool import BufferPool
+from specs.producer.memory.buffer_reuse import BufferFreedAtExpiry, BufferReuse
 
 
 def available(spec, state):

@@ -2,30 +2,19 @@
 
 import pytest
 
-from checker.language import Disabled
-from specs.producer.metadata import MetadataWait, OneIsNotified, Request, Sender, VersionReadTooLate, WakeupIsForgotten
+from checker.testing import is_enabled, play
+from specs.producer.metadata.metadata_wait import (
+    MetadataWait,
+    OneIsNotified,
+    Request,
+    Sender,
+    VersionReadTooLate,
+    WakeupIsForgotten,
+)
 
 ASK = ["look t1", "request_update t1", "wake_sender t1"]
 SEND = ["check", "poll", "check", "poll"]  # the first poll returns at once, for the wake-up
 ANSWER = ["answer", "receive"]
-
-
-def play(spec, *calls, state=None):
-    """Take the steps that calls such as "look t1" name, from `state` or the initial one."""
-    if state is None:
-        (state,) = spec.initial_states()
-    for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *arguments)
-    return state
-
-
-def is_enabled(spec, state, call):
-    try:
-        play(spec, call, state=state)
-    except Disabled:
-        return False
-    return True
 
 
 def places(state):

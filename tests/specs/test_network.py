@@ -1,34 +1,14 @@
 """The broker's network layer step by step: what SocketServerTest, SelectorTest and InFlightRequestsTest ask for."""
 
 import pytest
+from counterexamples import counterexample, violated_properties
 
-from checker.check.interpreted import explore
-from checker.check.plan import Plan
-from checker.check.scenario import checked_properties, compare, stop_for
-from checker.language import Disabled, action, require
-from specs.broker import network
+from checker.language import action, require
+from checker.testing import is_enabled, play
 from specs.broker.network import BrokerNetwork, Connection, SequenceCheckedBroker
 
 SENT = ("application_send 1", "application_send 2", "sender_drain 0", "sender_drain 0")
 """Two batches on their way over the same connection."""
-
-
-def play(spec, *calls, state=None):
-    """Take the steps that calls such as "processor_receive 0" name, from `state` or the initial one."""
-    if state is None:
-        (state,) = spec.initial_states()
-    for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
-    return state
-
-
-def is_enabled(spec, state, call):
-    try:
-        play(spec, call, state=state)
-    except Disabled:
-        return False
-    return True
 
 
 def futures(state):
@@ -154,43 +134,19 @@ def test_sequences_let_one_copy_in(first):
     assert log(state) == [1]
 
 
-# The scenarios; the native engine runs the larger ones.
-
-LARGE = ("_larger", "_in_flight_2")
-SMALL = [scenario for scenario in network.scenarios if not scenario.name.endswith(LARGE)]
+# Counterexamples of the scenarios.
 
 
-def run(scenario):
-    """Explore a scenario as `python -m checker run --engine python` does; return the result and its differences."""
-    plan = Plan(checked_properties(scenario), stop_for(scenario.expect), deadlock=scenario.deadlock, quick=True)
-    result = explore(scenario.spec(**scenario.constants), plan)
-    return result, compare(result, scenario.expect)
-
-
-@pytest.mark.parametrize("scenario", SMALL, ids=lambda scenario: scenario.name)
-def test_scenario(scenario):
-    """Every scenario has the verdict that it states."""
-    _, comparison = run(scenario)
-    assert comparison.matches, comparison.sentences
-
-
-def last_state(name, violated):
-    """Return the actions of the shortest counterexample of a scenario, and its last state."""
-    (scenario,) = (found for found in network.scenarios if found.name == name)
-    (violation,) = (found for found in run(scenario)[0].violations if found.property == violated)
-    return [step.action for step in violation.trace[1:]], violation.trace[-1].state
-
-
-def test_n1_tells_its_story():
+def test_n1_without_mute_reorders():
     """Two handlers at work on one connection, and the second appends first."""
-    actions, state = last_state("n1_no_mute", "no_reorder")
+    actions, state = counterexample("broker/broker_network/n1_no_mute", "no_reorder")
     assert actions[-4:] == ["handler_take", "handler_take", "handler_append", "handler_append"]
     assert log(state) == [2, 1]
 
 
-def test_p12_tells_its_story():
+def test_p12_zombie_request_is_appended_last():
     """The retry and the next batch are appended, then the request of the closed connection."""
-    _, state = last_state("p12_zombie_request", "no_late_copy")
+    _, state = counterexample("broker/broker_network/p12_zombie_request", "no_late_copy")
     assert log(state) == [1, 2, 1]
 
 
@@ -203,15 +159,9 @@ class ClosedSocketsAreNotRead(BrokerNetwork):
         super().processor_receive(connection)
 
 
-def violated(spec, *properties, deadlock=False):
-    """Return the violated properties with the lengths of their counterexamples."""
-    result = explore(spec, Plan(properties, frozenset(properties), deadlock=deadlock))
-    return {violation.property: violation.length for violation in result.violations}
-
-
 def test_p12_needs_no_closed_socket():
     """P12 as the catalogue has it: the zombie is in the request queue or in a handler when its connection closes."""
-    assert violated(ClosedSocketsAreNotRead(acks="1", disconnects=1), "no_late_copy") == {"no_late_copy": 17}
+    assert violated_properties(ClosedSocketsAreNotRead(acks="1", disconnects=1), "no_late_copy") == {"no_late_copy": 17}
 
 
 class MuteIsForgotten(BrokerNetwork):
@@ -223,4 +173,4 @@ class MuteIsForgotten(BrokerNetwork):
 
 def test_channel_that_stays_muted_is_stuck():
     """The properties have teeth: the second request is never read."""
-    assert violated(MuteIsForgotten(acks="1", max_in_flight=2), "deadlock", deadlock=True) == {"deadlock": 9}
+    assert violated_properties(MuteIsForgotten(acks="1", max_in_flight=2), "deadlock", deadlock=True) == {"deadlock": 9}

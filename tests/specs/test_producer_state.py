@@ -7,7 +7,6 @@ Sequences are small: `MAX` plays Integer.MAX_VALUE.
 import pytest
 
 from checker.language import Disabled
-from specs.broker import leader_state
 from specs.broker.leader_state import FollowerState, LeaderState
 from specs.broker.producer_state import Error, Partition
 
@@ -423,9 +422,3 @@ def test_new_epoch_clears_the_cache():
     assert leader.produce(0, epoch=1) == 1
     assert leader.cached == [(0, 0)]
     assert leader.state.cached[PARTITION][0].offset == 1
-
-
-def test_scenarios_have_distinct_names():
-    """Each scenario of the spec is named once."""
-    names = [(s.spec, s.name) for s in leader_state.scenarios]
-    assert len(names) == len(set(names))

@@ -1,32 +1,14 @@
 """Routing: murmur2 against Kafka's own values, and the rules of BuiltInPartitioner, step by step."""
 
 import pytest
+from murmur2 import murmur2, partition_for_key, to_positive
 
-from checker.language import Disabled
-from specs.producer.murmur2 import murmur2, partition_for_key, to_positive
-from specs.producer.routing import GrowWhenConsumed, GrowWhenConsumedAndPaused, Routing
-from specs.producer.routing import partition_for_key as partition_in_spec
+from checker.testing import is_enabled, play
+from specs.producer.routing.routing import GrowWhenConsumed, GrowWhenConsumedAndPaused, Routing
+from specs.producer.routing.routing import partition_for_key as partition_in_spec
 
 PERIOD = 12
 """The specs name a key by its hash modulo this: enough for 1, 2, 3, 4, 6 and 12 partitions."""
-
-
-def play(spec, *calls, state=None):
-    """Take the steps that calls such as "send_with_key 2" name, from `state` or the initial one."""
-    if state is None:
-        (state,) = spec.initial_states()
-    for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *map(int, arguments))
-    return state
-
-
-def is_enabled(spec, state, call):
-    try:
-        play(spec, call, state=state)
-    except Disabled:
-        return False
-    return True
 
 
 def logs(state):

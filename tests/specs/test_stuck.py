@@ -8,13 +8,13 @@ import pytest
 
 from checker.language import Disabled
 from specs.broker.network import BrokerNetwork, SequenceCheckedBroker
-from specs.producer.idempotent import IdempotentProducer
-from specs.producer.idempotent_failover import IdempotentFailover
-from specs.producer.idempotent_mistakes import Librdkafka
-from specs.producer.idempotent_repairs import MarksEveryExpiry
-from specs.producer.plain import PlainProducer
-from specs.producer.sequence_checked import SequenceCheckedProducer
-from specs.producer.sessions import ProducerSessions
+from specs.producer.idempotent.failover import IdempotentFailover
+from specs.producer.idempotent.mistakes import Librdkafka
+from specs.producer.idempotent.producer import IdempotentProducer
+from specs.producer.idempotent.repairs import MarksEveryExpiry
+from specs.producer.plain.producer import PlainProducer
+from specs.producer.plain.sequence_checked import SequenceCheckedProducer
+from specs.producer.plain.sessions import ProducerSessions
 
 TWO = dict(batches=2, max_in_flight=2, log_size=4)
 FAULTS = dict(refusals=1, disconnects=1, max_in_flight=2)

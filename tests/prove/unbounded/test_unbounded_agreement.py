@@ -15,7 +15,7 @@ from checker.prove.unbounded import lowering, sequences
 from checker.prove.unbounded.lowering import Unbounded
 from checker.prove.unbounded.probe import UnboundedProbe, UndecidedError
 from checker.prove.values import Long
-from specs.producer.idempotent_log import IdempotentLog, OldTakenForLast
+from specs.producer.idempotent.log import IdempotentLog, OldTakenForLast
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SIZES = ["batches", "log_size", "max_sequence", "max_batch_records"]

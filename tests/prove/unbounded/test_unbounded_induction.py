@@ -14,7 +14,7 @@ from checker.prove.unbounded.induction import prove
 from checker.prove.unbounded.instances import examine
 from checker.prove.unbounded.lowering import Unbounded
 from checker.prove.unbounded.system import UnboundedSystem
-from specs.producer.idempotent_log import (
+from specs.producer.idempotent.log import (
     AnySequenceTaken,
     CacheOfOne,
     IdempotentLog,

@@ -4,7 +4,7 @@ Scenarios: entries P1 to P3 of docs/producer.md.
 """
 
 from checker.language import Constant, Scenario
-from specs.producer.plain import PlainProducer
+from specs.producer.plain.producer import PlainProducer
 
 
 class SequenceCheckedProducer(PlainProducer):

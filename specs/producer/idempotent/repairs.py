@@ -2,7 +2,7 @@
 
 from checker.language import Map, SetOf, action, require
 from specs.broker.producer_state import BatchId, Error, Partition
-from specs.producer.idempotent import IdempotentProducer
+from specs.producer.idempotent.producer import IdempotentProducer
 
 
 class ProbesBeforeBump(IdempotentProducer):

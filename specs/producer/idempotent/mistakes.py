@@ -2,8 +2,8 @@
 
 from checker.language import Constant, Range, action, require
 from specs.broker.producer_state import BatchId, Error, Partition
-from specs.producer.idempotent import IdempotentProducer
-from specs.producer.transaction_manager import Outcome
+from specs.producer.idempotent.producer import IdempotentProducer
+from specs.producer.idempotent.transaction_manager import Outcome
 
 
 class StaleSequences(IdempotentProducer):

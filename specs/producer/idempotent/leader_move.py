@@ -6,8 +6,8 @@ batches in flight to another broker (`RecordAccumulator.shouldStopDrainBatchesFo
 
 from checker.language import Constant, Map, Range, Seq, action, invariant, require
 from specs.broker.producer_state import BatchId, Error, Partition
-from specs.producer.idempotent import IdempotentProducer
-from specs.producer.idempotent_connection import Request
+from specs.producer.idempotent.connection import Request
+from specs.producer.idempotent.producer import IdempotentProducer
 
 
 class IdempotentLeaderMove(IdempotentProducer):

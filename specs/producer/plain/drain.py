@@ -1,7 +1,7 @@
 """Which partitions a drain takes: mute, backoff, request size and drain index. Entry P14 of docs/producer.md."""
 
 from checker.language import Constant, Map, Range, Scenario, SetOf, Spec, action, invariant, reachable, require
-from specs.producer.application import Partition
+from specs.producer.plain.application import Partition
 
 
 class Node(Range):

@@ -13,7 +13,7 @@ from checker.language import (
     reachable,
     require,
 )
-from specs.producer.memory import Pool, Thread
+from specs.producer.memory.buffer_pool import Pool, Thread
 
 
 class Partition(Range):

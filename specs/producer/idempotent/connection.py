@@ -20,7 +20,7 @@ from checker.language import (
     require,
 )
 from specs.broker.producer_state import Batch, BatchId, Error, Offset, Partition
-from specs.producer.transaction_manager import Outcome, TransactionManager
+from specs.producer.idempotent.transaction_manager import Outcome, TransactionManager
 
 
 class Request(Struct):

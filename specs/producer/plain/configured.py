@@ -4,8 +4,8 @@ Scenarios: entry P10 of docs/producer.md.
 """
 
 from checker.language import Constant, Scenario, action, invariant, require
-from specs.producer.plain import PlainProducer
-from specs.producer.sender import RecordId
+from specs.producer.plain.producer import PlainProducer
+from specs.producer.plain.sender import RecordId
 
 
 class ConfiguredProducer(PlainProducer):

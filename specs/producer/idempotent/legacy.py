@@ -5,8 +5,8 @@ Sources: KIP-360; KAFKA-8710, KAFKA-8805, KAFKA-7190 (I4); KAFKA-8483, KAFKA-848
 
 from checker.language import Constant, Map, Range, action, require
 from specs.broker.producer_state import BatchId, Offset, Partition
-from specs.producer.idempotent import IdempotentProducer
-from specs.producer.transaction_manager import Outcome
+from specs.producer.idempotent.producer import IdempotentProducer
+from specs.producer.idempotent.transaction_manager import Outcome
 
 
 class RetentionProducer(IdempotentProducer):

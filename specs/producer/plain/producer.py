@@ -1,6 +1,6 @@
 """The producer without idempotence against brokers that answer each connection in order, and what can go wrong.
 
-Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md; `specs.producer.sequence_checked` has the remedy.
+Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md; `specs.producer.plain.sequence_checked` has the remedy.
 """
 
 from checker.language import (
@@ -19,7 +19,7 @@ from checker.language import (
     reachable,
     require,
 )
-from specs.producer.sender import Error, Node, Partition, Request, Response, Sender
+from specs.producer.plain.sender import Error, Node, Partition, Request, Response, Sender
 
 
 class PlainProducer(Sender):

@@ -1,7 +1,7 @@
 """The producer without idempotence: accumulator, sender, in-flight requests, retries, callbacks.
 
-`Sender` is the client's half. What lies behind the socket is left to its subclasses: `specs.producer.plain` has brokers
-that answer each connection in order, `specs.broker.network` has a broker's processors, request queue and handlers.
+`Sender` is the client. Its subclasses add the brokers: those of `specs.producer.plain.producer` answer each connection
+in order; `specs.broker.network` has the processors, request queue and handlers of one broker.
 Source: RecordAccumulator, ProducerBatch, Sender, NetworkClient and InFlightRequests of Apache Kafka.
 """
 
@@ -19,7 +19,7 @@ from checker.language import (
     replace,
     require,
 )
-from specs.producer.application import Application, Future, Offset, Partition, RecordId
+from specs.producer.plain.application import Application, Future, Offset, Partition, RecordId
 
 
 class Node(Domain):

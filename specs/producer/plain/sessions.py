@@ -4,8 +4,8 @@ Scenarios: entry P9 of docs/producer.md.
 """
 
 from checker.language import Constant, Map, Range, Scenario, action
-from specs.producer.application import Offset, Partition, RecordId
-from specs.producer.plain import PlainProducer
+from specs.producer.plain.application import Offset, Partition, RecordId
+from specs.producer.plain.producer import PlainProducer
 
 
 class FirstRecord(Range):

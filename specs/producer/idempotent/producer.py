@@ -6,8 +6,8 @@ broker. Sources: KIP-98, KIP-360, the documentation of enable.idempotence, and t
 
 from checker.language import invariant, reachable
 from specs.broker.producer_state import BatchId, Error, Partition
-from specs.producer.idempotent_connection import IdempotentConnection
-from specs.producer.transaction_manager import Outcome
+from specs.producer.idempotent.connection import IdempotentConnection
+from specs.producer.idempotent.transaction_manager import Outcome
 
 
 class IdempotentProducer(IdempotentConnection):

@@ -1,8 +1,8 @@
 """The append under short memory, with one thing wrong at a time."""
 
 from checker.language import Scenario
-from specs.producer.memory import Thread
-from specs.producer.memory_append import ALWAYS, CLOSED, SMALL, Append, Sender
+from specs.producer.memory.append import ALWAYS, CLOSED, SMALL, Append, Sender
+from specs.producer.memory.buffer_pool import Thread
 
 
 class UnusedBufferIsKept(Append):

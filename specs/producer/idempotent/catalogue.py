@@ -1,11 +1,10 @@
 """The catalogue's bugs of idempotence as scenarios, each beside its repair; docs/idempotence.md tells their stories."""
 
 from checker.language import Scenario
-from specs.producer.idempotent import IdempotentProducer
-from specs.producer.idempotent_failover import IdempotentFailover
-from specs.producer.idempotent_leader_move import IdempotentLeaderMove, WaitsForOldLeader
-from specs.producer.idempotent_legacy import HeapOrder, LegacyReset, RetentionProducer
-from specs.producer.idempotent_mistakes import (
+from specs.producer.idempotent.failover import IdempotentFailover
+from specs.producer.idempotent.leader_move import IdempotentLeaderMove, WaitsForOldLeader
+from specs.producer.idempotent.legacy import HeapOrder, LegacyReset, RetentionProducer
+from specs.producer.idempotent.mistakes import (
     BumpsEveryPartition,
     FailingAppend,
     Librdkafka,
@@ -13,7 +12,8 @@ from specs.producer.idempotent_mistakes import (
     SequenceTakenEarly,
     StaleSequences,
 )
-from specs.producer.idempotent_repairs import (
+from specs.producer.idempotent.producer import IdempotentProducer
+from specs.producer.idempotent.repairs import (
     CircularComparisons,
     HoldsFreshBatches,
     MarksEveryExpiry,

@@ -5,7 +5,7 @@ Sources: `ReplicaManager`, `Partition` (acks=all), `UnifiedLog.append` with orig
 
 from checker.language import Constant, Map, Range, action, require
 from specs.broker.producer_state import Error, Offset, Partition
-from specs.producer.idempotent import IdempotentProducer
+from specs.producer.idempotent.producer import IdempotentProducer
 
 
 class IdempotentFailover(IdempotentProducer):

@@ -1,0 +1,1 @@
+"""The idempotent producer: sequence numbers, epoch bumps, and the bugs of both with their remedies."""

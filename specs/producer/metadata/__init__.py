@@ -1,0 +1,1 @@
+"""The wait for metadata: application threads, the sender thread and their wake-ups."""

@@ -1,0 +1,1 @@
+"""The producer without idempotence: accumulator, requests in flight, retries, sessions, configuration."""

@@ -1,0 +1,43 @@
+"""Families: packages with their sub-packages."""
+
+from pathlib import Path
+
+from checker import folders, registry
+
+MODULE = """
+from checker.language import Range, Scenario, Spec, invariant
+
+
+class {name}(Spec):
+    count = Range(0, 1)
+
+    @invariant
+    def is_bounded(self):
+        return self.count <= 1
+
+
+scenarios = [Scenario({name}, "small")]
+"""
+
+
+def make_package(folder: Path, **modules: str) -> None:
+    """Write a package with a spec in each module."""
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    for module, name in modules.items():
+        (folder / f"{module}.py").write_text(MODULE.format(name=name))
+
+
+def test_specs_of_sub_packages_belong_to_the_family(tmp_path):
+    make_package(tmp_path / "nested_protocols")
+    make_package(tmp_path / "nested_protocols" / "counting", first="First")
+    make_package(tmp_path / "nested_protocols" / "counting" / "inner", second="Second")
+    (path,) = folders.family_paths(tmp_path)
+    family = folders.load(path)
+    assert [entry.name for entry in family.entries] == ["counting/first", "counting/second"]
+    assert all([scenario.name for scenario in entry.scenarios] == ["small"] for entry in family.entries)
+
+
+def test_producer_specs_keep_their_names_below_sub_packages():
+    (selection,) = registry.select("producer/plain_producer/one_in_flight_keeps_the_order")
+    assert selection.entry.family == "producer"
