@@ -29,6 +29,20 @@ def test_a_bug_without_a_larger_size_has_two_scenarios():
     assert [found.name for found in Bug("falls", Counter, {"never_falls": 5}).scenarios()] == ["falls", "falls_fixed"]
 
 
+def test_a_remedy_may_have_its_own_name():
+    bug = Bug("falls", Counter, {"never_falls": 5}, larger={"limit": 7}, fixed_name="fixed_without_reset")
+    assert [found.name for found in bug.scenarios()] == [
+        "falls",
+        "fixed_without_reset",
+        "fixed_without_reset_larger",
+    ]
+
+
+def test_only_the_fixed_scenarios_are_checked_for_deadlock():
+    bug = Bug("falls", Counter, {"never_falls": 5}, larger={"limit": 7}, deadlock=True)
+    assert [found.deadlock for found in bug.scenarios()] == [False, True, True]
+
+
 def test_a_bug_that_names_no_property_is_refused():
     with pytest.raises(SpecError, match="not a property"):
         Bug("falls", Counter, {"never_rises": 5}).scenarios()

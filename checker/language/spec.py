@@ -247,7 +247,9 @@ class Bug:
 
     `name` is violated as `violates` says (see `Scenario.expect`), on the constants `size | faulty`. `{name}_fixed`
     holds on `size | fixed`, and `{name}_fixed_larger` on `larger | fixed` where `larger` is given.
+    `fixed_name` replaces `{name}_fixed`, for a remedy that has a name.
     `promises`: the properties that the remedy is checked for (None: all of them). `remedy` describes it.
+    `deadlock`: the fixed scenarios are also checked for the built-in property `deadlock`.
     `spec` is the faulty spec; `fixed_spec` the repaired one where the remedy is a spec and not a constant.
     """
 
@@ -262,6 +264,8 @@ class Bug:
     description: str = ""
     remedy: str = ""
     fixed_spec: type[Spec] | None = None
+    fixed_name: str = ""
+    deadlock: bool = False
 
     def scenarios(self) -> list[Scenario]:
         """Return the faulty scenario and the fixed ones; raise SpecError for names that are not properties."""
@@ -271,9 +275,17 @@ class Bug:
         found = [
             Scenario(self.spec, self.name, faulty, self.violates, list(self.violates), description=self.description)
         ]
-        sizes = {f"{self.name}_fixed": self.size, f"{self.name}_fixed_larger": self.larger}
+        fixed_name = self.fixed_name or f"{self.name}_fixed"
+        sizes = {fixed_name: self.size, f"{fixed_name}_larger": self.larger}
         return found + [
-            Scenario(repaired, name, {**size, **self.fixed}, properties=self.promises, description=remedy)
+            Scenario(
+                repaired,
+                name,
+                {**size, **self.fixed},
+                properties=self.promises,
+                deadlock=self.deadlock,
+                description=remedy,
+            )
             for name, size in sizes.items()
             if size is not None
         ]
