@@ -1,24 +1,24 @@
-"""When to commit: a consumer that polls, processes and commits in one thread, and what its crash makes of that.
+"""When to commit: a consumer that polls, processes and commits in one thread, and crashes.
 
 Scenarios: entries C1, C2 and C4 of docs/consumer.md.
 Sources: KafkaConsumer (class comment), ConsumerCoordinator.maybeAutoCommitOffsetsAsync, .close and .onJoinPrepare,
 SubscriptionState.allConsumed of Apache Kafka.
 """
 
-from checker.language import Arrow, Constant, Drawing, Range, Scenario, Seq, action, reachable, require
+from checker.language import Arrow, Bug, Constant, Drawing, Range, Scenario, Seq, action, reachable, require
 from specs.consumer.consumer import Consumer, Count, RecordId
 
 
 class PollLoop(Consumer):
-    """`while true: records = poll(); for each record: process` in one thread, with a commit somewhere in between.
+    """`while true: records = poll(); for each record: process` in one thread, with a commit in between.
 
-    `commit`: "before" commits the position right after the poll and processes then; "after" commits the position once
-    everything returned is processed; "auto" (enable.auto.commit) commits the position inside a later poll, if
-    auto.commit.interval.ms is over, and when the consumer is closed.
+    `commit`: "before" commits the position right after the poll, before processing; "after" commits the position once
+    all returned records are processed; "auto" (enable.auto.commit) commits the position inside a later poll, after
+    auto.commit.interval.ms, and when the consumer is closed.
     """
 
     commit = Constant("after", one_of=("before", "after", "auto"))
-    failures = Constant(0, at_least=0)  # exceptions in processing that leave the loop; `finally` closes the consumer
+    failures = Constant(0, at_least=0)  # exceptions that end the loop; `finally` closes the consumer
 
     processed = Seq(RecordId, "records * (crashes + failures + 1)")
     in_hand = Seq(RecordId, "max_poll_records")
@@ -34,50 +34,53 @@ class PollLoop(Consumer):
     )
 
     def init(self):
-        """Faults to come."""
+        """The consumer starts; `failures` exceptions may happen."""
         super().init()
         self.failures_left = self.failures
 
-    def hands(self):
-        """Return the records that poll returned and that are not processed yet."""
+    def held_records(self):
+        """Return the records that poll returned and that are not yet processed."""
         return self.in_hand
 
-    def empty_hands(self):
-        """The process is gone, and what it had in its hands."""
+    def drop_held_records(self):
+        """Drop the held records: the process is gone."""
         self.in_hand.clear()
 
     @action
     def poll(self, count: Count):
-        """Return the next records, max.poll.records at most; the loop polls when it is done with the last ones."""
+        """Poll returns at most max.poll.records records; the loop polls again when all of them are processed."""
         require(len(self.in_hand) == 0)
         self.in_hand = self.next_records(count)
         self.position += count
 
     @action
     def commit_position(self):
-        """Commit the position: what commitSync without arguments and auto-commit do (SubscriptionState.allConsumed)."""
+        """The consumer commits its position, as commitSync without arguments and auto-commit do.
+
+        Source: SubscriptionState.allConsumed.
+        """
         require(self.position is not None and self.committed != self.position)
-        # Auto-commit is the first thing in poll, when the loop is done with what earlier polls returned.
+        # Poll auto-commits before it fetches; the loop has then processed all records of earlier polls.
         require(self.commit == "before" or len(self.in_hand) == 0)
         self.committed = self.position
 
     @action
     def process(self):
-        """Process the next record: its effect is there."""
+        """The application processes the next record, which has its effect."""
         require(len(self.in_hand) > 0)
         require(self.commit != "before" or self.committed == self.position)
         record = self.in_hand.pop(0)
         self.take_effect(record)
 
     def take_effect(self, record):
-        """The effect of a record: it is written somewhere, or sent."""
+        """Record the effect of a record, a write or a send."""
         self.processed.append(record)
 
     @action
     def fail_and_close(self):
-        """An exception ends the loop, and `finally` closes the consumer, which commits positions if it commits at all.
+        """An exception ends the loop, and `finally` closes the consumer, which commits its position with auto-commit.
 
-        Source: ConsumerCoordinator.close calls maybeAutoCommitOffsetsSync, whatever the application has processed.
+        Source: ConsumerCoordinator.close calls maybeAutoCommitOffsetsSync, even if records are unprocessed.
         """
         require(self.failures_left > 0)
         require(len(self.in_hand) > 0)
@@ -93,21 +96,21 @@ class PollLoop(Consumer):
 
 
 class IdempotentSink(PollLoop):
-    """The sink knows each record by an identity of its own, and drops what it has: an upsert by key, for instance."""
+    """The sink identifies each record and ignores duplicates, for example an upsert by key."""
 
     def take_effect(self, record):
-        """Write a record unless it is there."""
+        """Write a record unless the sink contains it."""
         if record not in self.processed:
             self.processed.append(record)
 
     @reachable
     def a_copy_is_dropped(self):
-        """After a crash a record comes again whose effect is there."""
+        """After a crash, poll returns a record again that the sink contains."""
         return self.crashes + self.failures == 0 or any(record in self.processed for record in self.in_hand)
 
 
 class OffsetsInSink(PollLoop):
-    """The offset is written with the effect, atomically: into the sink's own database, or in the same transaction.
+    """Effect and offset are written atomically: into the sink's database, or in one transaction.
 
     Source: KafkaConsumer (class comment, "Storing Offsets Outside Kafka"), KIP-98 (sendOffsetsToTransaction).
     """
@@ -115,7 +118,7 @@ class OffsetsInSink(PollLoop):
     commit_position = None
 
     def take_effect(self, record):
-        """Write effect and offset in one."""
+        """Write effect and offset together."""
         self.processed.append(record)
         self.committed = record + 1
 
@@ -130,74 +133,48 @@ AT_MOST_ONCE = [
     "everything_is_committed",
 ]
 
+LARGER = dict(records=4, max_poll_records=3, crashes=3, failures=1)
+
 scenarios = [
-    Scenario(
-        PollLoop,
+    Bug(
         "c1_commit_before_processing",
-        dict(commit="before"),
-        expect={"no_gap": 5},
-        properties=["no_gap"],
+        PollLoop,
+        violates={"no_gap": 5},
+        faulty=dict(commit="before"),
+        fixed=dict(commit="after"),
+        larger=LARGER,
+        promises=AT_LEAST_ONCE,
         description="C1: the process commits, then dies before processing; its successor starts behind the record.",
+        remedy="C1 with the commit after processing: no record is left out.",
+        fixed_name="c1_fixed_commit_after_processing",
     ),
     Scenario(
         PollLoop,
         "c1_at_most_once",
         dict(commit="before", records=4, max_poll_records=3, crashes=3),
         properties=AT_MOST_ONCE,
-        description="C1: what committing first is good for: no record is processed twice.",
+        description="C1: the benefit of committing first: no record is processed twice.",
     ),
-    Scenario(
-        PollLoop,
-        "c1_fixed_commit_after_processing",
-        dict(commit="after"),
-        properties=AT_LEAST_ONCE,
-        description="C1 with the commit behind the processing: no record is left out.",
-    ),
-    Scenario(
-        PollLoop,
-        "c1_fixed_commit_after_processing_larger",
-        dict(commit="after", records=4, max_poll_records=3, crashes=3, failures=1),
-        properties=AT_LEAST_ONCE,
-        description="C1 with the commit behind the processing, four records, three crashes and an exception.",
-    ),
-    Scenario(
-        PollLoop,
+    Bug(
         "c2_commit_after_processing",
-        dict(commit="after", records=1),
-        expect={"no_duplicate": 7},
-        properties=["no_duplicate"],
-        description="C2: the process dies between processing and commit; its successor processes the record again.",
-    ),
-    Scenario(
         PollLoop,
+        violates={"no_duplicate": 7},
+        faulty=dict(records=1),
+        fixed_spec=IdempotentSink,
+        larger=LARGER,
+        description="C2: the process dies between processing and commit; its successor processes the record again.",
+        remedy="C2 with a sink that ignores duplicates: no gap, no duplicate.",
+        fixed_name="c2_fixed_idempotent_sink",
+    ),
+    Bug(
         "c2_replayed_out_of_order",
-        dict(commit="after"),
-        expect={"no_late_copy": 8},
-        properties=["no_late_copy"],
+        PollLoop,
+        violates={"no_late_copy": 8},
+        fixed_spec=OffsetsInSink,
+        larger=LARGER,
         description="C2: both records of a poll are processed again: record 0 overwrites the effect of record 1.",
-    ),
-    Scenario(
-        IdempotentSink,
-        "c2_fixed_idempotent_sink",
-        dict(commit="after"),
-        description="C2 with a sink that knows what it has: no gap, no copy.",
-    ),
-    Scenario(
-        IdempotentSink,
-        "c2_fixed_idempotent_sink_larger",
-        dict(commit="after", records=4, max_poll_records=3, crashes=3, failures=1),
-        description="C2 with such a sink, four records, three crashes and an exception.",
-    ),
-    Scenario(
-        OffsetsInSink,
-        "c2_fixed_offsets_in_sink",
-        description="C2 with the offset in the sink, or in the transaction that writes the effect: no gap, no copy.",
-    ),
-    Scenario(
-        OffsetsInSink,
-        "c2_fixed_offsets_in_sink_larger",
-        dict(records=4, max_poll_records=3, crashes=3, failures=1),
-        description="C2 with the offset in the sink, four records, three crashes and an exception.",
+        remedy="C2 with the offset in the sink, or in the transaction that writes the effect: no gap, no duplicate.",
+        fixed_name="c2_fixed_offsets_in_sink",
     ),
     Scenario(
         PollLoop,
@@ -212,6 +189,6 @@ scenarios = [
         dict(commit="auto", failures=1, crashes=0),
         expect={"no_gap": 4},
         properties=["no_gap"],
-        description="C4 without worker threads: processing fails, and close() commits what is not processed.",
+        description="C4 without worker threads: processing fails, and close() commits unprocessed records.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""A consumer and the offsets it commits: the base of the family's specs about one partition and one reader at a time.
+"""A consumer and the offsets it commits: the base of the specs with one partition and one consumer at a time.
 
 Sources: SubscriptionState (FetchPosition, allConsumed), ConsumerCoordinator, OffsetFetcherUtils of Apache Kafka.
 """
@@ -32,20 +32,20 @@ class RecordId(Range):
 
 
 class Count(Range):
-    """How many records a poll returns."""
+    """The number of records that a poll returns."""
 
     low, high = 1, "max_poll_records"
 
 
 class Consumer(Spec, abstract=True):
-    """One partition and one consumer of a group; where its process dies, a successor starts from the committed offset.
+    """One partition and one consumer of a group. After a crash, a successor starts from the committed offset.
 
-    Position is the offset of the next record that `poll` returns, the committed offset that of the next record to be
-    processed by whoever starts. What is between the two was returned: it is in the application's hands or processed.
-    A subclass says what the application does with what it has in its hands, and which offset it commits when.
+    The position is the offset of the next record that `poll` returns. The committed offset is the offset from which a
+    successor starts. Poll has returned the records between the two: the application has processed them or holds them.
+    A subclass defines how the application processes the records that it holds, and which offset it commits when.
 
-    The partition is three helpers: `log_start`, `readable_end` (the high watermark) and `record_at`. Here all of its
-    records are there from the beginning; a spec with brokers overrides the three.
+    Three helpers define the partition: `log_start`, `readable_end` (the high watermark) and `record_at`. Here the log
+    contains all records from the beginning; a spec with brokers overrides the three helpers.
     """
 
     records = Constant(2, at_least=1)
@@ -53,23 +53,23 @@ class Consumer(Spec, abstract=True):
     auto_offset_reset = Constant("earliest", one_of=("earliest", "latest", "none"))
     crashes = Constant(1, at_least=0)
 
-    position = Option(Offset)  # None: no consumer has the partition
+    position = Option(Offset)  # None: no consumer owns the partition
     committed = Option(Offset)
-    processed = Seq(RecordId, "records * (crashes + 1)")  # effects, in their order
+    processed = Seq(RecordId, "records * (crashes + 1)")  # effects, in order
     crashes_left = Range(0, "crashes")
 
     draws = Drawing(
         Lane("partition", logs=(Log("readable", markers={"committed": "committed"}, colour=".", called=("record",)),)),
         Lane(
             "consumer",
-            boxes={"hands": "returned, not processed"},
+            boxes={"held_records": "returned, not processed"},
             facts={"position": "position", "committed": "committed"},
         ),
         Lane("effects", logs=(Log("processed", end="", colour=".", called=("record",), at=()),)),
     )
 
     def init(self):
-        """A consumer has the partition and is at its beginning; nothing is committed."""
+        """The consumer owns the partition and is at its beginning; no offset is committed."""
         self.position = self.log_start()
         self.crashes_left = self.crashes
 
@@ -88,32 +88,33 @@ class Consumer(Spec, abstract=True):
         return offset
 
     def readable(self):
-        """Return what consumers may read, for drawings."""
+        """Return the records that consumers may read, for drawings."""
         return [self.record_at(offset) for offset in range(self.readable_end())]
 
-    # The application's hands.
+    # The application.
 
-    def hands(self):
-        """Return the records that poll returned and that are not processed yet; a subclass says where they are."""
+    def held_records(self):
+        """Return the records that poll returned and that are not yet processed; a subclass stores them."""
         return []
 
-    def empty_hands(self):
-        """The process is gone, and what it had in its hands."""
+    def drop_held_records(self):
+        """Drop the held records: the process is gone."""
         return
 
     # The consumer.
 
     def next_records(self, count):
-        """Return the next `count` records, which poll is about to return."""
+        """Return the next `count` records for poll."""
         require(self.position is not None)
         require(self.position + count <= self.readable_end())
         return [self.record_at(offset) for offset in range(self.position, self.position + count)]
 
     def starting_offset(self):
-        """Return where a consumer starts that is given the partition: auto.offset.reset, if nothing is committed.
+        """Return the offset at which a new owner of the partition starts; auto.offset.reset applies without a commit.
 
-        Source: ConsumerCoordinator.initWithCommittedOffsetsIfNeeded, SubscriptionState.resetInitializingPositions. It
-        is None with auto.offset.reset=none: NoOffsetForPartitionException, and the application has to say.
+        The result is None with auto.offset.reset=none: the consumer throws NoOffsetForPartitionException, and the
+        application has to seek.
+        Source: ConsumerCoordinator.initWithCommittedOffsetsIfNeeded, SubscriptionState.resetInitializingPositions.
         """
         if self.committed is not None:
             return self.committed
@@ -123,50 +124,52 @@ class Consumer(Spec, abstract=True):
 
     @action
     def start(self):
-        """A consumer gets the partition: after a crash, a rebalance or a new deployment."""
+        """A consumer is assigned the partition, after a crash, a rebalance or a new deployment."""
         require(self.position is None)
         self.position = self.starting_offset()
 
     @action
     def crash(self):
-        """The consumer's process dies. What it did stays done."""
+        """The consumer's process dies. Its effects and commits remain."""
         require(self.crashes_left > 0)
         require(self.position is not None)
         self.crashes_left -= 1
         self.stop()
 
     def stop(self):
-        """Nobody has the partition any more."""
+        """Leave the partition without an owner."""
         self.position = None
-        self.empty_hands()
+        self.drop_held_records()
 
     # Properties.
 
-    @invariant(says="record {offset} is neither processed nor in anybody's hands; position {self.position}")
+    @invariant(says="record {offset} is neither processed nor held by the application; position {self.position}")
     def no_gap(self):
-        """Every record below the position is processed, or in the hands of who will."""
-        return self.position is None or all(self.is_taken(self.record_at(offset)) for offset in range(self.position))
+        """Every record below the position is processed or held by the application."""
+        return self.position is None or all(
+            self.is_processed_or_held(self.record_at(offset)) for offset in range(self.position)
+        )
 
-    def is_taken(self, record):
-        """Whether a record is processed, or in the application's hands."""
-        return record in self.processed or record in self.hands()
+    def is_processed_or_held(self, record):
+        """Return whether a record is processed, or held by the application."""
+        return record in self.processed or record in self.held_records()
 
     @invariant(says="record {record} is processed {self.processed.count(record)} times: {self.processed}")
     def no_duplicate(self):
         """No record is processed twice."""
         return all(self.processed.count(record) <= 1 for record in self.processed)
 
-    @invariant(says="record {self.processed[i]} behind {self.processed[i - 1]}: {self.processed}")
+    @invariant(says="record {self.processed[i]} is processed after {self.processed[i - 1]}: {self.processed}")
     def no_reorder(self):
-        """What is processed for the first time comes behind everything that was processed before."""
+        """A record that is processed for the first time is later in the log than all records processed before."""
         return all(
             self.processed[i] in self.processed[:i] or all(record < self.processed[i] for record in self.processed[:i])
             for i in range(len(self.processed))
         )
 
-    @invariant(says="record {self.processed[i]} behind {self.processed[i - 1]}: {self.processed}")
+    @invariant(says="record {self.processed[i]} is processed after {self.processed[i - 1]}: {self.processed}")
     def no_late_copy(self):
-        """No record, processed before or not, is processed behind a later one: an old value never hides a newer."""
+        """No record, new or repeated, is processed after a later record: an old value never overwrites a newer one."""
         return all(self.processed[i - 1] <= self.processed[i] for i in range(1, len(self.processed)))
 
     @reachable
@@ -176,5 +179,5 @@ class Consumer(Spec, abstract=True):
 
     @reachable
     def successor_finishes(self):
-        """Where the process may die, the successor of the last one that does reaches the end of the log."""
+        """If the process may crash, a consumer reaches the end of the log after the last crash."""
         return self.crashes == 0 or (self.crashes_left == 0 and self.position == self.records)

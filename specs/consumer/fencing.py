@@ -1,19 +1,19 @@
-"""Sinks that know generations: what a zombie's effects take that a refused commit does not take back.
+"""Sinks that check generations: a refused commit does not undo the effects of a zombie, a fenced sink prevents them.
 
-Scenarios: the repairs of entry C3 of docs/consumer.md.
+Scenarios: entry C3 of docs/consumer.md with its remedies.
 """
 
-from checker.language import Scenario, step_invariant
+from checker.language import Bug, Scenario, step_invariant
 from specs.consumer.group import ALWAYS, LARGER, REACHED, ConsumerGroup, Effect, Generation
 
 
 class FencedSink(ConsumerGroup):
-    """The sink remembers the highest generation that wrote to it, and refuses earlier ones: a fencing token."""
+    """The sink stores the highest generation that wrote to it and refuses earlier ones: a fencing token."""
 
     fence = Generation
 
     def take_effect(self, member, record):
-        """Write, or find out that somebody else has the partition."""
+        """Write, or learn that another consumer owns the partition."""
         if self.generation_of[member] >= self.fence:
             self.fence = self.generation_of[member]
             super().take_effect(member, record)
@@ -22,7 +22,7 @@ class FencedSink(ConsumerGroup):
 
 
 class TransactionalSink(ConsumerGroup):
-    """Effect and offset are one transaction, whose offset commit carries member and generation (KIP-447).
+    """One transaction writes effect and offset; its offset commit carries member and generation (KIP-447).
 
     Source: KafkaProducer.sendOffsetsToTransaction, GroupMetadataManager and ClassicGroup.validateOffsetCommit (with
     isTransactional), KIP-447.
@@ -31,8 +31,8 @@ class TransactionalSink(ConsumerGroup):
     commit_position = None
 
     def take_effect(self, member, record):
-        """Write effect and offset, or, where the offset commit is refused, neither."""
-        if self.takes_commit_of(member):
+        """Write effect and offset, or neither if the offset commit is refused."""
+        if self.accepts_commit_of(member):
             super().take_effect(member, record)
             self.committed = record + 1
         else:
@@ -40,7 +40,7 @@ class TransactionalSink(ConsumerGroup):
 
     @step_invariant(says="committed {self.committed} by {self.effects}; the generation is {old.generation}")
     def only_members_commit(self, old):
-        """What is committed goes with the effect of a record, in the generation that the coordinator is in."""
+        """A commit is atomic with the effect of a record, in the current generation."""
         return self.committed == old.committed or (
             len(self.effects) == len(old.effects) + 1
             and self.effects[len(old.effects)] == Effect(record=self.committed - 1, generation=old.generation)
@@ -48,25 +48,24 @@ class TransactionalSink(ConsumerGroup):
 
 
 scenarios = [
-    Scenario(
-        FencedSink,
-        "c3_fixed_fenced_sink",
-        dict(session_timeouts=1),
-        properties=["no_zombie_effect", *ALWAYS, *REACHED],
-        description="C3 with a sink that refuses earlier generations: no zombie has an effect; records may come twice.",
-    ),
-    Scenario(
-        FencedSink,
-        "c3_fixed_fenced_sink_larger",
-        LARGER,
-        properties=["no_zombie_effect", *ALWAYS, *REACHED],
-        description="C3 with such a sink, three members and two rebalances.",
+    Bug(
+        "c3_zombie",
+        ConsumerGroup,
+        violates={"no_zombie_effect": 9},
+        size=dict(session_timeouts=1),
+        faulty=dict(session_timeouts=0),
+        fixed_spec=FencedSink,
+        larger=LARGER,
+        promises=["no_zombie_effect", *ALWAYS, *REACHED],
+        description="C3: a consumer polls, pauses and is evicted; after another has taken over, the first one resumes.",
+        remedy="C3 with a sink that refuses earlier generations: zombies have no effect; duplicates remain.",
+        fixed_name="c3_fixed_fenced_sink",
     ),
     Scenario(
         TransactionalSink,
         "c3_fixed_transactions",
         dict(session_timeouts=1),
-        description="C3 with effect and offset in one transaction, fenced by generation (KIP-447): nothing goes wrong.",
+        description="C3 with effect and offset in one transaction, fenced by generation (KIP-447).",
     ),
     Scenario(
         TransactionalSink,

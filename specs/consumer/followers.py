@@ -1,18 +1,18 @@
-"""Up to where a consumer reads, from the leader or from a follower: the high watermark, and whose.
+"""Reads from the leader or from a follower (KIP-392), up to the high watermark of the replica.
 
-Scenarios: "Reading from a follower" of docs/consumer.md.
+Scenarios: entry "fetch" of docs/consumer.md.
 Sources: KIP-392; Partition.fetchRecords, UnifiedLog.read (FetchIsolation), ReplicaManager.findPreferredReadReplica and
 FetchCollector.handleInitializeErrors of Apache Kafka.
 """
 
 from checker.language import (
     Arrow,
+    Bug,
     Constant,
     Drawing,
     Lane,
     Log,
     Range,
-    Scenario,
     Seq,
     Spec,
     action,
@@ -20,21 +20,16 @@ from checker.language import (
     reachable,
     require,
 )
-
-
-class Offset(Range):
-    """An offset, or the end of the log."""
-
-    low, high = 0, "records"
+from specs.consumer.consumer import Offset
 
 
 class FetchFromFollower(Spec):
-    """A leader, a follower that lags and may fall out of the ISR, a consumer that the leader sends to the follower.
+    """A leader, a follower that lags and may leave the ISR, and a consumer that the leader redirects to the follower.
 
-    `reads_to` says what a replica returns to consumers: what is below its "high_watermark", as Kafka, or what is in its
-    log ("log_end"). `selects` says when the leader names the follower: while it is "in_sync" and has the offset asked
-    for, as Kafka, or "any" time. `out_of_range_at_follower` says what the client does where the follower's log ends
-    before its position: "asks_leader" forgets the preferred replica, as Kafka's, "resets" goes to the end (latest).
+    `reads_to`: a replica returns the records below its "high_watermark", as in Kafka, or its whole log ("log_end").
+    `selects`: the leader redirects to the follower while it is "in_sync" and has the requested offset, as in Kafka, or
+    at "any" time. `out_of_range_at_follower`: if the follower's log ends before the position, the client "asks_leader"
+    (it clears the preferred replica, as in Kafka) or "resets" to the end (latest).
     """
 
     records = Constant(2, at_least=1)
@@ -71,7 +66,7 @@ class FetchFromFollower(Spec):
     )
 
     def init(self):
-        """Everything is empty, the follower in the ISR."""
+        """Both logs are empty, and the follower is in the ISR."""
         self.in_sync = True
         self.failovers_left = self.failovers
 
@@ -86,8 +81,9 @@ class FetchFromFollower(Spec):
     def follower_fetch(self):
         """The follower appends the next record, if any, and learns the leader's high watermark.
 
-        Its fetch says what it has, not what it is about to get: its next one makes that committed. The answer has the
-        high watermark from before the fetch (Partition.fetchRecords): the follower's trails.
+        A fetch acknowledges the records that the follower has; its next fetch acknowledges the records of this
+        response. The response carries the high watermark from before the fetch (Partition.fetchRecords), so that the
+        follower's high watermark trails.
         """
         end = len(self.follower_log)
         known = self.leader_high_watermark
@@ -100,14 +96,14 @@ class FetchFromFollower(Spec):
 
     @action
     def shrink_isr(self):
-        """The follower has lagged for replica.lag.time.max.ms; the leader alone decides what is committed."""
+        """The follower has lagged for replica.lag.time.max.ms; only the leader remains in the ISR."""
         require(len(self.follower_log) < len(self.leader_log))
         self.in_sync = False
         self.leader_high_watermark = len(self.leader_log)
 
     @action
     def fail_over(self):
-        """The leader dies; the follower leads, with its own high watermark, and its old leader follows it."""
+        """The leader dies; the follower leads with its high watermark, and the old leader becomes its follower."""
         require(self.failovers_left > 0 and self.in_sync)
         self.failovers_left -= 1
         self.leader_log = self.follower_log
@@ -116,32 +112,33 @@ class FetchFromFollower(Spec):
 
     @action
     def prefer_follower(self):
-        """The leader names the follower, which is in the consumer's rack. Source: findPreferredReadReplica."""
+        """The leader redirects to the follower in the consumer's rack. Source: findPreferredReadReplica."""
         require(not self.prefers_follower)
         require(self.selects == "any" or (self.in_sync and len(self.follower_log) >= self.position))
         self.prefers_follower = True
 
     @action
     def fetch_from_leader(self):
-        """The consumer returns the next record that the leader lets it read."""
+        """The consumer fetches the next record from the leader."""
         require(not self.prefers_follower)
-        end = self.leader_high_watermark if self.reads_to == "high_watermark" else len(self.leader_log)
-        require(self.position < end)
-        self.returned.append(self.leader_log[self.position])
-        self.position += 1
+        self.fetch(self.leader_log, self.leader_high_watermark)
 
     @action
     def fetch_from_follower(self):
-        """The consumer returns the next record that the follower lets it read."""
+        """The consumer fetches the next record from the follower."""
         require(self.prefers_follower)
-        end = self.follower_high_watermark if self.reads_to == "high_watermark" else len(self.follower_log)
+        self.fetch(self.follower_log, self.follower_high_watermark)
+
+    def fetch(self, log, high_watermark):
+        """Return the next record of a replica's log, if the replica allows to read it."""
+        end = high_watermark if self.reads_to == "high_watermark" else len(log)
         require(self.position < end)
-        self.returned.append(self.follower_log[self.position])
+        self.returned.append(log[self.position])
         self.position += 1
 
     @action
     def fetch_out_of_range(self):
-        """OFFSET_OUT_OF_RANGE: the follower's log ends before the position, which came from the leader."""
+        """OFFSET_OUT_OF_RANGE: the follower's log ends before the position that the leader had allowed."""
         require(self.prefers_follower)
         require(self.position > len(self.follower_log))
         if self.out_of_range_at_follower == "asks_leader":
@@ -163,12 +160,12 @@ class FetchFromFollower(Spec):
 
     @invariant(says="record {record} was returned, the leader's log is {self.leader_log}")
     def reads_are_stable(self):
-        """What was returned is in the log of whoever leads."""
+        """Every returned record is in the log of the current leader."""
         return all(record in self.leader_log for record in self.returned)
 
     @invariant(says="the leader has {self.leader_high_watermark}, the follower {self.follower_high_watermark}")
     def follower_trails(self):
-        """The follower's high watermark is not beyond the leader's, nor beyond its own log."""
+        """The follower's high watermark is at most the leader's, and at most the end of its own log."""
         return self.follower_high_watermark <= min(self.leader_high_watermark, len(self.follower_log))
 
     @reachable
@@ -178,54 +175,42 @@ class FetchFromFollower(Spec):
 
     @reachable
     def follower_is_behind_the_consumer(self):
-        """The follower may return less than the consumer has had from the leader."""
+        """The follower's high watermark is below the position that the consumer reached at the leader."""
         return self.prefers_follower and self.position > self.follower_high_watermark
 
 
-SAFE = ["no_gap", "no_duplicate", "reads_are_stable", "follower_trails", "every_record_is_returned"]
+SAFE = [
+    "no_gap",
+    "no_duplicate",
+    "reads_are_stable",
+    "follower_trails",
+    "every_record_is_returned",
+    "follower_is_behind_the_consumer",
+]
+LARGER = dict(records=5, failovers=2)
 
 scenarios = [
-    Scenario(
-        FetchFromFollower,
-        "high_watermark",
-        properties=[*SAFE, "follower_is_behind_the_consumer"],
-        description="Both replicas return records below their high watermark: no gap, no duplicate, no lost read.",
-    ),
-    Scenario(
-        FetchFromFollower,
-        "high_watermark_larger",
-        dict(records=5, failovers=2),
-        properties=[*SAFE, "follower_is_behind_the_consumer"],
-        description="The same with five records and two failovers.",
-    ),
-    Scenario(
-        FetchFromFollower,
+    Bug(
         "log_end",
-        dict(reads_to="log_end"),
-        expect={"reads_are_stable": 4},
-        properties=["reads_are_stable"],
-        description="A leader that returns what is not committed: it dies, and what was read is gone.",
-    ),
-    Scenario(
         FetchFromFollower,
+        violates={"reads_are_stable": 4},
+        faulty=dict(reads_to="log_end"),
+        larger=LARGER,
+        promises=SAFE,
+        description="The leader returns uncommitted records and dies: a record that was read is lost.",
+        remedy="Both replicas return records below their high watermark: no gap, no duplicate, no lost read.",
+        fixed_name="high_watermark",
+    ),
+    Bug(
         "lagging_follower_resets",
-        dict(selects="any", out_of_range_at_follower="resets", failovers=0),
-        expect={"no_gap": 7},
-        properties=["no_gap"],
-        description="A follower that lags does not have the position; taking its word for the leader's skips records.",
-    ),
-    Scenario(
         FetchFromFollower,
-        "lagging_follower_asks_leader",
-        dict(selects="any"),
-        properties=[*SAFE, "follower_is_behind_the_consumer"],
-        description="The same where the client asks the leader then, as Kafka's does.",
-    ),
-    Scenario(
-        FetchFromFollower,
-        "lagging_follower_asks_leader_larger",
-        dict(selects="any", records=5, failovers=2),
-        properties=[*SAFE, "follower_is_behind_the_consumer"],
-        description="The same with five records and two failovers.",
+        violates={"no_gap": 7},
+        size=dict(selects="any"),
+        faulty=dict(out_of_range_at_follower="resets", failovers=0),
+        larger=dict(LARGER, selects="any"),
+        promises=SAFE,
+        description="A lagging follower does not have the position; a client that resets its offset skips records.",
+        remedy="A lagging follower does not have the position; the client asks the leader, as in Kafka.",
+        fixed_name="lagging_follower_asks_leader",
     ),
 ]

@@ -1,6 +1,6 @@
-"""A consumer group: generations, rebalances, sessions that time out, zombies, and who may commit.
+"""A consumer group (classic group protocol): generations, eager rebalances, evictions, zombies, offset commits.
 
-Scenarios: entry C3 of docs/consumer.md. `specs.consumer.cooperative` has the cooperative protocol.
+Scenarios: entries C2 and C3 of docs/consumer.md. `specs.consumer.cooperative` has the cooperative protocol.
 Sources: ClassicGroup (validateOffsetCommit), GroupMetadataManager, ConsumerCoordinator (onJoinPrepare, onJoinComplete,
 OffsetCommitResponseHandler), AbstractCoordinator of Apache Kafka.
 """
@@ -9,6 +9,7 @@ import enum
 
 from checker.language import (
     Arrow,
+    Bug,
     Constant,
     Domain,
     Drawing,
@@ -17,7 +18,6 @@ from checker.language import (
     Map,
     Option,
     Range,
-    Scenario,
     Seq,
     SetOf,
     Spec,
@@ -28,40 +28,23 @@ from checker.language import (
     require,
     step_invariant,
 )
+from specs.consumer.consumer import Count, Offset, RecordId
 
 
 class Member(Domain):
-    """A consumer, whether or not the coordinator takes it for a member."""
+    """A consumer, in or out of the group."""
 
     size, prefix = "members", "c"
 
 
 class Generation(Range):
-    """Generations of the group: one more with each rebalance."""
+    """A generation of the group; each rebalance increments it."""
 
     low, high = 0, "max_generation"
 
 
-class Offset(Range):
-    """An offset, or the end of the log; the record at an offset has its number."""
-
-    low, high = 0, "records"
-
-
-class RecordId(Range):
-    """Records are numbered in the order of the log."""
-
-    low, high = 0, "records - 1"
-
-
-class Count(Range):
-    """How many records a poll returns."""
-
-    low, high = 1, "max_poll_records"
-
-
 class Effect(Struct):
-    """A record that was processed, and the generation of who did."""
+    """A processed record, and the generation of the consumer that processed it."""
 
     record: RecordId
     generation: Generation
@@ -69,20 +52,21 @@ class Effect(Struct):
 
 
 class Phase(enum.Enum):
-    """Where a consumer takes itself to be."""
+    """The phase of membership, in a consumer's own view."""
 
-    OUT = "out"  # not in the group, and knows it
+    OUT = "out"  # knows that it is not in the group
     JOINING = "joining"  # has sent JoinGroup
-    SYNCING = "syncing"  # has the generation, not yet its assignment
+    SYNCING = "syncing"  # knows the generation, has not received its assignment
     STABLE = "stable"
 
 
 class ConsumerGroup(Spec):
-    """One partition, a coordinator and several consumers, each of which polls, processes and commits in one thread.
+    """One partition, a coordinator and several consumers; each consumer polls, processes and commits in one thread.
 
-    The eager protocol: whoever rejoins gives the partition up first. A rebalance ends when every member has joined, or
-    was evicted: its session timed out, or max.poll.interval.ms went by. Nobody tells a consumer that it was evicted;
-    it finds out in a later poll, or when a commit is refused. What it had in its hands it processes meanwhile.
+    The classic group protocol with eager rebalances: a consumer gives the partition up before it rejoins. A rebalance
+    ends when every member has joined or was evicted. The coordinator evicts a member when its session times out or
+    max.poll.interval.ms has passed. It does not notify the member, which learns of its eviction in a later poll or from
+    a refused commit. Until then it processes the records that it holds.
 
     Kafka's COMPLETING_REBALANCE (the leader computes the assignment) takes no time here.
     """
@@ -91,25 +75,25 @@ class ConsumerGroup(Spec):
     members = Constant(2, at_least=1)
     max_generation = Constant(1, at_least=0)
     max_poll_records = Constant(2, at_least=1)
-    evictions = Constant(1, at_least=0)  # max.poll.interval.ms is over
+    evictions = Constant(1, at_least=0)  # max.poll.interval.ms has passed
     session_timeouts = Constant(0, at_least=0)
     commit = Constant("after", one_of=("before", "after"))  # processing
     commits_when_revoked = Constant(True)  # auto-commit, or commitSync in onPartitionsRevoked
     fences_commits = Constant(True)
 
-    # The coordinator's.
+    # State of the coordinator.
     generation = Generation
     in_group = SetOf(Member)
-    preparing = bool  # a rebalance is on its way
-    owners = SetOf(Member)  # who is assigned the partition in this generation
+    preparing = bool  # a rebalance is in progress
+    owners = SetOf(Member)  # members that are assigned the partition in this generation
     committed = Offset
     evictions_left = Range(0, "evictions")
     session_timeouts_left = Range(0, "session_timeouts")
 
-    # The consumers'.
+    # State of the consumers.
     phase = Map(Member, Phase)
     generation_of = Map(Member, Generation)
-    position = Map(Member, Option(Offset))  # None: the partition is not its own
+    position = Map(Member, Option(Offset))  # None: the consumer does not own the partition
     in_hand = Map(Member, Seq(RecordId, "max_poll_records"))
 
     effects = Seq(Effect, "records * (max_generation + 1)")
@@ -123,7 +107,7 @@ class ConsumerGroup(Spec):
         Lane(
             "consumer",
             each=Member,
-            crowned={"owns": "takes the partition for its own"},
+            crowned={"owns": "owns the partition"},
             boxes={"in_hand": "in hand"},
             facts={"phase": "phase", "generation_of": "generation", "position": "position"},
         ),
@@ -137,7 +121,7 @@ class ConsumerGroup(Spec):
     )
 
     def init(self):
-        """The first consumer has the partition, the others are yet to come."""
+        """The first consumer owns the partition; the others have not joined."""
         self.in_group = {Member[0]}
         self.owners = {Member[0]}
         self.phase[Member[0]] = Phase.STABLE
@@ -146,7 +130,7 @@ class ConsumerGroup(Spec):
         self.session_timeouts_left = self.session_timeouts
 
     def owns(self, member):
-        """Whether a consumer takes the partition for its own."""
+        """Return whether a consumer considers itself the owner of the partition."""
         return self.position[member] is not None
 
     # A consumer and its records.
@@ -157,7 +141,7 @@ class ConsumerGroup(Spec):
 
     @action
     def poll(self, member: Member, count: Count):
-        """Return the next records; with `commit` "before" it commits at once."""
+        """Poll returns the next records; with `commit` "before" the consumer commits at once."""
         require(self.owns(member))
         require(len(self.in_hand[member]) == 0)
         require(self.position[member] + count <= self.records)
@@ -169,26 +153,26 @@ class ConsumerGroup(Spec):
 
     @action
     def process(self, member: Member):
-        """Process the next record. Nothing asks whether the partition is still its own."""
+        """A consumer processes the next record, without a check that it still owns the partition."""
         require(len(self.in_hand[member]) > 0)
         record = self.in_hand[member].pop(0)
         self.take_effect(member, record)
 
     def take_effect(self, member, record):
-        """The effect of a record."""
+        """Record the effect of a record."""
         self.effects.append(Effect(record=record, generation=self.generation_of[member]))
 
     @action
     def commit_position(self, member: Member):
-        """Commit the position, everything returned being processed."""
+        """A consumer that has processed all returned records commits its position."""
         require(self.commit == "after")
         require(self.owns(member) and self.phase[member] != Phase.SYNCING)
         require(len(self.in_hand[member]) == 0 and self.committed != self.position[member])
         self.commit_or_lose(member)
 
     def commit_or_lose(self, member):
-        """Commit; a consumer whose commit is refused is out. Source: OffsetCommitResponseHandler."""
-        if self.takes_commit_of(member):
+        """Commit, or leave the group if the commit is refused. Source: OffsetCommitResponseHandler."""
+        if self.accepts_commit_of(member):
             self.committed = self.position[member]
         else:
             self.lose(member)
@@ -197,7 +181,7 @@ class ConsumerGroup(Spec):
 
     @action
     def evict(self, member: Member):
-        """A consumer is slow with what it has in its hands, and max.poll.interval.ms is over."""
+        """A consumer is slow with the records that it holds, and max.poll.interval.ms has passed."""
         require(self.evictions_left > 0)
         require(len(self.in_hand[member]) > 0)
         self.evictions_left -= 1
@@ -205,13 +189,13 @@ class ConsumerGroup(Spec):
 
     @action
     def time_out(self, member: Member):
-        """The session of a consumer is over: it hangs, or its heartbeats do not arrive. It may poll once more."""
+        """A consumer's session times out: it hangs, or its heartbeats are lost. It may still poll once."""
         require(self.session_timeouts_left > 0)
         self.session_timeouts_left -= 1
         self.remove(member)
 
     def remove(self, member):
-        """A member is none any more, and nobody tells it."""
+        """Remove a member from the group, without its knowledge."""
         require(member in self.in_group and self.phase[member] == Phase.STABLE)
         self.in_group.discard(member)
         self.owners.discard(member)
@@ -219,7 +203,7 @@ class ConsumerGroup(Spec):
 
     @action
     def complete_rebalance(self, owner: Member):
-        """Everybody has joined: a new generation, and the assignor chooses whom to give the partition."""
+        """All members have joined: a new generation begins, and the assignor chooses the partition's owner."""
         require(self.preparing and self.generation < self.max_generation)
         require(owner in self.in_group)
         require(all(self.phase[member] == Phase.JOINING for member in self.in_group))
@@ -228,16 +212,16 @@ class ConsumerGroup(Spec):
         self.assign(owner)
         for member in self.in_group:
             self.phase[member] = Phase.SYNCING
-            self.generation_of[member] = self.generation  # in the answer to JoinGroup
+            self.generation_of[member] = self.generation  # in the JoinGroup response
 
     def assign(self, owner):
-        """Give the partition to the one that the assignor chose."""
+        """Assign the partition to the member that the assignor chose."""
         self.owners = {owner}
 
-    def takes_commit_of(self, member):
-        """Whether an offset commit is accepted. Source: ClassicGroup.validateOffsetCommit.
+    def accepts_commit_of(self, member):
+        """Return whether the coordinator accepts an offset commit. Source: ClassicGroup.validateOffsetCommit.
 
-        Refused are UNKNOWN_MEMBER_ID and ILLEGAL_GENERATION; a rebalance that is being prepared does not matter.
+        The errors are UNKNOWN_MEMBER_ID and ILLEGAL_GENERATION. PREPARING_REBALANCE does not refuse a commit.
         """
         is_member = member in self.in_group and self.generation_of[member] == self.generation
         return is_member or not self.fences_commits
@@ -246,7 +230,7 @@ class ConsumerGroup(Spec):
 
     @action
     def join(self, member: Member):
-        """A consumer joins, or finds in poll that a rebalance is on its way and joins again. Source: onJoinPrepare."""
+        """A consumer joins, or learns in poll of a rebalance and rejoins. Source: onJoinPrepare."""
         require(self.may_join(member))
         require(len(self.in_hand[member]) == 0)
         self.prepare_to_join(member)
@@ -255,52 +239,52 @@ class ConsumerGroup(Spec):
         self.preparing = True
 
     def may_join(self, member):
-        """A newcomer may at any time, a member when a rebalance is on its way."""
+        """Return whether a consumer may join: a newcomer at any time, a member during a rebalance."""
         if self.phase[member] == Phase.OUT:
             return True
         return member in self.in_group and self.preparing and self.phase[member] != Phase.JOINING
 
     def prepare_to_join(self, member):
-        """Give the partition up, committing first."""
+        """Give the partition up, with a commit before."""
         if self.owns(member):
             self.revoke(member)
 
     def revoke(self, member):
-        """The partition goes to somebody else (onPartitionsRevoked), who starts at the committed offset."""
-        if self.commits_when_revoked and self.takes_commit_of(member):
+        """Give the partition up (onPartitionsRevoked); its next owner starts at the committed offset."""
+        if self.commits_when_revoked and self.accepts_commit_of(member):
             self.committed = self.position[member]
         self.position[member] = None
 
     @action
     def sync(self, member: Member):
-        """A consumer gets its assignment; if the partition is its own, it starts at the committed offset."""
+        """A consumer receives its assignment; a new owner starts at the committed offset."""
         require(self.phase[member] == Phase.SYNCING and member in self.in_group)
         self.phase[member] = Phase.STABLE
         self.take_assignment(member)
 
     def take_assignment(self, member):
-        """Start at the committed offset if the partition was assigned. Source: onJoinComplete."""
+        """Start at the committed offset if the partition is assigned to this member. Source: onJoinComplete."""
         if member in self.owners:
             self.position[member] = self.committed
 
     @action
     def find_out(self, member: Member):
-        """A poll finds that the consumer was evicted (UNKNOWN_MEMBER_ID): onPartitionsLost, nothing to commit."""
+        """An evicted consumer learns of it in poll (UNKNOWN_MEMBER_ID, onPartitionsLost) and commits nothing."""
         require(self.phase[member] == Phase.STABLE and member not in self.in_group)
         require(len(self.in_hand[member]) == 0)
         self.lose(member)
 
     def lose(self, member):
-        """Everything is lost: the partition, and what it returned."""
+        """Leave the group and drop the partition and all held records."""
         self.phase[member] = Phase.OUT
         self.position[member] = None
         self.in_hand[member].clear()
 
     # Properties.
 
-    @invariant(says="record@generation {self.effects[i]} behind {self.effects[i - 1]}: {self.effects}")
+    @invariant(says="record@generation {self.effects[i]} is processed after {self.effects[i - 1]}: {self.effects}")
     def no_zombie_effect(self):
-        """Once a generation has processed a record, no earlier one does."""
+        """Once a generation has processed a record, no earlier generation processes one."""
         return all(self.effects[i - 1].generation <= self.effects[i].generation for i in range(1, len(self.effects)))
 
     @invariant(says="record {effect.record} is processed {self.times(effect.record)} times: {self.effects}")
@@ -309,44 +293,44 @@ class ConsumerGroup(Spec):
         return all(self.times(effect.record) <= 1 for effect in self.effects)
 
     def times(self, record):
-        """Return how often a record was processed."""
+        """Return the number of times that a record was processed."""
         return sum(1 for effect in self.effects if effect.record == record)
 
     @invariant(says="record {record}, position of {member} {self.position[member]}")
     def no_gap(self):
-        """Every record below the position of a member is processed, or in somebody's hands."""
+        """Every record below the position of a member is processed, or held by some consumer."""
         return all(
-            self.position[member] is None or record >= self.position[member] or self.is_taken(record)
+            self.position[member] is None or record >= self.position[member] or self.is_processed_or_held(record)
             for member in self.in_group
             for record in RecordId
         )
 
-    def is_taken(self, record):
-        """Whether a record is processed or in somebody's hands."""
+    def is_processed_or_held(self, record):
+        """Return whether a record is processed, or held by some consumer."""
         return self.times(record) > 0 or any(record in self.in_hand[member] for member in Member)
 
-    @invariant(says="record@generation {self.effects[i]} behind {self.effects[i - 1]}: {self.effects}")
+    @invariant(says="record@generation {self.effects[i]} is processed after {self.effects[i - 1]}: {self.effects}")
     def no_reorder(self):
-        """What is processed for the first time comes behind everything that was processed before."""
+        """A record that is processed for the first time is later in the log than all records processed before."""
         return all(
             any(self.effects[j].record == self.effects[i].record for j in range(i))
             or all(self.effects[j].record < self.effects[i].record for j in range(i))
             for i in range(len(self.effects))
         )
 
-    @invariant(says="record@generation {self.effects[i]} behind {self.effects[i - 1]}: {self.effects}")
+    @invariant(says="record@generation {self.effects[i]} is processed after {self.effects[i - 1]}: {self.effects}")
     def no_late_copy(self):
-        """No record, processed before or not, is processed behind a later one."""
+        """No record, new or repeated, is processed after a later record."""
         return all(self.effects[i - 1].record <= self.effects[i].record for i in range(1, len(self.effects)))
 
     @invariant(says="members {self.in_group}, positions {self.position}")
     def one_owner(self):
-        """No two members take the partition for their own."""
+        """At most one member considers itself the owner of the partition."""
         return sum(1 for member in self.in_group if self.owns(member)) <= 1
 
-    @invariant(says="generation {self.generation} gives the partition to {self.owners}")
+    @invariant(says="generation {self.generation} assigns the partition to {self.owners}")
     def one_owner_a_generation(self):
-        """No generation gives the partition to two members."""
+        """No generation assigns the partition to two members."""
         return len(self.owners) <= 1
 
     @step_invariant(says="committed {old.committed}, then {self.committed}")
@@ -358,7 +342,7 @@ class ConsumerGroup(Spec):
         says="committed {old.committed}, then {self.committed}; members {old.in_group}, {old.generation_of}"
     )
     def only_members_commit(self, old):
-        """What is committed is the position of a member, in the generation that the coordinator is in."""
+        """A committed offset is the position of a member of the current generation."""
         return self.committed == old.committed or any(
             old.generation_of[member] == old.generation
             and self.committed in (old.position[member], self.position[member])
@@ -366,7 +350,7 @@ class ConsumerGroup(Spec):
         )
 
     @reachable
-    def everybody_is_a_member(self):
+    def every_consumer_is_a_member(self):
         """After a rebalance all consumers are members and have their assignment."""
         return all(member in self.in_group and self.phase[member] == Phase.STABLE for member in Member)
 
@@ -377,72 +361,46 @@ class ConsumerGroup(Spec):
 
     @reachable
     def every_record_is_processed(self):
-        """All records are processed, and the last generation has processed one."""
+        """All records are processed, at least one of them by the last generation."""
         return all(self.times(record) > 0 for record in RecordId) and any(
             effect.generation == self.max_generation for effect in self.effects
         )
 
     @reachable
     def a_zombie_is_at_work(self):
-        """Where members are evicted, one that was has a record in its hands while another has the partition."""
+        """If members can be evicted: an evicted one holds a record while another owns the partition."""
         return self.evictions + self.session_timeouts == 0 or any(
             member not in self.in_group and len(self.in_hand[member]) > 0 and len(self.owners) > 0 for member in Member
         )
 
 
 LARGER = dict(members=3, max_generation=2)
-REACHED = ["every_record_is_processed", "a_zombie_is_at_work", "everybody_is_a_member", "everything_is_committed"]
+REACHED = ["every_record_is_processed", "a_zombie_is_at_work", "every_consumer_is_a_member", "everything_is_committed"]
 ALWAYS = ["one_owner", "one_owner_a_generation", "commits_move_forward", "only_members_commit", "no_gap"]
-"""What eager groups with fenced commits keep, whoever is evicted."""
+"""Guarantees of eager groups with fenced commits, even under evictions."""
 
 scenarios = [
-    Scenario(
-        ConsumerGroup,
-        "c3_zombie",
-        expect={"no_zombie_effect": 9},
-        properties=["no_zombie_effect"],
-        description="C3: a consumer polls and pauses, is evicted, another takes over; then the first one goes on.",
-    ),
-    Scenario(
-        ConsumerGroup,
-        "c3_fenced_commits",
-        dict(session_timeouts=1),
-        properties=[*ALWAYS, *REACHED],
-        description="C3: what fenced commits are good for: no gap, and the committed offset never goes back.",
-    ),
-    Scenario(
-        ConsumerGroup,
-        "c3_fenced_commits_larger",
-        LARGER,
-        properties=[*ALWAYS, *REACHED],
-        description="C3: the same with three members and two rebalances.",
-    ),
-    Scenario(
-        ConsumerGroup,
-        "c3_unfenced_commit",
-        dict(fences_commits=False),
-        expect={"commits_move_forward": 9},
-        properties=["commits_move_forward"],
-        description="C3 without the generation check: a zombie and its successor both commit; the offset goes back.",
-    ),
-    Scenario(
-        ConsumerGroup,
+    Bug(
         "c2_revoked_without_commit",
-        dict(evictions=0, commits_when_revoked=False),
-        expect={"no_duplicate": 9},
-        properties=["no_duplicate"],
+        ConsumerGroup,
+        violates={"no_duplicate": 9},
+        size=dict(evictions=0),
+        faulty=dict(commits_when_revoked=False),
+        larger=dict(LARGER, evictions=0, records=3),
         description="C2 without any failure: a rebalance takes the partition from a consumer that has not committed.",
+        remedy="C2: a consumer that commits before it gives the partition up loses and repeats no record.",
+        fixed_name="c2_fixed_commit_when_revoked",
     ),
-    Scenario(
+    Bug(
+        "c3_unfenced_commit",
         ConsumerGroup,
-        "c2_fixed_commit_when_revoked",
-        dict(evictions=0),
-        description="C2: a consumer that commits before it gives the partition up loses and repeats nothing.",
-    ),
-    Scenario(
-        ConsumerGroup,
-        "c2_fixed_commit_when_revoked_larger",
-        dict(LARGER, evictions=0, records=3),
-        description="C2: the same with three members, three records and two rebalances.",
+        violates={"commits_move_forward": 9},
+        size=dict(session_timeouts=1),
+        faulty=dict(session_timeouts=0, fences_commits=False),
+        larger=LARGER,
+        promises=[*ALWAYS, *REACHED],
+        description="C3 without the generation check: a zombie and its successor both commit; the offset goes back.",
+        remedy="C3: the benefit of fenced commits: no gap, and the committed offset never goes back.",
+        fixed_name="c3_fenced_commits",
     ),
 ]

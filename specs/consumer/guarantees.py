@@ -1,7 +1,7 @@
-"""What each way of committing is good for, failure by failure: the table of docs/consumer.md.
+"""The guarantees of each commit policy under each failure: the table of docs/consumer.md.
 
-What the cells are held against is the class comment of KafkaConsumer ("Offsets and Consumer Position", "Usage
-Examples", "Storing Offsets Outside Kafka", "Multi-threaded Processing"), for 4.x.
+The cells are compared with the class comment of KafkaConsumer 4.x ("Offsets and Consumer Position", "Usage Examples",
+"Storing Offsets Outside Kafka", "Multi-threaded Processing").
 """
 
 from itertools import product
@@ -18,7 +18,7 @@ COLUMNS = {
     "gap": "leaves records out",
     "duplicate": "processes records twice",
     "reorder": "processes records out of order",
-    "late": "processes an old record behind a newer one",
+    "late": "processes an old record after a newer one",
 }
 
 PROPERTIES = {
@@ -29,34 +29,35 @@ PROPERTIES = {
 }
 
 LEGEND = (
-    "Yes, with the number of states of the shortest counterexample, the initial state included; or no, with the number "
-    "of distinct states that were explored, all that there are. Out of order: a record is processed for the first time "
-    "behind a later one. An old record behind a newer one: the same, or again. With threads both are asked of the "
-    "records of one key.",
-    "Committed before: the position, right after the poll. After: the position, now and then, when everything returned "
-    "is processed. Automatically: enable.auto.commit. With the effect: in one transaction, or in the sink itself; a "
-    "transaction carries member and generation (KIP-447). Threads commit the position (automatically), or the offset "
-    "behind each record when it is done (each), or that of the first record that is not done (contiguous).",
+    "Yes: with the number of states of the shortest counterexample, including the initial state. No: with the number "
+    "of distinct states, all of them explored. Out of order: a record is processed for the first time after a later "
+    "one. An old record after a newer one: the same, for the first time or again. With threads, both columns compare "
+    "records of one key only.",
+    "Committed before: the position, right after the poll. After: the position, from time to time, when all returned "
+    "records are processed. Automatically: enable.auto.commit. With the effect: in one transaction, or in the sink "
+    "itself; a transaction carries member and generation (KIP-447). Threads commit the position (automatically), the "
+    "offset after each processed record (each), or the offset of the first unprocessed record (contiguous).",
     "Explored: one partition. Crash: four records, polls of up to two, two crashes (with threads: three records, two "
     "keys, two threads, one crash). Exception: four records; processing throws once, and `finally` closes the "
-    "consumer. Rebalance: three records, three consumers, two rebalances, nobody evicted. Eviction: three records, two "
-    "consumers; one of them is evicted while it is slow (max.poll.interval.ms) or not (session.timeout.ms).",
+    "consumer. Rebalance and eviction: the classic group protocol with eager rebalances. Rebalance: three records, "
+    "three consumers, two rebalances, no eviction. Eviction: three records, two consumers; one of them is evicted "
+    "while it is slow (max.poll.interval.ms) or not (session.timeout.ms).",
 )
 
 NOTES = {
     "revoked": Note(
-        "A consumer that commits in onPartitionsRevoked, or before every poll, repeats nothing in a rebalance "
+        "A consumer that commits in onPartitionsRevoked, or before every poll, repeats no record in a rebalance "
         "(`consumer_group/c2_fixed_commit_when_revoked`).",
         (Check(ConsumerGroup, dict(evictions=0, commits_when_revoked=False), ("no_duplicate",)),),
     ),
     "zombie": Note(
-        "An evicted consumer goes on with what it has in its hands; its commits are refused, its effects are not (C3). "
-        "A sink that refuses earlier generations helps (`fenced_sink`).",
+        "An evicted consumer continues to process the records that it holds; its commits are refused, its effects are "
+        "not (C3). A sink that refuses earlier generations prevents these effects (`fenced_sink`).",
         (Check(ConsumerGroup, {}, ("no_zombie_effect",)),),
     ),
     "reset": Note(
-        "Where there is no committed offset, auto.offset.reset=latest, the default, leaves records out: before the "
-        "first commit, in a new partition, after offsets.retention.minutes without a member (C7).",
+        "Without a committed offset, auto.offset.reset=latest, the default, leaves records out: before the first "
+        "commit, in a new partition, after offsets.retention.minutes without a member (C7).",
         (
             Check(OffsetReset, dict(records=1, auto_offset_reset="latest"), ("no_gap",)),
             Check(OffsetReset, dict(records=1, auto_offset_reset="latest", finds_partition_late=True), ("no_gap",)),
@@ -64,8 +65,8 @@ NOTES = {
         ),
     ),
     "truncation": Note(
-        "An unclean election takes records away and puts others in their place. A position with a leader epoch is "
-        "validated (KIP-320); one without, from ListOffsets or from an offset committed without it, is not (C6).",
+        "An unclean election replaces records with other records. The client validates a position with a leader epoch "
+        "(KIP-320), but not a position without one, from ListOffsets or from a commit without an epoch (C6).",
         (
             Check(TruncatedLog, dict(validates=False), ("no_gap",)),
             Check(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
@@ -80,7 +81,7 @@ GROUP = dict(records=3, max_generation=2)
 
 
 def poll_thread_check(commit, failure, properties):
-    """Return what is explored of a consumer that processes in the thread that polls."""
+    """Return the exploration for a consumer that processes records in its poll thread."""
     if failure in ("crash", "exception"):
         faults = dict(crashes=2) if failure == "crash" else dict(crashes=0, failures=1)
         if commit == "with the effect":
@@ -95,17 +96,17 @@ def poll_thread_check(commit, failure, properties):
 
 
 def threads_check(commit, dispatch, properties):
-    """Return what is explored of a consumer that hands records to threads."""
+    """Return the exploration for a consumer with worker threads."""
     policy = "auto" if commit == "automatically" else commit
     dispatch = {"by key": "by_key", "in turn": "round_robin"}[dispatch]
     return Check(WorkerPool, dict(records=3, commit=policy, dispatch=dispatch), properties)
 
 
 def documented(column, commit, threads, failure):
-    """Return what Kafka's documentation says; None: nothing.
+    """Return the answer of Kafka's documentation for a cell, or None if it gives none.
 
-    At most once for a commit before the processing, at least once for one after, automatic commits included as long as
-    everything that poll returned is processed before the next poll, or close. Exactly once with the effect.
+    A commit before processing is at most once, a commit after processing at least once. Automatic commits are at least
+    once if all returned records are processed before the next poll or close. A commit with the effect is exactly once.
     """
     if commit == "with the effect":
         return False if column in ("gap", "duplicate") else None
@@ -133,7 +134,7 @@ def notes(column, commit, failure):
 
 
 def row(commit, threads, failure):
-    """Return the row of a combination."""
+    """Return the row for a commit policy, a use of threads and a failure."""
     cells = {}
     for column in COLUMNS:
         if threads == "none":

@@ -7,6 +7,7 @@ FetchCollector.handleInitializeErrors, OffsetFetcherUtils, LeaderEpochFileCache.
 
 from checker.language import (
     Arrow,
+    Bug,
     Constant,
     Drawing,
     Lane,
@@ -23,16 +24,11 @@ from checker.language import (
     require,
     step_invariant,
 )
-
-
-class Offset(Range):
-    """An offset, or the end of the log."""
-
-    low, high = 0, "records"
+from specs.consumer.consumer import Offset
 
 
 class RecordId(Range):
-    """Records are numbered in the order in which they are produced."""
+    """Records are numbered in the order of production."""
 
     low, high = 0, "records"
 
@@ -52,7 +48,7 @@ class Record(Struct):
 
 
 class Committed(Struct):
-    """OffsetAndMetadata: the offset, and the epoch of the record before it, if known."""
+    """OffsetAndMetadata: an offset, and the epoch of the record before it, if known."""
 
     offset: Offset
     epoch: Option(Epoch)
@@ -60,12 +56,12 @@ class Committed(Struct):
 
 
 class TruncatedLog(Spec):
-    """The log of whoever leads, and one consumer of it.
+    """The log of the current leader, and one consumer of it.
 
-    A replica that is elected uncleanly has any prefix of the old leader's log. What is in the leader's log is below the
-    high watermark here: the question is what happens to what consumers have read. `validates` says whether the client
-    knows leader epochs (KIP-320, 2.3): a fetch carries the epoch that the client takes for the current one, and where
-    that changes, OffsetsForLeaderEpoch says whether the position is still in the log.
+    A replica that is elected uncleanly has any prefix of the old leader's log. The whole log of the leader is below the
+    high watermark here, because the subject is the fate of records that consumers have read. With `validates`, the
+    client uses leader epochs (KIP-320, 2.3): a fetch carries the epoch that the client considers current; when that
+    epoch changes, the client asks with OffsetsForLeaderEpoch whether the position is still in the log.
     """
 
     records = Constant(4, at_least=1)
@@ -73,23 +69,22 @@ class TruncatedLog(Spec):
     validates = Constant(True)
     auto_offset_reset = Constant("latest", one_of=("earliest", "latest", "none"))
     restarts = Constant(0, at_least=0)
-    commits_epoch = Constant(True)  # commitSync() does; an OffsetAndMetadata of one's own may not
+    commits_epoch = Constant(True)  # commitSync() does; an application's OffsetAndMetadata may not
     seeks_to_end = Constant(0, at_least=0)  # the application calls seekToEnd, or starts at the end
-    keeps_epoch_of_list_offsets = Constant(
-        False
-    )  # the remedy: ListOffsets answers with an epoch, Kafka's client drops it
+    # The remedy: ListOffsets returns a leader epoch, but Kafka's client drops it.
+    keeps_epoch_of_list_offsets = Constant(False)
 
     log = Seq(Record, "records")
     produced = RecordId
     leader_epoch = Epoch
     position = Offset
-    position_epoch = Option(Epoch)  # of the last record returned; None: the position came from elsewhere
-    known_epoch = Epoch  # the leader epoch that the position was validated for, or is about to be
+    position_epoch = Option(Epoch)  # epoch of the last returned record; None: the position has another origin
+    known_epoch = Epoch  # the leader epoch for which the position is validated or awaits validation
     awaits_validation = bool
-    given_up = bool  # LogTruncationException or OffsetOutOfRangeException: a person has to decide
+    given_up = bool  # LogTruncationException or OffsetOutOfRangeException: an operator decides
     committed = Committed
     returned = Seq(RecordId, "records * (elections + restarts + 1)")
-    first_owed = RecordId  # earlier records were skipped on purpose
+    first_owed = RecordId  # the application skipped the records before this one
     restarts_left = Range(0, "restarts")
     seeks_left = Range(0, "seeks_to_end")
 
@@ -104,9 +99,9 @@ class TruncatedLog(Spec):
             facts={
                 "position": "position",
                 "position_epoch": "epoch of the position",
-                "known_epoch": "leader epoch it knows",
+                "known_epoch": "known leader epoch",
                 "awaits_validation": "awaits validation",
-                "given_up": "raised an error",
+                "given_up": "threw an exception",
                 "committed": "committed",
             },
         ),
@@ -119,7 +114,7 @@ class TruncatedLog(Spec):
     )
 
     def init(self):
-        """An empty log, and a consumer at its beginning, which is also its end."""
+        """The log is empty, and the consumer is at its beginning."""
         self.restarts_left = self.restarts
         self.seeks_left = self.seeks_to_end
 
@@ -134,26 +129,26 @@ class TruncatedLog(Spec):
 
     @action
     def elect(self, end: Offset):
-        """Another replica leads, which has the first `end` records: all of them, or not all (unclean)."""
+        """Another replica becomes leader with the first `end` records: all of them, or fewer (unclean)."""
         require(self.leader_epoch < self.elections)
         require(end <= len(self.log))
         del self.log[end:]
         self.leader_epoch += 1
 
     def end_of(self, epoch):
-        """Return where the leader's log leaves an epoch: the start of the first later one, or its end."""
+        """Return the end offset of an epoch: the start of the first later epoch, or the end of the log."""
         return sum(1 for record in self.log if record.epoch <= epoch)
 
     # The consumer.
 
     def may_fetch(self):
-        """Whether the leader answers: not with FENCED_LEADER_EPOCH, and no validation or person has to come first."""
+        """Return whether a fetch succeeds: no FENCED_LEADER_EPOCH, no pending validation, no pending exception."""
         is_known = not self.validates or self.known_epoch == self.leader_epoch
         return is_known and not self.awaits_validation and not self.given_up
 
     @action
     def fetch(self):
-        """Return everything from the position on."""
+        """The consumer fetches all records from its position on."""
         require(self.may_fetch())
         require(self.position < len(self.log))
         for record in self.log[self.position :]:
@@ -172,13 +167,13 @@ class TruncatedLog(Spec):
             self.seek(0 if self.auto_offset_reset == "earliest" else len(self.log))
 
     def seek(self, offset):
-        """Go to an offset that ListOffsets returned (OffsetFetcherUtils.resetPositionIfNeeded: "skip validation")."""
+        """Move to an offset from ListOffsets (OffsetFetcherUtils.resetPositionIfNeeded: "skip validation")."""
         self.position = offset
         self.position_epoch = self.leader_epoch if self.keeps_epoch_of_list_offsets else None
 
     @action
     def metadata_update(self):
-        """The client learns of the new leader: by FENCED_LEADER_EPOCH, or because metadata.max.age.ms is over."""
+        """The client learns of the new leader, by FENCED_LEADER_EPOCH or after metadata.max.age.ms."""
         require(self.validates)
         require(self.known_epoch < self.leader_epoch)
         self.known_epoch = self.leader_epoch
@@ -186,10 +181,10 @@ class TruncatedLog(Spec):
 
     @action
     def validate(self):
-        """OffsetsForLeaderEpoch answers. Source: SubscriptionState.maybeCompleteValidation.
+        """The client receives the OffsetsForLeaderEpoch response. Source: SubscriptionState.maybeCompleteValidation.
 
-        A log that leaves the position's epoch before the position was truncated: go where it does, whatever the
-        auto.offset.reset; with none raise LogTruncationException.
+        If the position's epoch ends before the position, the log was truncated. The client moves to the end of the
+        epoch, with earliest and latest alike; with none it throws LogTruncationException.
         """
         require(self.awaits_validation)
         require(self.known_epoch == self.leader_epoch)
@@ -204,7 +199,7 @@ class TruncatedLog(Spec):
 
     @action
     def commit(self):
-        """Commit the position, with its epoch."""
+        """The consumer commits its position, with the position's epoch."""
         require(self.restarts > 0 and not self.given_up)
         require(self.committed.offset < self.position)
         self.committed = Committed(offset=self.position, epoch=self.position_epoch if self.commits_epoch else None)
@@ -221,7 +216,7 @@ class TruncatedLog(Spec):
 
     @action
     def seek_to_end(self):
-        """The application wants what comes from now on."""
+        """The application seeks to the end of the log, to read only new records."""
         require(self.seeks_left > 0 and not self.given_up)
         require(not self.validates or self.known_epoch == self.leader_epoch)
         self.seeks_left -= 1
@@ -233,14 +228,14 @@ class TruncatedLog(Spec):
 
     @step_invariant(says="record {record} is skipped: position {self.position}, returned {self.returned}")
     def no_gap(self, old):
-        """When records are returned, every record of the log before them has been."""
+        """When poll returns records, it has returned all earlier records of the log."""
         return len(self.returned) == len(old.returned) or all(
             record.id in self.returned or record.id < self.first_owed for record in self.log[: self.position]
         )
 
     @step_invariant(says="record {record} is skipped: position {old.position}, then {self.position}, log {self.log}")
     def reset_skips_nothing(self, old):
-        """Where the position goes back, it goes back to the first record that was not returned, or further."""
+        """When the position moves back, all records below the new position were returned."""
         return (
             self.position >= old.position
             or self.awaits_validation
@@ -252,14 +247,14 @@ class TruncatedLog(Spec):
         """No record is returned twice."""
         return all(self.returned.count(record) <= 1 for record in self.returned)
 
-    @invariant(says="record {record} was returned, and is not in the log {self.log}")
+    @invariant(says="record {record} was returned, but is not in the log {self.log}")
     def reads_are_stable(self):
-        """What was returned is in the log."""
+        """Every returned record is in the log."""
         return all(any(stored.id == record for stored in self.log) for record in self.returned)
 
     @invariant(says="position {self.position}, log {self.log}")
     def validated_position_is_in_the_log(self):
-        """Where the client may fetch from a position with an epoch, the log has that epoch up to there, or later."""
+        """If the client may fetch from a position with an epoch, the position is not past the end of that epoch."""
         return (
             not self.validates
             or not self.may_fetch()
@@ -269,7 +264,7 @@ class TruncatedLog(Spec):
 
     @reachable
     def a_new_record_takes_an_old_place(self):
-        """After the elections the last record is returned, and one that was returned is gone."""
+        """After the elections the last record is returned, and an earlier returned record is lost."""
         return self.elections == 0 or (
             self.leader_epoch == self.elections
             and (not self.validates or self.known_epoch == self.leader_epoch)
@@ -279,12 +274,12 @@ class TruncatedLog(Spec):
 
     @reachable
     def starts_at_a_commit(self):
-        """Where the consumer restarts, it does at a committed offset."""
+        """If the consumer may restart, it restarts at a committed offset."""
         return self.restarts == 0 or (self.restarts_left == 0 and self.position == self.committed.offset > 0)
 
     @reachable
     def skips_on_purpose(self):
-        """Where the application may go to the end, it skips a record by that."""
+        """If the application may seek to the end, it skips a record by that."""
         return self.seeks_to_end == 0 or self.first_owed > len(self.returned)
 
 
@@ -292,13 +287,22 @@ EPOCHS = ["no_gap", "reset_skips_nothing", "validated_position_is_in_the_log"]
 GUARDS = ["a_new_record_takes_an_old_place", "starts_at_a_commit", "skips_on_purpose"]
 
 scenarios = [
+    Bug(
+        "c6_truncation_unnoticed",
+        TruncatedLog,
+        violates={"no_gap": 7},
+        faulty=dict(validates=False),
+        promises=[*EPOCHS, *GUARDS, "no_duplicate"],
+        description="C6 before KIP-320: the log is truncated below the position and refilled; the consumer reads on.",
+        remedy="C6 with KIP-320: the client validates its position and moves back to the point of divergence.",
+        fixed_name="c6_fixed_validation",
+    ),
     Scenario(
         TruncatedLog,
-        "c6_truncation_unnoticed",
-        dict(validates=False),
-        expect={"no_gap": 7},
-        properties=["no_gap"],
-        description="C6 before KIP-320: the log is truncated below the position and refilled; the consumer reads on.",
+        "c6_fixed_validation_larger",
+        dict(records=5, elections=2, restarts=1),
+        properties=[*EPOCHS, *GUARDS],
+        description="C6 with KIP-320, five records, two elections, a restart.",
     ),
     Scenario(
         TruncatedLog,
@@ -318,23 +322,10 @@ scenarios = [
     ),
     Scenario(
         TruncatedLog,
-        "c6_fixed_validation",
-        properties=[*EPOCHS, *GUARDS, "no_duplicate"],
-        description="C6 with KIP-320: the position is validated, and goes back to where the log diverges.",
-    ),
-    Scenario(
-        TruncatedLog,
-        "c6_fixed_validation_larger",
-        dict(records=5, elections=2, restarts=1),
-        properties=[*EPOCHS, *GUARDS],
-        description="C6 with KIP-320, five records, two elections, a restart.",
-    ),
-    Scenario(
-        TruncatedLog,
         "c6_fixed_none",
         dict(records=5, elections=2, auto_offset_reset="none"),
-        properties=["no_gap", "reset_skips_nothing", "validated_position_is_in_the_log", "no_duplicate"],
-        description="C6 with KIP-320 and auto.offset.reset=none: LogTruncationException, and a person decides.",
+        properties=[*EPOCHS, "no_duplicate"],
+        description="C6 with KIP-320 and auto.offset.reset=none: LogTruncationException, and an operator decides.",
     ),
     Scenario(
         TruncatedLog,
@@ -342,35 +333,26 @@ scenarios = [
         dict(restarts=1, commits_epoch=False),
         expect={"no_gap": 9},
         properties=["no_gap"],
-        description="C6 with KIP-320: a committed offset without an epoch is not validated when the successor starts.",
+        description="C6 with KIP-320: a successor does not validate a committed offset without an epoch.",
     ),
-    Scenario(
-        TruncatedLog,
+    Bug(
         "c6_position_without_epoch",
-        dict(seeks_to_end=1),
-        expect={"no_gap": 8},
-        properties=["no_gap"],
+        TruncatedLog,
+        violates={"no_gap": 8},
+        size=dict(seeks_to_end=1, restarts=1),
+        faulty=dict(restarts=0),
+        fixed=dict(keeps_epoch_of_list_offsets=True),
+        larger=dict(records=5, elections=2, seeks_to_end=1),
+        promises=[*EPOCHS, *GUARDS],
         description="C6 with KIP-320: a position from ListOffsets has no epoch, so a new leader does not validate it.",
-    ),
-    Scenario(
-        TruncatedLog,
-        "c6_fixed_position_with_epoch",
-        dict(seeks_to_end=1, restarts=1, keeps_epoch_of_list_offsets=True),
-        properties=[*EPOCHS, *GUARDS],
-        description="C6 where a position keeps the epoch that ListOffsets returns: it is validated like any other.",
-    ),
-    Scenario(
-        TruncatedLog,
-        "c6_fixed_position_with_epoch_larger",
-        dict(records=5, elections=2, seeks_to_end=1, keeps_epoch_of_list_offsets=True),
-        properties=[*EPOCHS, *GUARDS],
-        description="The same with five records and two elections.",
+        remedy="C6 where a position keeps the epoch that ListOffsets returns: the client validates it.",
+        fixed_name="c6_fixed_position_with_epoch",
     ),
     Scenario(
         TruncatedLog,
         "c6_read_then_gone",
         expect={"reads_are_stable": 4},
         properties=["reads_are_stable"],
-        description="C6: what no client can help against: the record that was read is gone.",
+        description="C6: a record that was read is lost; no client can prevent that.",
     ),
 ]

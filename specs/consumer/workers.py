@@ -1,11 +1,12 @@
-"""A poll thread that hands records to worker threads: whose order is kept, and which offset may be committed.
+"""A poll thread that hands records to worker threads: the order per key, and the offsets that are safe to commit.
 
-Scenarios: entry C4 of docs/consumer.md, and the order of one key. Kafka's client has no worker threads: this is what
-applications build around it (KafkaConsumer, class comment, "Multi-threaded Processing").
+Scenarios: entry C4 of docs/consumer.md, and the order of one key. Kafka's client has no worker threads; applications
+build them around it (KafkaConsumer, class comment, "Multi-threaded Processing").
 """
 
 from checker.language import (
     Arrow,
+    Bug,
     Constant,
     Drawing,
     Lane,
@@ -29,18 +30,18 @@ class Key(Range):
 
 
 class Worker(Range):
-    """A thread with a queue of its own."""
+    """A thread with its queue."""
 
     low, high = 0, "workers - 1"
 
 
 class WorkerPool(Consumer):
-    """The poll thread puts each record that poll returns into a worker's queue, and polls on meanwhile.
+    """The poll thread puts each record that poll returns into a worker's queue, and polls again meanwhile.
 
-    `dispatch`: "by_key" gives all records of a key to one worker, "round_robin" gives each worker the next in turn.
+    `dispatch`: "by_key" gives all records of a key to one worker, "round_robin" gives records to the workers in turn.
     `commit`: "auto" commits the position inside poll (enable.auto.commit, or commitSync without arguments in the poll
-    thread); "each" commits the offset behind each record when its worker is done with it; "contiguous" commits the
-    offset of the first record that is not processed, whatever is done behind it.
+    thread); "each" commits the offset after each record when its worker has processed it; "contiguous" commits the
+    offset of the first unprocessed record, regardless of later records.
     """
 
     keys = Constant(2, at_least=1)
@@ -64,7 +65,7 @@ class WorkerPool(Consumer):
 
     @action
     def produce(self, key: Key):
-        """A record of this key is appended."""
+        """The leader appends a record with this key."""
         require(len(self.key_of) < self.records)
         self.key_of.append(key)
 
@@ -72,24 +73,24 @@ class WorkerPool(Consumer):
         """Return the end of the log."""
         return len(self.key_of)
 
-    def hands(self):
-        """Return the records that are in some queue."""
+    def held_records(self):
+        """Return the records in the queues of all workers."""
         return [record for record in RecordId if any(record in self.queue[worker] for worker in Worker)]
 
-    def empty_hands(self):
-        """The threads are gone, and their queues."""
+    def drop_held_records(self):
+        """Drop all queues: the threads are gone."""
         for worker in Worker:
             self.queue[worker].clear()
 
     @action
     def poll(self, count: Count):
-        """Return records and hand each to a worker."""
+        """Poll returns records, and the poll thread gives each to a worker."""
         for record in self.next_records(count):
             self.queue[self.worker_of(record)].append(record)
         self.position += count
 
     def worker_of(self, record):
-        """Return whose queue a record goes to."""
+        """Return the worker that receives a record."""
         turn = self.key_of[record] if self.dispatch == "by_key" else record
         return turn % self.workers
 
@@ -104,7 +105,7 @@ class WorkerPool(Consumer):
 
     @action
     def commit_offset(self):
-        """The poll thread commits inside, or before, its next poll."""
+        """The poll thread commits inside or before its next poll."""
         require(self.position is not None and self.commit != "each")
         end = self.position if self.commit == "auto" else self.contiguous_end()
         require(self.committed != end)
@@ -112,13 +113,13 @@ class WorkerPool(Consumer):
 
     def contiguous_end(self):
         """Return the offset of the first record that is still in a queue, or the position."""
-        return min(self.hands(), default=self.position)
+        return min(self.held_records(), default=self.position)
 
     # Properties.
 
-    @invariant(says="record {self.processed[i]} behind {self.processed[j]} of the same key: {self.processed}")
+    @invariant(says="record {self.processed[i]} is processed after {self.processed[j]} of its key: {self.processed}")
     def no_reorder(self):
-        """What of a key is processed for the first time comes behind all of the key that was processed before."""
+        """A record that is processed for the first time is later than all records of its key processed before."""
         return all(
             self.key_of[self.processed[j]] != self.key_of[self.processed[i]]
             or self.processed[j] < self.processed[i]
@@ -127,9 +128,9 @@ class WorkerPool(Consumer):
             for j in range(i)
         )
 
-    @invariant(says="record {self.processed[i]} behind {self.processed[j]} of the same key: {self.processed}")
+    @invariant(says="record {self.processed[i]} is processed after {self.processed[j]} of its key: {self.processed}")
     def no_late_copy(self):
-        """No record, processed before or not, is processed behind a later one of its key."""
+        """No record, new or repeated, is processed after a later record of its key."""
         return all(
             self.key_of[self.processed[j]] != self.key_of[self.processed[i]] or self.processed[j] <= self.processed[i]
             for i in range(len(self.processed))
@@ -138,7 +139,7 @@ class WorkerPool(Consumer):
 
     @reachable
     def records_overtake(self):
-        """With several workers a record is processed before an earlier one."""
+        """With several workers, a record is processed before an earlier record."""
         return self.workers == 1 or any(
             self.processed[i] < self.processed[i - 1] for i in range(1, len(self.processed))
         )
@@ -152,13 +153,18 @@ class WorkerPool(Consumer):
 REACHED = ["every_record_is_processed", "successor_finishes", "everything_is_committed", "records_overtake"]
 
 scenarios = [
-    Scenario(
-        WorkerPool,
+    Bug(
         "c4_auto_commit_with_workers",
-        dict(keys=1, dispatch="round_robin", commit="auto"),
-        expect={"no_gap": 6},
-        properties=["no_gap"],
+        WorkerPool,
+        violates={"no_gap": 6},
+        size=dict(dispatch="round_robin"),
+        faulty=dict(keys=1, commit="auto"),
+        fixed=dict(commit="contiguous"),
+        larger=dict(dispatch="round_robin", records=3, crashes=2),
+        promises=["no_gap", *REACHED],
         description="C4: poll commits records that are still in worker queues, and the process dies.",
+        remedy="C4 with commits only up to the first unprocessed record: no gap.",
+        fixed_name="c4_fixed_contiguous",
     ),
     Scenario(
         WorkerPool,
@@ -166,42 +172,18 @@ scenarios = [
         dict(keys=1, dispatch="round_robin", commit="each"),
         expect={"no_gap": 7},
         properties=["no_gap"],
-        description="C4: a worker commits behind its record, while another still has the one before.",
+        description="C4: a worker commits after its record while another worker still holds the record before.",
     ),
-    Scenario(
-        WorkerPool,
-        "c4_fixed_contiguous",
-        dict(dispatch="round_robin"),
-        properties=["no_gap", *REACHED],
-        description="C4 where nothing is committed that has something unfinished before it: no gap.",
-    ),
-    Scenario(
-        WorkerPool,
-        "c4_fixed_contiguous_larger",
-        dict(dispatch="round_robin", records=3, crashes=2),
-        properties=["no_gap", *REACHED],
-        description="C4 with contiguous commits, three records, two crashes.",
-    ),
-    Scenario(
-        WorkerPool,
+    Bug(
         "keys_round_robin",
-        dict(dispatch="round_robin", crashes=0),
-        expect={"no_reorder": 6},
-        properties=["no_reorder"],
-        description="Two records of one key go to two threads, and the second is done first.",
-    ),
-    Scenario(
         WorkerPool,
-        "keys_by_key",
-        dict(dispatch="by_key"),
-        properties=["no_gap", "no_reorder", *REACHED],
-        description="All records of a key go to one thread: its order is kept, other keys overtake.",
-    ),
-    Scenario(
-        WorkerPool,
-        "keys_by_key_larger",
-        dict(dispatch="by_key", records=4, keys=3, crashes=1),
-        properties=["no_gap", "no_reorder", *REACHED],
-        description="The same with four records of three keys.",
+        violates={"no_reorder": 6},
+        faulty=dict(dispatch="round_robin", crashes=0),
+        fixed=dict(dispatch="by_key"),
+        larger=dict(records=4, keys=3),
+        promises=["no_gap", "no_reorder", *REACHED],
+        description="Two threads process two records of one key, the second record first.",
+        remedy="One thread processes all records of a key: their order is kept, records of other keys may overtake.",
+        fixed_name="keys_by_key",
     ),
 ]

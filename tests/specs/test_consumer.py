@@ -1,12 +1,10 @@
-"""The consumer step by step: what ConsumerCoordinatorTest, SubscriptionStateTest and their like ask of the classes."""
+"""The consumer step by step: behaviour from ConsumerCoordinatorTest, SubscriptionStateTest and similar Kafka tests."""
 
 import pytest
 
 from checker.check.interpreted import explore
 from checker.check.plan import Plan
-from checker.check.scenario import checked_properties, compare, stop_for
-from checker.language import Disabled
-from specs.consumer import commits, followers, offsets, truncation, workers
+from checker.testing import is_enabled, play
 from specs.consumer.commits import IdempotentSink, OffsetsInSink, PollLoop
 from specs.consumer.followers import FetchFromFollower
 from specs.consumer.offsets import OffsetExpiry, OffsetReset, RecordDeletion
@@ -14,26 +12,8 @@ from specs.consumer.truncation import TruncatedLog
 from specs.consumer.workers import WorkerPool
 
 
-def play(spec, *calls, state=None):
-    """Take the steps that calls such as "poll 2" name, from `state` or the initial one."""
-    if state is None:
-        (state,) = spec.initial_states()
-    for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
-    return state
-
-
-def is_enabled(spec, state, call):
-    try:
-        play(spec, call, state=state)
-    except Disabled:
-        return False
-    return True
-
-
 def violated(spec, *properties):
-    """Return the violated ones of some properties."""
+    """Return which of these properties are violated."""
     return {violation.property for violation in explore(spec, Plan(properties, frozenset(properties))).violations}
 
 
@@ -41,20 +21,20 @@ def violated(spec, *properties):
 
 
 def test_auto_commit_commits_the_position_inside_poll():
-    """ConsumerCoordinatorTest.testAutoCommitDynamicAssignment: what is committed is the position."""
+    """ConsumerCoordinatorTest.testAutoCommitDynamicAssignment: auto-commit commits the position."""
     spec = PollLoop(commit="auto")
     state = play(spec, "poll 1", "process", "commit_position")
     assert (state.position, state.committed) == (1, 1)
 
 
 def test_auto_commit_waits_until_the_next_poll():
-    """ConsumerCoordinatorTest.testAutoCommitAwaitsInterval, in the terms of a poll loop: not while it processes."""
+    """ConsumerCoordinatorTest.testAutoCommitAwaitsInterval: in a poll loop, no commit during processing."""
     spec = PollLoop(commit="auto")
     assert not is_enabled(spec, play(spec, "poll 2", "process"), "commit_position")
     assert is_enabled(spec, play(spec, "poll 2", "process", "process"), "commit_position")
 
 
-def test_close_commits_the_position_whatever_is_processed():
+def test_close_commits_unprocessed_records():
     """ConsumerCoordinatorTest.testCommitAfterLeaveGroup, testCloseDynamicAssignment: close commits first."""
     state = play(PollLoop(commit="auto", failures=1), "poll 2", "fail_and_close")
     assert (state.committed, list(state.processed)) == (2, [])
@@ -67,8 +47,8 @@ def test_successor_starts_at_the_committed_offset():
     assert (state.position, list(state.processed)) == (1, [0])
 
 
-def test_committed_first_is_processed_at_most_once():
-    """Catalogue C1, step by step: [0, 1] is returned, 2 is committed, record 1 is never processed."""
+def test_commit_before_processing_is_at_most_once():
+    """Catalogue C1, step by step: poll returns [0, 1], 2 is committed, record 1 is never processed."""
     spec = PollLoop(commit="before")
     state = play(spec, "poll 2")
     assert not is_enabled(spec, state, "process")
@@ -77,7 +57,7 @@ def test_committed_first_is_processed_at_most_once():
     assert not spec.holds("no_gap", state)
 
 
-def test_committed_last_is_processed_at_least_once():
+def test_commit_after_processing_is_at_least_once():
     """Catalogue C2, step by step."""
     spec = PollLoop(records=1)
     state = play(spec, "poll 1", "process", "crash", "start", "poll 1", "process")
@@ -85,8 +65,8 @@ def test_committed_last_is_processed_at_least_once():
     assert not spec.holds("no_duplicate", state)
 
 
-def test_sinks_that_help():
-    """KafkaConsumer, "Storing Offsets Outside Kafka": offset and effect are there, or neither."""
+def test_sinks_that_prevent_duplicates():
+    """KafkaConsumer, "Storing Offsets Outside Kafka": the sink has both offset and effect, or neither."""
     again = ["poll 1", "process", "crash", "start"]
     state = play(IdempotentSink(), *again, "poll 1", "process")
     assert list(state.processed) == [0]
@@ -98,21 +78,21 @@ def test_sinks_that_help():
 
 
 @pytest.mark.parametrize(("policy", "position"), [("earliest", 0), ("latest", 1), ("none", None)])
-def test_no_committed_offset_is_up_to_the_policy(policy, position):
+def test_reset_policy_applies_without_a_committed_offset(policy, position):
     """OffsetFetcherTest.testUpdateFetchPositionResetToEarliestOffset, .testUpdateFetchPositionResetToLatestOffset."""
     state = play(OffsetReset(auto_offset_reset=policy), "produce", "crash", "start")
     assert (state.position, state.given_up) == (position, policy == "none")
 
 
-def test_committed_offset_comes_before_the_policy():
+def test_committed_offset_precedes_the_reset_policy():
     """OffsetFetcherTest.testUpdateFetchPositionNoOpWithPositionSet."""
     state = play(OffsetReset(auto_offset_reset="latest", commits_at_start=True), "produce", "crash", "produce", "start")
     assert state.position == 0
 
 
 @pytest.mark.parametrize(("policy", "position"), [("earliest", 1), ("latest", 2), ("none", None)])
-def test_position_that_was_deleted_is_out_of_range(policy, position):
-    """FetchCollectorTest.testFetchWithOffsetOutOfRange: the policy, or OffsetOutOfRangeException."""
+def test_deleted_position_is_out_of_range(policy, position):
+    """FetchCollectorTest.testFetchWithOffsetOutOfRange: the reset policy applies, or OffsetOutOfRangeException."""
     spec = RecordDeletion(auto_offset_reset=policy)
     state = play(spec, "produce", "produce", "delete_record")
     assert not is_enabled(spec, state, "poll 1")
@@ -147,20 +127,20 @@ def test_new_leader_epoch_makes_the_client_validate():
 
 
 @pytest.mark.parametrize("policy", ["earliest", "latest"])
-def test_truncation_is_detected_and_the_position_goes_back(policy):
-    """SubscriptionStateTest.testTruncationDetectionWithResetPolicy: to where the log diverges, whatever the policy."""
+def test_detected_truncation_moves_the_position_back(policy):
+    """SubscriptionStateTest.testTruncationDetectionWithResetPolicy: to the point of divergence, with any policy."""
     state = play(TruncatedLog(auto_offset_reset=policy), *TRUNCATED, "metadata_update", "validate")
     assert (state.position, state.position_epoch, state.awaits_validation) == (1, 0, False)
     assert list(play(TruncatedLog(auto_offset_reset=policy), "fetch", state=state).returned) == [0, 1, 2, 3]
 
 
-def test_truncation_without_a_policy_is_an_error():
+def test_truncation_without_a_reset_policy_throws():
     """SubscriptionStateTest.testTruncationDetectionWithoutResetPolicy: LogTruncationException."""
     state = play(TruncatedLog(auto_offset_reset="none"), *TRUNCATED, "metadata_update", "validate")
     assert (state.position, state.given_up) == (2, True)
 
 
-def test_position_in_the_log_is_left_alone():
+def test_valid_position_is_unchanged():
     """SubscriptionStateTest.testMaybeCompleteValidation."""
     state = play(TruncatedLog(), "produce", "fetch", "elect 1", "metadata_update", "validate")
     assert (state.position, state.awaits_validation, state.given_up) == (1, False, False)
@@ -180,8 +160,8 @@ def test_committed_epoch_is_validated():
     assert not play(TruncatedLog(restarts=1, commits_epoch=False), *start).awaits_validation
 
 
-def test_epoch_by_epoch():
-    """LeaderEpochFileCacheTest, "should return ... end offset": an epoch ends where the first later one starts."""
+def test_end_offset_of_each_epoch():
+    """LeaderEpochFileCacheTest, "should return ... end offset": an epoch ends at the start of the next later one."""
     spec = TruncatedLog(records=4, elections=3)
     state = play(spec, "produce", "elect 1", "produce", "produce", "elect 3", "elect 3", "produce")
     with spec.bound():
@@ -192,22 +172,22 @@ def test_epoch_by_epoch():
 # Reading from a follower: FetchCollectorTest, ReplicaManagerTest.
 
 
-def test_out_of_range_at_a_follower_goes_to_the_leader():
-    """FetchCollectorTest.testFetchWithOffsetOutOfRangeWithPreferredReadReplica: the position stays."""
+def test_out_of_range_at_a_follower_asks_the_leader():
+    """FetchCollectorTest.testFetchWithOffsetOutOfRangeWithPreferredReadReplica: the position is unchanged."""
     spec = FetchFromFollower(selects="any")
     state = play(spec, "produce", "shrink_isr", "fetch_from_leader", "prefer_follower", "fetch_out_of_range")
     assert (state.position, state.prefers_follower) == (1, False)
 
 
-def test_follower_out_of_sync_is_not_preferred():
-    """ReplicaManager.findPreferredReadReplica: only replicas of the ISR that have the offset."""
+def test_follower_outside_the_isr_is_not_preferred():
+    """ReplicaManager.findPreferredReadReplica: only replicas in the ISR that have the offset."""
     spec = FetchFromFollower()
     assert is_enabled(spec, play(spec, "produce"), "prefer_follower")
     assert not is_enabled(spec, play(spec, "produce", "shrink_isr"), "prefer_follower")
 
 
 def test_high_watermark_of_a_follower_trails_by_a_fetch():
-    """Partition.fetchRecords: the answer has the high watermark from before the fetch."""
+    """Partition.fetchRecords: the response carries the high watermark from before the fetch."""
     spec = FetchFromFollower()
     state = play(spec, "produce", "follower_fetch")
     marks = [(state.leader_high_watermark, state.follower_high_watermark)]
@@ -229,44 +209,25 @@ def test_records_of_a_key_go_to_one_worker():
 
 
 @pytest.mark.parametrize(("commit", "committed"), [("auto", 2), ("contiguous", 0)])
-def test_what_threads_commit(commit, committed):
-    """Record 1 is processed, record 0 is not: its offset may be committed, no later one."""
+def test_commit_of_a_worker_pool(commit, committed):
+    """Record 1 is processed, record 0 is not: only offset 0 is safe to commit."""
     state = play(WorkerPool(commit=commit), "produce 0", "produce 1", "poll 2", "process 1", "commit_offset")
     assert state.committed == committed
     assert play(WorkerPool(commit="each"), "produce 0", "produce 1", "poll 2", "process 1").committed == 2
 
 
-# Scenarios, by the interpreter.
-
-SMALL = [
-    scenario
-    for module in (commits, followers, offsets, truncation, workers)
-    for scenario in module.scenarios
-    if "_larger" not in scenario.name
-    and scenario.name not in ("c4_auto_commit_in_one_thread", "c6_fixed_none", "c6_fixed_position_with_epoch")
-]
-
-
-@pytest.mark.parametrize("scenario", SMALL, ids=lambda scenario: scenario.name)
-def test_scenario(scenario):
-    """Every scenario has the verdict that it states."""
-    plan = Plan(checked_properties(scenario), stop_for(scenario.expect), deadlock=scenario.deadlock, quick=True)
-    comparison = compare(explore(scenario.spec(**scenario.constants), plan), scenario.expect)
-    assert comparison.matches, comparison.sentences
-
-
-# Deliberate breaks: each rule is there for a reason.
+# Mutants: a property fails without each rule.
 
 
 class CommitsWhileProcessing(PollLoop):
-    """Automatic commits by a timer, whatever the loop is at."""
+    """A timer commits the position during processing."""
 
     def commit_position(self):
         self.committed = self.position
 
 
 class ForgetsToValidateAfterRestart(TruncatedLog):
-    """A successor takes the committed offset as it is."""
+    """A successor does not validate the committed offset."""
 
     def restart(self):
         super().restart()
@@ -274,7 +235,7 @@ class ForgetsToValidateAfterRestart(TruncatedLog):
 
 
 class ContiguousByCount(WorkerPool):
-    """Commits as many offsets as are processed, whichever they are."""
+    """The pool commits the number of processed records as an offset."""
 
     def contiguous_end(self):
         return len(self.processed)
@@ -288,7 +249,7 @@ class ContiguousByCount(WorkerPool):
         (ContiguousByCount, dict(), "no_gap"),
     ],
 )
-def test_without_the_rule(spec, constants, broken):
-    (sound,) = spec.__bases__
+def test_mutant_violates_a_property(spec, constants, broken):
+    (original,) = spec.__bases__
     assert violated(spec(**constants), broken) == {broken}
-    assert violated(sound(**constants), broken) == set()
+    assert violated(original(**constants), broken) == set()

@@ -1,4 +1,4 @@
-"""Groups step by step: ClassicGroupTest, ConsumerCoordinatorTest, AbstractStickyAssignorTest; the guarantees."""
+"""Consumer groups step by step (ClassicGroupTest, ConsumerCoordinatorTest, AbstractStickyAssignorTest); guarantees."""
 
 import json
 import shutil
@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from checker.check.interpreted import explore
-from checker.check.plan import Plan
-from checker.check.scenario import checked_properties, compare, stop_for
 from checker.cli.execute import Settings
 from checker.cli.runs import Request
 from checker.cli.tables import tabulate
-from checker.language import Disabled
-from specs.consumer import cooperative, fencing, group
+from checker.testing import is_enabled, play
 from specs.consumer.cooperative import CooperativeGroup
 from specs.consumer.fencing import FencedSink, TransactionalSink
 from specs.consumer.group import ConsumerGroup
@@ -23,38 +19,20 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "consumer.md"
 TAKE_OVER = ["join c2", "complete_rebalance c2", "sync c2"]
 
 
-def play(spec, *calls, state=None):
-    """Take the steps that calls such as "poll c1 2" name, from `state` or the initial one."""
-    if state is None:
-        (state,) = spec.initial_states()
-    for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
-    return state
-
-
-def is_enabled(spec, state, call):
-    try:
-        play(spec, call, state=state)
-    except Disabled:
-        return False
-    return True
-
-
 def effects(state):
     return [str(effect) for effect in state.effects]
 
 
-# Who may commit: ClassicGroupTest.testValidateOffsetCommit.
+# Offset commits: ClassicGroupTest.testValidateOffsetCommit.
 
 
-def test_commit_of_a_member():
+def test_commit_of_a_member_is_accepted():
     state = play(ConsumerGroup(), "poll c1 1", "process c1", "commit_position c1")
     assert state.committed == 1
 
 
-def test_commit_of_who_was_evicted_is_refused():
-    """UNKNOWN_MEMBER_ID; ConsumerCoordinatorTest.testCommitOffsetUnknownMemberId: the consumer is out."""
+def test_commit_of_an_evicted_consumer_is_refused():
+    """UNKNOWN_MEMBER_ID; ConsumerCoordinatorTest.testCommitOffsetUnknownMemberId: the consumer leaves the group."""
     state = play(ConsumerGroup(), "poll c1 1", "evict c1", "process c1", "commit_position c1")
     assert state.committed == 0
     assert str(state.phase).startswith("{c1: out")
@@ -67,8 +45,8 @@ def test_commit_of_an_earlier_generation_is_refused():
     assert state.committed == 0
 
 
-def test_commit_while_a_rebalance_is_prepared():
-    """ClassicGroup.validateOffsetCommit: PREPARING_REBALANCE does not matter."""
+def test_commit_during_a_rebalance_is_accepted():
+    """ClassicGroup.validateOffsetCommit: PREPARING_REBALANCE does not refuse a commit."""
     state = play(ConsumerGroup(), "poll c1 1", "process c1", "join c2", "commit_position c1")
     assert (state.preparing, state.committed) == (True, 1)
 
@@ -76,7 +54,7 @@ def test_commit_while_a_rebalance_is_prepared():
 # Rebalances: ConsumerCoordinatorTest, ClassicGroupTest.
 
 
-def test_generation_grows_when_everybody_has_joined():
+def test_generation_grows_when_all_members_have_joined():
     """ClassicGroupTest.testInitNextGeneration, testStableToPreparingRebalanceTransition."""
     spec = ConsumerGroup()
     state = play(spec, "join c2")
@@ -86,8 +64,8 @@ def test_generation_grows_when_everybody_has_joined():
     assert (state.generation, state.preparing) == (1, False)
 
 
-def test_eager_member_gives_everything_up_first():
-    """ConsumerCoordinatorTest.testNormalJoinGroupFollower (eager): revoked in onJoinPrepare, committed before."""
+def test_eager_member_gives_its_partition_up_first():
+    """ConsumerCoordinatorTest.testNormalJoinGroupFollower (eager): onJoinPrepare commits, then revokes."""
     state = play(ConsumerGroup(), "poll c1 1", "process c1", "join c2", "join c1")
     assert str(state.position) == "{c1: none, c2: none}"
     assert state.committed == 1
@@ -96,19 +74,19 @@ def test_eager_member_gives_everything_up_first():
 
 
 def test_eager_member_joins_inside_poll():
-    """A consumer with records in its hands is not in poll."""
+    """A consumer that holds records is not in poll."""
     assert not is_enabled(ConsumerGroup(), play(ConsumerGroup(), "poll c1 1", "join c2"), "join c1")
 
 
-def test_lost_is_not_revoked():
-    """ConsumerCoordinatorTest.testUnknownMemberId, onPartitionsLost: nothing is committed."""
+def test_lost_partition_is_not_committed():
+    """ConsumerCoordinatorTest.testUnknownMemberId, onPartitionsLost: the consumer commits nothing."""
     spec = ConsumerGroup(session_timeouts=1)
     state = play(spec, "poll c1 1", "process c1", "time_out c1", "find_out c1")
     assert (state.committed, str(state.position)) == (0, "{c1: none, c2: none}")
 
 
-def test_cooperative_member_keeps_what_it_has():
-    """ConsumerCoordinatorTest (cooperative): onJoinPrepare revokes nothing, and the member polls on."""
+def test_cooperative_member_keeps_its_partition():
+    """ConsumerCoordinatorTest (cooperative): onJoinPrepare revokes nothing, and the member polls again."""
     state = play(CooperativeGroup(), "join c2", "join c1", "poll c1 1", "process c1")
     assert effects(state) == ["0@0"]
 
@@ -144,7 +122,7 @@ def test_stale_claim(believes, chosen, owners):
 
 
 def test_claims_of_the_same_generation():
-    """testPartitionsTransferringOwnershipIncludeThePartitionClaimedByMultipleConsumersInSameGeneration: to nobody."""
+    """testPartitionsTransferringOwnershipIncludeThePartitionClaimedByMultipleConsumersInSameGeneration: no owner."""
     interrupted = ["complete_rebalance c2", "join c3", "join c2", "join c1", "complete_rebalance c1"]
     sizes = dict(members=3, max_generation=3, joins_without_losing=True)
     assert str(play(CooperativeGroup(believes="latest", **sizes), *STALE, *interrupted).owners) == "{c1, c2}"
@@ -157,7 +135,7 @@ ZOMBIE = ["poll c1 2", "evict c1", *TAKE_OVER, "poll c2 2", "process c2", "proce
 
 
 def test_zombie_step_by_step():
-    """Catalogue C3: c2 has processed and committed; c1 goes on, has an effect, and its commit is refused."""
+    """Catalogue C3: c2 has processed and committed; c1 resumes, has an effect, and its commit is refused."""
     spec = ConsumerGroup()
     state = play(spec, *ZOMBIE, "process c1", "process c1")
     assert effects(state) == ["0@1", "1@1", "0@0", "1@0"]
@@ -168,14 +146,14 @@ def test_zombie_step_by_step():
 
 
 def test_commit_of_a_zombie_without_the_generation_check():
-    """Catalogue C3, variant: it moves the committed offset back from 2 to 1."""
+    """Catalogue C3, variant: the zombie moves the committed offset back from 2 to 1."""
     spec = ConsumerGroup(fences_commits=False)
     state = play(spec, "poll c1 1", *ZOMBIE[1:], "process c1")
     assert state.committed == 2
     assert play(spec, "commit_position c1", state=state).committed == 1
 
 
-def test_sinks_that_fence():
+def test_sinks_that_fence_zombies():
     state = play(FencedSink(), *ZOMBIE, "process c1")
     assert effects(state) == ["0@1", "1@1"]
     assert str(state.phase).startswith("{c1: out")
@@ -183,31 +161,12 @@ def test_sinks_that_fence():
     assert (effects(state), state.committed) == (["0@1", "1@1"], 2)
 
 
-# Scenarios, by the interpreter.
-
-SMALL = [
-    scenario
-    for module in (cooperative, fencing, group)
-    for scenario in module.scenarios
-    if "_larger" not in scenario.name
-    and not scenario.name.startswith(("c5_fixed", "c5_two_owners_of", "c3_fenced", "c3_fixed_f"))
-]
-
-
-@pytest.mark.parametrize("scenario", SMALL, ids=lambda scenario: scenario.name)
-def test_scenario(scenario):
-    """Every scenario has the verdict that it states."""
-    plan = Plan(checked_properties(scenario), stop_for(scenario.expect), deadlock=scenario.deadlock, quick=True)
-    comparison = compare(explore(scenario.spec(**scenario.constants), plan), scenario.expect)
-    assert comparison.matches, comparison.sentences
-
-
 # The table of guarantees.
 
 
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory):
-    """The table's exit status, its rows, and the page with its section written anew."""
+    """The table's exit status, its rows, and the page with its updated section."""
     folder = tmp_path_factory.mktemp("guarantees")
     page = Path(shutil.copy(PAGE, folder))
     status = tabulate(Request(("consumer",)), Settings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True)
@@ -222,7 +181,7 @@ def computed(tmp_path_factory):
 
 
 def test_answers(computed):
-    """Gap, duplicate, out of order, old behind new: at most once, at least once, exactly once."""
+    """Gap, duplicate, reordering, late copy: at most once, at least once, exactly once."""
     status, answers, _ = computed
     assert status == 0
     assert answers["before", "none", "crash"] == "ynnn"
@@ -236,5 +195,5 @@ def test_answers(computed):
 
 def test_the_page_is_what_the_command_prints(computed):
     assert computed[2] == PAGE.read_text(), (
-        "write the section anew: python -m checker run consumer --table --update-docs docs/consumer.md"
+        "update the section: python -m checker run consumer --table --update-docs docs/consumer.md"
     )
