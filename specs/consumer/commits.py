@@ -144,7 +144,7 @@ scenarios = [
         fixed=dict(commit="after"),
         larger=LARGER,
         promises=AT_LEAST_ONCE,
-        description="C1: the process commits, then dies before processing; its successor starts behind the record.",
+        description="C1: the process commits, then dies before processing; its successor starts after the record.",
         remedy="C1 with the commit after processing: no record is left out.",
         fixed_name="c1_fixed_commit_after_processing",
     ),

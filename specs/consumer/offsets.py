@@ -11,7 +11,7 @@ from specs.consumer.consumer import Offset
 
 
 class OffsetReset(PollLoop):
-    """A consumer that commits after processing, on a partition that grows meanwhile."""
+    """A consumer that commits after processing, on a growing partition."""
 
     max_poll_records = Constant(1, at_least=1)
     commits_at_start = Constant(False)  # the application commits as soon as it owns the partition

@@ -36,7 +36,7 @@ class Worker(Range):
 
 
 class WorkerPool(Consumer):
-    """The poll thread puts each record that poll returns into a worker's queue, and polls again meanwhile.
+    """The poll thread puts each record that poll returns into a worker's queue, and polls again.
 
     `dispatch`: "by_key" gives all records of a key to one worker, "round_robin" gives records to the workers in turn.
     `commit`: "auto" commits the position inside poll (enable.auto.commit, or commitSync without arguments in the poll
