@@ -3,7 +3,7 @@
 Source: `ProducerStateManager`, `ProducerAppendInfo`, `UnifiedLog` of Apache Kafka (see `producer_state`).
 """
 
-from checker.language import Constant, Map, Option, Scenario, Struct, action, invariant, lemma, reachable, require
+from checker.language import Bug, Constant, Map, Option, Scenario, Struct, action, invariant, lemma, reachable, require
 from specs.broker.producer_state import (
     Answer,
     Batch,
@@ -232,13 +232,13 @@ class FollowerState(LeaderState):
 
 
 scenarios = [
-    Scenario(LeaderState, "requests", expect="holds", description="Any requests: one copy of each, in sequence."),
+    Scenario(LeaderState, "requests", description="Any requests: the log has one copy of each, in sequence."),
     Scenario(
         LeaderState,
         "markers_and_verification",
         dict(markers=True, verification=True),
-        expect="holds",
         properties=["sequences_contiguous", "cache_names_the_log", "epochs_never_go_back"],
+        description="Transaction markers and verification: sequences and epochs stay in order.",
     ),
     Scenario(
         LeaderState,
@@ -247,26 +247,25 @@ scenarios = [
         expect={"sequences_contiguous": 2},
         description="Without state, Kafka 2.5 to 4.4 takes any sequence: the log begins in the middle (I2).",
     ),
-    Scenario(
-        LeaderState,
+    Bug(
         "i7_restart",
-        dict(restarts=True),
-        expect={"retries_recognised": 4},
+        LeaderState,
+        {"retries_recognised": 4},
+        size=dict(restarts=True),
+        fixed=dict(snapshot_batches=2),
         description="Two batches, a restart: the end-of-log snapshot keeps only the second; the first's retry is new.",
+        fixed_name="i7_restart_whole_cache",
+        remedy="I7 with a snapshot that holds the whole cache, after a restart.",
     ),
-    Scenario(LeaderState, "i7_restart_whole_cache", dict(restarts=True, snapshot_batches=2), expect="holds"),
-    Scenario(
-        LeaderState,
+    Bug(
         "i7_truncation",
-        dict(truncations=True),
-        expect={"retries_recognised": 6},
-        description="Two batches, a segment roll, a third batch that is truncated: the reload leaves the second only.",
-    ),
-    Scenario(
         LeaderState,
-        "i7_truncation_whole_cache",
-        dict(restarts=True, truncations=True, snapshot_batches=2),
-        expect="holds",
+        {"retries_recognised": 6},
+        size=dict(truncations=True),
+        fixed=dict(restarts=True, snapshot_batches=2),
+        description="Two batches, a segment roll, a third batch that is truncated: the reload leaves the second only.",
+        fixed_name="i7_truncation_whole_cache",
+        remedy="I7 with a snapshot that holds the whole cache, after a truncation.",
     ),
     Scenario(
         LeaderState,
@@ -281,20 +280,20 @@ scenarios = [
         dict(expiry=True),
         expect={"epochs_never_go_back": 4},
         properties=["epochs_never_go_back"],
-        description="A batch of epoch 1, expiry, a batch of epoch 0: without state a fenced epoch is taken again.",
+        description="A batch of epoch 1, expiry, a batch of epoch 0: without state the leader takes a fenced epoch.",
     ),
     Scenario(
         LeaderState,
         "expiry",
         dict(expiry=True),
-        expect="holds",
         properties=["cache_names_the_log"],
-        description="With the state the fencing is gone too; what is remembered is in the log.",
+        description="Expiry loses the fencing, but every cached batch is in the log.",
     ),
     Scenario(
         FollowerState,
         "replication",
         dict(restarts=True, truncations=True, max_batch_records=1),
         properties=["cache_names_the_log"],
+        description="A follower's cached batches are in its log.",
     ),
 ]

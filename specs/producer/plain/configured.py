@@ -3,7 +3,7 @@
 Scenarios: entry P10 of docs/producer.md.
 """
 
-from checker.language import Constant, Scenario, action, invariant, require
+from checker.language import Bug, Constant, Scenario, action, invariant, require
 from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sender import RecordId
 
@@ -65,65 +65,50 @@ class ConfiguredProducer(PlainProducer):
 
 FAULTS = dict(refusals=1, disconnects=1)
 GUARANTEES = ["no_reorder", "no_duplicate"]
+BROKEN = {"no_duplicate": 7, "no_reorder": 10}
+"""The violations of a producer that is not idempotent, under `FAULTS`."""
 
 scenarios = [
-    Scenario(
-        ConfiguredProducer,
+    Bug(
         "p10_default_of_3_0_0",
-        dict(version="3.0.0", **FAULTS),
-        expect={"no_duplicate": 7, "no_reorder": 10},
-        properties=GUARANTEES,
+        ConfiguredProducer,
+        BROKEN,
+        size=FAULTS,
+        larger=dict(records=3, **FAULTS),
+        faulty=dict(version="3.0.0"),
+        fixed=dict(version="3.0.1"),
+        deadlock=True,
         description="P10 (KAFKA-13598): 3.0.0 declares idempotence on by default and leaves it off.",
-    ),
-    Scenario(
-        ConfiguredProducer,
-        "p10_fixed_default_of_3_0_1",
-        dict(version="3.0.1", **FAULTS),
-        deadlock=True,
-        description="P10: since 3.0.1 the default is applied.",
-    ),
-    Scenario(
-        ConfiguredProducer,
-        "p10_fixed_default_of_3_0_1_larger",
-        dict(version="3.0.1", records=3, **FAULTS),
-        deadlock=True,
-        description="P10: since 3.0.1 the default is applied; three records.",
+        fixed_name="p10_fixed_default_of_3_0_1",
+        remedy="P10: since 3.0.1 the default is applied.",
     ),
     Scenario(
         ConfiguredProducer,
         "p10_fixed_set_in_3_0_0",
         dict(version="3.0.0", enable_idempotence="true", **FAULTS),
         deadlock=True,
-        description="P10: in 3.0.0 enable.idempotence=true works where it is set.",
+        description="P10: in 3.0.0 an explicit enable.idempotence=true takes effect.",
     ),
-    Scenario(
-        ConfiguredProducer,
+    Bug(
         "p10_acks_1_turns_it_off",
-        dict(acks="1", **FAULTS),
-        expect={"no_duplicate": 7, "no_reorder": 10},
-        properties=GUARANTEES,
-        description="P10 (KAFKA-13673): acks=1 turns the default off, and only the log says so.",
-    ),
-    Scenario(
         ConfiguredProducer,
+        BROKEN,
+        size=dict(acks="1", **FAULTS),
+        fixed=dict(enable_idempotence="true"),
+        promises=[*GUARANTEES, "refused_sends_nothing"],
+        description="P10 (KAFKA-13673): acks=1 turns the default off, which only the log reports.",
+        fixed_name="p10_acks_1_refused_where_set",
+        remedy="P10: with an explicit enable.idempotence=true, a conflicting setting is refused.",
+    ),
+    Bug(
         "p10_in_flight_6_turns_it_off",
-        dict(max_in_flight=6, **FAULTS),
-        expect={"no_duplicate": 7, "no_reorder": 10},
-        properties=GUARANTEES,
+        ConfiguredProducer,
+        BROKEN,
+        size=dict(max_in_flight=6, **FAULTS),
+        fixed=dict(version="4.0"),
+        promises=[*GUARANTEES, "refused_sends_nothing"],
         description="P10 (KAFKA-13673): six requests in flight turn the default off.",
-    ),
-    Scenario(
-        ConfiguredProducer,
-        "p10_fixed_in_flight_6_in_4_0",
-        dict(version="4.0", max_in_flight=6, **FAULTS),
-        properties=[*GUARANTEES, "refused_sends_nothing"],
-        description="P10 (KAFKA-17927): since 4.0 such a producer is refused, so nobody takes it for idempotent.",
-    ),
-    Scenario(
-        ConfiguredProducer,
-        "p10_acks_1_refused_where_set",
-        dict(acks="1", enable_idempotence="true", **FAULTS),
-        properties=[*GUARANTEES, "refused_sends_nothing"],
-        description="P10: where enable.idempotence=true is set, a conflicting setting is refused.",
+        fixed_name="p10_fixed_in_flight_6_in_4_0",
+        remedy="P10 (KAFKA-17927): since 4.0 such a producer is refused.",
     ),
 ]

@@ -1,6 +1,6 @@
 """Which partitions a drain takes: mute, backoff, request size and drain index. Entry P14 of docs/producer.md."""
 
-from checker.language import Constant, Map, Range, Scenario, SetOf, Spec, action, invariant, reachable, require
+from checker.language import Bug, Constant, Map, Range, SetOf, Spec, action, invariant, reachable, require
 from specs.producer.plain.application import Partition
 
 
@@ -158,43 +158,25 @@ class Drain(Spec):
 
 
 scenarios = [
-    Scenario(
-        Drain,
+    Bug(
         "p14_starvation",
-        dict(index_per_node=False),
-        expect={"no_starvation": 6},
-        properties=["no_starvation"],
+        Drain,
+        {"no_starvation": 6},
+        larger=dict(partitions=3),
+        faulty=dict(index_per_node=False),
         description="P14 (KAFKA-13834): the index skips what did not fit, and every drain takes the busy partition.",
+        fixed_name="p14_fixed_index_per_node",
+        remedy="P14: since 3.3 each node has an index; the next drain starts at the partition that did not fit.",
     ),
-    Scenario(
-        Drain,
-        "p14_fixed_index_per_node",
-        description="P14: since 3.3 each node has an index; the next drain starts at the partition that did not fit.",
-    ),
-    Scenario(
-        Drain,
-        "p14_fixed_index_per_node_larger",
-        dict(partitions=3),
-        description="P14 with three partitions.",
-    ),
-    Scenario(
-        Drain,
+    Bug(
         "p14_retry_that_waits",
-        dict(waiting_retries=True),
-        expect={"no_starvation": 6},
-        properties=["no_starvation"],
+        Drain,
+        {"no_starvation": 6},
+        size=dict(waiting_retries=True),
+        larger=dict(partitions=3, waiting_retries=True),
+        fixed=dict(skip_waiting=True),
         description="P14: a retry that has to wait ends the drain of its node; the next drain starts with it again.",
-    ),
-    Scenario(
-        Drain,
-        "p14_fixed_retry_that_waits",
-        dict(waiting_retries=True, skip_waiting=True),
-        description="P14: if a drain continues past a waiting retry, the other partitions get their turn.",
-    ),
-    Scenario(
-        Drain,
-        "p14_fixed_retry_that_waits_larger",
-        dict(partitions=3, waiting_retries=True, skip_waiting=True),
-        description="P14, the rest, with three partitions.",
+        fixed_name="p14_fixed_retry_that_waits",
+        remedy="P14: if a drain continues past a waiting retry, the other partitions get their turn.",
     ),
 ]

@@ -3,7 +3,7 @@
 Scenarios: entry P9 of docs/producer.md.
 """
 
-from checker.language import Constant, Map, Range, Scenario, action
+from checker.language import Bug, Constant, Map, Range, Scenario, action
 from specs.producer.plain.application import Offset, Partition, RecordId
 from specs.producer.plain.producer import PlainProducer
 
@@ -70,13 +70,17 @@ class ProducerSessions(PlainProducer):
 
 
 scenarios = [
-    Scenario(
-        ProducerSessions,
+    Bug(
         "p9_idempotent_within_a_session",
-        dict(records=3, max_in_flight=2),
-        expect={"no_duplicate": 8, "no_late_copy": 11},
-        properties=["no_duplicate", "no_late_copy"],
+        ProducerSessions,
+        {"no_duplicate": 8, "no_late_copy": 11},
+        size=dict(records=3, max_in_flight=2),
+        larger=dict(records=4, max_in_flight=3, refusals=1, disconnects=1, restarts=2),
+        fixed=dict(read_back=True),
+        deadlock=True,
         description="P9 with idempotence: the successor has another producer id, so the broker takes a copy as new.",
+        fixed_name="p9_fixed_read_back",
+        remedy="P9 with idempotence: the successor reads the log before it sends.",
     ),
     Scenario(
         ProducerSessions,
@@ -84,19 +88,5 @@ scenarios = [
         dict(records=3, max_in_flight=2, refusals=1, disconnects=1, restarts=0),
         deadlock=True,
         description="P1 to P3 with sequences, as long as the producer lives.",
-    ),
-    Scenario(
-        ProducerSessions,
-        "p9_fixed_read_back",
-        dict(records=3, max_in_flight=2, read_back=True),
-        deadlock=True,
-        description="P9 with idempotence where the successor reads the log before it sends.",
-    ),
-    Scenario(
-        ProducerSessions,
-        "p9_fixed_read_back_larger",
-        dict(records=4, max_in_flight=3, refusals=1, disconnects=1, restarts=2, read_back=True),
-        deadlock=True,
-        description="P9 with idempotence and reading back, three in flight, two restarts.",
     ),
 ]
