@@ -33,7 +33,7 @@ class Question:
 
 
 QUESTIONS = (
-    Question("loss", "no_loss", "lost"),
+    Question("loss", "no_acked_loss", "lost"),
     Question("duplicates", "no_duplicate", "written twice"),
     Question("reorder", "no_reorder", "written out of order"),
     Question("vanishing-reads", "reads_are_stable", "read and then vanish", of_consumer=True),
@@ -63,14 +63,14 @@ class Failure:
 
 _VICTIMS = {
     "broker_crashes_left": "broker",
-    "power_losses_left": "broker",
+    "power_failures_left": "broker",
     "blackouts_left": "broker",
     "lost_responses_left": "producer",
     "producer_restarts_left": "producer",
     "consumer_crashes_left": "consumer",
 }
 
-_CRASH, _POWER_LOSS = ("broker_crashes_left", 1), ("power_losses_left", 1)
+_CRASH, _POWER_LOSS = ("broker_crashes_left", 1), ("power_failures_left", 1)
 _TWO_CRASHES = ("broker_crashes_left", 2)
 
 RESTART = Failure("producer-restart", "a producer restart", (("producer_restarts_left", 1),))
@@ -132,7 +132,7 @@ def constants_of(cluster: Cluster, settled: Settled, *, with_consumer: bool) -> 
         "auto_offset_reset": _reset(settled["auto.offset.reset"]),
         "late_requests": True,
         "broker_crashes": 2,
-        "power_losses": 1,
+        "power_failures": 1,
         "blackouts": 1,
         "lost_responses": 1,
         "producer_restarts": 1,

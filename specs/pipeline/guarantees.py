@@ -22,8 +22,8 @@ COLUMNS = {
 FAILURES = {
     "crash": dict(broker_crashes=1),
     "crashes": dict(broker_crashes=2),
-    "power": dict(power_losses=1),
-    "both": dict(broker_crashes=1, power_losses=1),
+    "power": dict(power_failures=1),
+    "both": dict(broker_crashes=1, power_failures=1),
     "blackout": dict(blackouts=1),
     "twice": dict(lost_responses=1, late_requests=True),
     "restart": dict(producer_restarts=1, late_requests=True),
@@ -99,7 +99,7 @@ def row(settings):
 
 def cell(column, settings):
     """Return one cell of a row."""
-    check = Check(Pipeline, {**settings, **FAILURES[column]}, (PROPERTIES.get(column, "no_loss"),))
+    check = Check(Pipeline, {**settings, **FAILURES[column]}, (PROPERTIES.get(column, "no_acked_loss"),))
     return Cell((check,), documented(column, settings))
 
 

@@ -1,140 +1,127 @@
-"""One replicated partition under failures of its brokers: the middle of the pipeline.
+"""One replicated partition without message delays: leader, followers, ISR and elections.
 
-How replicas really agree is the family `replication`; here a follower copies its leader's log faultlessly, its leader
-knows at once what it has, and an election with the truncation after it is one step.
+`failures` adds power failures and eligible leader replicas, `pipeline` the clients at both ends, and
+`specs.producer.acks` a producer that sends each record once. The family `replication` models how replicas really
+agree. docs/guarantees.md describes how the models differ.
 """
 
-from checker.language import Constant, Domain, Map, Option, Range, Seq, SetOf, Spec, Struct, action, require
+from checker.language import (
+    Constant,
+    Domain,
+    Map,
+    Option,
+    Range,
+    Seq,
+    SetOf,
+    Spec,
+    action,
+    invariant,
+    reachable,
+    require,
+)
 
 
 class RecordId(Range):
-    """Records are numbered in the order in which the application sends them."""
+    """A record, numbered in the order in which the application sends them."""
 
     low, high = 1, "records"
 
 
-class Session(Range):
-    """The lives of the producer's process: each has a producer id of its own."""
-
-    low, high = 0, "producer_restarts"
-
-
 class Broker(Domain):
-    """A replica of the partition."""
+    """A broker with a replica of the partition."""
 
     size, prefix = "replication_factor", "n"
 
 
-class Entry(Struct):
-    """A record in a log, with the session of the producer that sent it."""
-
-    record: RecordId
-    session: Session
-    shows = "r{record}"
-
-
-CAPACITY = (
-    "records * (1 + producer_restarts) + (lost_responses + producer_restarts) * max_in_flight"
-    " + broker_crashes + power_losses + blackouts + slow_followers"
-)
-"""Of a log: each failure lets what it interrupts be appended once more."""
-
-
 class Partition(Spec, abstract=True):
-    """A leader, its followers, and a controller that fences who has died and elects.
+    """A leader, its followers, and a controller that elects a leader if none is alive.
 
-    A follower that has died leaves the ISR at once (its last member stays), one that lags when the leader finds out.
-    The high watermark is what every member of the ISR has; it waits for min.insync.replicas where `strict_min_isr`.
-    With `eligible_leader_replicas` the ISR may become empty, and who left it below min.insync.replicas may still be
-    elected, unless it has died since; where nobody may, the last known leader is, whatever it has lost (KIP-966).
-    Source: Partition, PartitionChangeBuilder.
+    A follower copies its leader's log without error, the leader knows every log, and an election is one step with the
+    truncations that follow it. The high watermark rises in the step in which the last member of the ISR gets a record.
+
+    A subclass has a producer that fills `requests` and `acked`, and a consumer that fills `consumed`. It may override
+    the types of `log`, `requests`, `consumed` and `high_watermark`, and these rules: `advance_high_watermark`,
+    `leave_isr`, `lead_from_outside_isr`, `stop`, `lose_connection`, `leader_has`.
+
+    Source: Partition, PartitionChangeBuilder of Apache Kafka; KAFKA-15583 (`strict_min_isr`).
     """
 
     records = Constant(2, at_least=1)
     replication_factor = Constant(3, at_least=1)
+    acks = Constant("all", one_of=("0", "1", "all"))
     min_insync_replicas = Constant(2, at_least=1)
     unclean_elections = Constant(False)  # unclean.leader.election.enable
     strict_min_isr = Constant(True)  # KAFKA-15583 (3.7): the high watermark waits for min.insync.replicas
-    eligible_leader_replicas = Constant(False)  # KIP-966; on for new clusters since 4.1
-    flushes = Constant(False)  # log.flush.interval.messages=1: an append is on disk before it is answered
-    max_in_flight = Constant(2, at_least=1)
+    broker_crashes = Constant(0, at_least=0)  # number of times that a broker's process dies; its log survives
 
-    # Failures: how often each may happen.
-    slow_followers = Constant(2, at_least=0)  # a live follower lags for replica.lag.time.max.ms
-    broker_crashes = Constant(0, at_least=0)  # a broker's process dies; what it wrote is in the page cache
-    power_losses = Constant(0, at_least=0)  # a broker's machine dies; what was not flushed is gone
-    blackouts = Constant(0, at_least=0)  # the machines of all brokers die at once
-    lost_responses = Constant(0, at_least=0)  # the producer's connection closes, with whatever is on it
-    producer_restarts = Constant(0, at_least=0)  # the producer's process dies, and its successor goes on
-
-    log = Map(Broker, Seq(Entry, CAPACITY))
+    log = Map(Broker, Seq(RecordId, "records"))
     leader = Option(Broker)
     isr = SetOf(Broker)
-    elr = SetOf(Broker)  # eligible leader replicas
-    last_known_leader = Option(Broker)  # who emptied the ISR by dying
     alive = SetOf(Broker)
-    high_watermark = Range(0, CAPACITY)  # the leader's
-    slow_followers_left = Range(0, "slow_followers")
+    high_watermark = Range(0, "records")  # of the leader
     broker_crashes_left = Range(0, "broker_crashes")
-    power_losses_left = Range(0, "power_losses")
-    blackouts_left = Range(0, "blackouts")
+
+    requests = Seq(RecordId, "records")  # on the producer's connection, not yet read by the leader
+    acked = SetOf(RecordId)
+    consumed = Seq(RecordId, "records")  # the records below the consumer's position
 
     def init(self):
-        """The first broker leads, everybody is alive and in sync, nothing is written."""
+        """The first broker leads, every broker is alive and in sync, the log is empty."""
         self.leader = Broker[0]
         self.isr = set(Broker)
         self.alive = set(Broker)
-        self.slow_followers_left = self.slow_followers
         self.broker_crashes_left = self.broker_crashes
-        self.power_losses_left = self.power_losses
-        self.blackouts_left = self.blackouts
+
+    # The leader.
 
     def min_isr(self):
-        """The number of replicas that must be in sync: since 3.7 never more than there are (effectiveMinIsr)."""
+        """Return the required size of the ISR: since 3.7 at most the number of replicas (effectiveMinIsr)."""
         if self.strict_min_isr:
             return min(self.min_insync_replicas, self.replication_factor)
         return self.min_insync_replicas
 
-    # The leader.
-
-    def advance_high_watermark(self):
-        """Raise the high watermark to what everybody in sync has. Source: Partition.maybeIncrementLeaderHW."""
-        if self.leader is not None and (not self.strict_min_isr or len(self.isr) >= self.min_isr()):
-            everybodys = min(self.shared_with_leader(broker) for broker in self.isr)
-            self.high_watermark = max(self.high_watermark, everybodys)
+    def has_too_few_replicas(self):
+        """Return whether acks=all is refused: NOT_ENOUGH_REPLICAS. Source: Partition.appendRecordsToLeader."""
+        return self.acks == "all" and len(self.isr) < self.min_isr()
 
     def shared_with_leader(self, broker):
-        """The number of records that a broker's log begins with in common with the leader's."""
+        """Return the number of records at the start of a broker's log that the leader's log has too."""
         shared = 0
         for offset in range(min(len(self.log[broker]), len(self.log[self.leader]))):
             if self.log[broker][: offset + 1] == self.log[self.leader][: offset + 1]:
                 shared = offset + 1
         return shared
 
+    def advance_high_watermark(self):
+        """Raise the high watermark to the records that the whole ISR has. Source: Partition.maybeIncrementLeaderHW."""
+        if self.leader is not None and (not self.strict_min_isr or len(self.isr) >= self.min_isr()):
+            in_all_logs = min(self.shared_with_leader(broker) for broker in self.isr)
+            self.high_watermark = max(self.high_watermark, in_all_logs)
+
+    def leave_isr(self, broker):
+        """Remove a broker from the ISR."""
+        self.isr.discard(broker)
+
     @action
-    def leader_shrinks_isr(self, follower: Broker):
-        """A live follower has lagged for replica.lag.time.max.ms."""
-        require(self.leader is not None and self.slow_followers_left > 0)
+    def leader_shrink_isr(self, follower: Broker):
+        """The leader removes a follower that is dead or has lagged for replica.lag.time.max.ms."""
+        require(self.leader is not None)
         require(follower in self.isr and follower != self.leader)
-        require(len(self.log[follower]) < len(self.log[self.leader]))
-        self.slow_followers_left -= 1
+        require(follower not in self.alive or len(self.log[follower]) < len(self.log[self.leader]))
         self.leave_isr(follower)
         self.advance_high_watermark()
 
     @action
-    def leader_expands_isr(self, follower: Broker):
-        """A follower has caught up."""
+    def leader_expand_isr(self, follower: Broker):
+        """The leader adds a follower that has caught up."""
         require(self.leader is not None)
         require(follower in self.alive and follower not in self.isr)
         require(self.log[follower] == self.log[self.leader])
         self.isr.add(follower)
-        if len(self.isr) >= self.min_isr():
-            self.elr = set()
-        self.elr.discard(follower)
         self.advance_high_watermark()
 
     @action
-    def follower_fetches(self, follower: Broker):
+    def follower_fetch(self, follower: Broker):
         """A follower copies the next record."""
         require(self.leader is not None)
         require(follower in self.alive and follower != self.leader)
@@ -142,89 +129,78 @@ class Partition(Spec, abstract=True):
         self.log[follower].append(self.log[self.leader][len(self.log[follower])])
         self.advance_high_watermark()
 
-    # Failures of brokers, and the controller.
+    # Crashes, and the controller.
 
-    def leave_isr(self, broker):
-        """Take a broker out of the ISR; without eligible leader replicas its last member stays."""
-        if broker in self.isr and (len(self.isr) > 1 or self.eligible_leader_replicas):
-            self.isr.discard(broker)
-            if self.eligible_leader_replicas and len(self.isr) < self.min_isr():
-                self.elr.add(broker)
-            if len(self.isr) == 0:
-                self.last_known_leader = broker
-
-    def die(self, broker):
-        """A broker is gone, and with a leader the producer's connection to it."""
+    def stop(self, broker):
+        """Stop a broker. If it leads, its connection to the producer closes."""
         self.alive.discard(broker)
         if self.leader == broker:
             self.leader = None
             self.lose_connection()
-        self.leave_isr(broker)
 
     def lose_connection(self):
-        """What becomes of the requests on the producer's connection: nothing here."""
+        """Fail the requests that the leader has not answered."""
+        self.requests.clear()
 
     @action
-    def broker_dies(self, broker: Broker):
-        """A broker's process dies; its log stays whole."""
+    def broker_crash(self, broker: Broker):
+        """A broker's process dies; its log stays complete."""
         require(self.broker_crashes_left > 0 and broker in self.alive)
         self.broker_crashes_left -= 1
-        self.die(broker)
+        self.stop(broker)
         self.advance_high_watermark()
 
     @action
-    def broker_loses_power(self, broker: Broker, kept: Range(0, CAPACITY)):
-        """A broker's machine dies; of its log the first `kept` records were on disk."""
-        require(self.power_losses_left > 0 and broker in self.alive)
-        require(kept <= len(self.log[broker]) and (not self.flushes or kept == len(self.log[broker])))
-        self.power_losses_left -= 1
-        self.die(broker)
-        del self.log[broker][kept:]
-        self.advance_high_watermark()
-
-    @action
-    def all_brokers_lose_power(self, kept: Range(0, CAPACITY)):
-        """All machines die at once; of each log no more than the first `kept` records were on disk."""
-        require(self.blackouts_left > 0 and len(self.alive) > 0)
-        require(not self.flushes or all(kept >= len(self.log[broker]) for broker in Broker))
-        self.blackouts_left -= 1
-        for broker in Broker:
-            if broker in self.alive:
-                self.die(broker)
-                del self.log[broker][kept:]
-
-    @action
-    def broker_restarts(self, broker: Broker):
-        """A broker comes back; if there is a leader, it truncates its log to what it shares with the leader's.
-
-        It did not shut down cleanly, as its registration shows: it is no longer eligible (KIP-966).
-        """
+    def broker_restart(self, broker: Broker):
+        """A broker restarts; if a leader is alive, it truncates its log to the part that it shares with the leader."""
         require(broker not in self.alive)
         self.alive.add(broker)
-        self.elr.discard(broker)
         if self.leader is not None:
             del self.log[broker][self.shared_with_leader(broker) :]
 
+    def lead_from_outside_isr(self, broker):
+        """Make a broker outside the ISR its only member; allowed by unclean elections only."""
+        require(self.unclean_elections)
+        self.isr = {broker}
+
     @action
-    def controller_elects(self, broker: Broker):
-        """Elect a live member of the ISR, or of the ELR where that is empty; else the last known leader, or uncleanly.
+    def controller_elect(self, broker: Broker):
+        """The controller elects a live member of the ISR; if none is alive, `lead_from_outside_isr` decides.
 
         Source: PartitionChangeBuilder.electAnyLeader.
         """
         require(self.leader is None and broker in self.alive)
         if broker not in self.isr:
             require(not any(member in self.alive for member in self.isr))
-            if broker not in self.elr:
-                require(not any(member in self.alive for member in self.elr))
-                require(self.unclean_elections or (self.last_known_leader == broker and len(self.elr) == 0))
-                self.elr = set()
-            self.isr = {broker}
-            self.elr.discard(broker)
-            if self.min_isr() == 1:
-                self.elr = set()
-            self.last_known_leader = None
+            self.lead_from_outside_isr(broker)
         self.leader = broker
         self.high_watermark = min(self.high_watermark, len(self.log[broker]))
         for follower in self.alive:
             del self.log[follower][self.shared_with_leader(follower) :]
         self.advance_high_watermark()
+
+    # Properties.
+
+    def leader_has(self, record):
+        """Return whether the leader's log has a record."""
+        return record in self.log[self.leader]
+
+    @invariant(says="acknowledged {self.acked}, the leader {self.leader} holds {self.log}")
+    def no_acked_loss(self):
+        """LOSS: the leader has every acknowledged record in its log, or (acks=0) in an unread request."""
+        return self.leader is None or all(record in self.requests or self.leader_has(record) for record in self.acked)
+
+    @invariant(says="consumed {self.consumed}, the leader {self.leader} holds {self.log}")
+    def reads_are_stable(self):
+        """UNSTABLE: the leader's log has every record that the consumer has read, at the same offset."""
+        return self.leader is None or self.consumed == self.log[self.leader][: len(self.consumed)]
+
+    @reachable
+    def every_record_acknowledged(self):
+        """All records are acknowledged."""
+        return len(self.acked) == self.records
+
+    @reachable
+    def another_broker_leads(self):
+        """If brokers may crash, the leadership moves."""
+        return self.broker_crashes == 0 or (self.leader is not None and self.leader != Broker[0])

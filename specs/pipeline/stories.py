@@ -3,7 +3,7 @@
 from checker.language import Scenario
 from specs.pipeline.pipeline import Pipeline
 
-PRODUCER = ["no_loss", "no_duplicate", "no_reorder", "every_record_acknowledged"]
+PRODUCER = ["no_acked_loss", "no_duplicate", "no_reorder", "every_record_acknowledged"]
 """What is asked where there is no consumer."""
 
 END_TO_END = [*PRODUCER, "reads_are_stable", "no_gap", "every_record_processed"]
@@ -30,13 +30,13 @@ scenarios = [
     story(
         "acks_0_loss",
         dict(acks="0", broker_crashes=1),
-        {"no_loss": 5},
+        {"no_acked_loss": 5},
         "acks=0: success is a request that is written, and the leader dies before it reads it.",
     ),
     story(
         "acks_1_loss_at_failover",
         dict(acks="1", broker_crashes=1),
-        {"no_loss": 7},
+        {"no_acked_loss": 7},
         "acks=1: the leader acknowledges, and dies before a follower has fetched the record.",
     ),
     *mended(
@@ -54,36 +54,36 @@ scenarios = [
     story(
         "min_isr_1_unclean_loss",
         dict(min_insync_replicas=1, broker_crashes=1, unclean_elections=True),
-        {"no_loss": 9},
+        {"no_acked_loss": 9},
         "acks=all with min.insync.replicas=1 is acks=1 once the leader is alone in the ISR.",
     ),
     story(
         "unclean_election_loss",
         dict(DURABLE, broker_crashes=2, unclean_elections=True),
-        {"no_loss": 10},
+        {"no_acked_loss": 10},
         "Everybody in sync has died, and who is left is elected: what was acknowledged is truncated.",
     ),
     story(
         "last_replica_standing",
-        dict(DURABLE, broker_crashes=1, power_losses=1),
-        {"no_loss": 11},
+        dict(DURABLE, broker_crashes=1, power_failures=1),
+        {"no_acked_loss": 11},
         "The last member of the ISR loses its page cache and is elected all the same (KIP-966).",
     ),
     *mended(
         "last_replica_standing_power_loss_elr",
-        dict(DURABLE, power_losses=1, eligible_leader_replicas=True),
+        dict(DURABLE, power_failures=1, eligible_leader_replicas=True),
         "With eligible leader replicas a power loss of one broker loses nothing.",
     ),
     story(
         "last_known_leader",
-        dict(DURABLE, broker_crashes=1, power_losses=1, eligible_leader_replicas=True),
-        {"no_loss": 12},
+        dict(DURABLE, broker_crashes=1, power_failures=1, eligible_leader_replicas=True),
+        {"no_acked_loss": 12},
         "Eligible leader replicas, and nobody is eligible: the last known leader is elected, whatever it has lost.",
     ),
     story(
         "blackout_loss",
         dict(DURABLE, blackouts=1),
-        {"no_loss": 10},
+        {"no_acked_loss": 10},
         "All machines lose power at once: acks=all is acknowledged from page caches.",
     ),
     *mended(

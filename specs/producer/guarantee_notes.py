@@ -24,7 +24,7 @@ NOTES = {
             ),
             Check(
                 Acks,
-                dict(acks="all", min_insync_replicas=2, brokers=3, unclean_elections=True, crashes=2),
+                dict(acks="all", min_insync_replicas=2, replication_factor=3, unclean_elections=True, broker_crashes=2),
                 ("no_acked_loss",),
             ),
         ),

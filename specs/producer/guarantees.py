@@ -90,7 +90,7 @@ def idempotent_checks(in_flight, restart, column):
 
 def replication_check(acks):
     """Return what is explored of the partition's replicas."""
-    sizes = dict(records=2, brokers=3, min_insync_replicas=2, crashes=1)
+    sizes = dict(records=2, replication_factor=3, min_insync_replicas=2, broker_crashes=1)
     return Check(Acks, dict(sizes, acks=acks), ("no_acked_loss",))
 
 

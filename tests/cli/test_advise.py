@@ -14,7 +14,7 @@ def test_the_answer_in_words(checker):
     assert outcome.status == 0
     assert "acks=1 turned the default off" in outcome.out
     assert "an acknowledged record may be lost, with a broker crash:" in outcome.out
-    assert "controller_elects(" in outcome.out
+    assert "controller_elect(" in outcome.out
 
 
 @pytest.mark.parametrize(("require", "status"), [("no-loss", 1), ("no-gaps", 0)])

@@ -1,4 +1,4 @@
-"""The pipeline: its stories step by step, what breaks it on purpose, and what settings cost.
+"""The pipeline step by step, deliberately broken variants of it, and the availability that settings cost.
 
 Facts: Partition.appendRecordsToLeader and maybeIncrementLeaderHW, PartitionChangeBuilder.electAnyLeader,
 RecordAccumulator.reenqueue; UnifiedLogTest.testDuplicateAppends of Apache Kafka.
@@ -7,13 +7,14 @@ RecordAccumulator.reenqueue; UnifiedLogTest.testDuplicateAppends of Apache Kafka
 import pytest
 
 from checker.check.plan import Plan
-from checker.language.interpreter import Disabled
 from checker.native.engine import explore
+from checker.testing import is_enabled, play
 from specs.pipeline import guarantees
 from specs.pipeline.partition import Broker
 from specs.pipeline.pipeline import Pipeline
 
 LONELY = dict(replication_factor=1, min_insync_replicas=1, slow_followers=0)
+APPENDED = ["application_send", "producer_write", "leader_append"]
 
 
 def violated(spec, *properties):
@@ -22,74 +23,60 @@ def violated(spec, *properties):
     return {violation.property: violation.length for violation in result.violations}
 
 
-def driven(spec, *steps):
-    """Return the state after some steps from the initial state."""
-    (state,) = spec.initial_states()
-    for name, *arguments in steps:
-        state = spec.step(state, name, *arguments)
-    return state
-
-
-def test_the_high_watermark_waits_for_everybody_in_sync():
+def test_the_high_watermark_waits_for_the_whole_isr():
     spec = Pipeline(records=1)
-    appended = driven(spec, ("application_sends",), ("producer_writes",), ("leader_appends",))
-    appended = spec.step(appended, "follower_fetches", "n2")
-    assert appended.high_watermark == 0
-    assert spec.step(appended, "follower_fetches", "n3").high_watermark == 1
+    state = play(spec, *APPENDED, "follower_fetch n2")
+    assert state.high_watermark == 0
+    assert play(spec, "follower_fetch n3", state=state).high_watermark == 1
 
 
 def test_acks_all_is_refused_below_min_insync_replicas():
     spec = Pipeline(records=1, broker_crashes=2)
-    state = driven(spec, ("broker_dies", "n2"), ("broker_dies", "n3"), ("application_sends",), ("producer_writes",))
-    with pytest.raises(Disabled):
-        spec.step(state, "leader_appends")
-    assert spec.step(state, "leader_refuses").queue == (1,)
+    state = play(spec, "broker_crash n2", "broker_crash n3", "application_send", "producer_write")
+    assert not is_enabled(spec, state, "leader_append")
+    assert play(spec, "leader_refuse", state=state).queue == (1,)
 
 
 def test_the_last_member_of_the_isr_stays_in_it():
-    state = driven(Pipeline(broker_crashes=2, **LONELY), ("broker_dies", "n1"))
+    state = play(Pipeline(broker_crashes=2, **LONELY), "broker_crash n1")
     assert len(state.isr) == 1
 
 
-def test_an_idempotent_producers_copy_is_answered_and_not_appended():
+def test_an_idempotent_producers_duplicate_is_acknowledged_and_not_appended():
     spec = Pipeline(records=1, lost_responses=1, **LONELY)
-    sent = [("application_sends",), ("producer_writes",), ("leader_appends",), ("connection_closes",)]
-    state = driven(spec, *sent, ("producer_writes",), ("leader_appends",))
+    state = play(spec, *APPENDED, "connection_close", "producer_write", "leader_append")
     with spec.bound():
         assert len(state.log[Broker[0]]) == 1
-    assert len(spec.step(state, "leader_acknowledges").acked) == 1
+    assert len(play(spec, "leader_acknowledge", state=state).acked) == 1
 
 
-def test_failed_requests_go_back_the_wrong_way_round_without_idempotence():
-    steps = [("application_sends",), ("application_sends",), ("producer_writes",), ("producer_writes",)]
-    plain = driven(Pipeline(idempotent=False, lost_responses=1, **LONELY), *steps, ("connection_closes",))
-    idempotent = driven(Pipeline(lost_responses=1, **LONELY), *steps, ("connection_closes",))
+def test_failed_requests_are_requeued_in_reverse_order_without_idempotence():
+    calls = ["application_send", "application_send", "producer_write", "producer_write", "connection_close"]
+    plain = play(Pipeline(idempotent=False, lost_responses=1, **LONELY), *calls)
+    idempotent = play(Pipeline(lost_responses=1, **LONELY), *calls)
     assert (plain.queue, idempotent.queue) == ((2, 1), (1, 2))
 
 
-def test_with_eligible_leader_replicas_the_isr_empties_and_who_left_it_is_elected():
+def test_with_eligible_leader_replicas_the_isr_empties_and_an_eligible_broker_is_elected():
     spec = Pipeline(broker_crashes=1, replication_factor=2, eligible_leader_replicas=True, slow_followers=1)
-    written = [("application_sends",), ("producer_writes",), ("leader_appends",)]
-    state = driven(spec, *written, ("leader_shrinks_isr", "n2"), ("broker_dies", "n1"))
+    state = play(spec, *APPENDED, "leader_shrink_isr n2", "broker_crash n1")
     assert len(state.isr) == 0
-    assert len(state.elr) == 2
-    elected = spec.step(state, "controller_elects", "n2")
-    assert (len(elected.isr), len(elected.elr)) == (1, 1)
+    assert len(state.eligible) == 2
+    elected = play(spec, "controller_elect n2", state=state)
+    assert (len(elected.isr), len(elected.eligible)) == (1, 1)
 
 
-def test_who_has_died_is_no_longer_eligible():
+def test_a_broker_that_has_died_is_no_longer_eligible():
     """ReplicationControlManager.handleUncleanBrokerShutdown: no clean shutdown, no place in the ELR."""
     spec = Pipeline(broker_crashes=2, replication_factor=2, eligible_leader_replicas=True, slow_followers=0)
-    state = driven(spec, ("broker_dies", "n2"), ("broker_dies", "n1"), ("broker_restarts", "n2"))
-    assert len(state.elr) == 1
-    with pytest.raises(Disabled):
-        spec.step(state, "controller_elects", "n2")
-    back = spec.step(state, "broker_restarts", "n1")
-    assert len(spec.step(back, "controller_elects", "n1").isr) == 1
+    state = play(spec, "broker_crash n2", "broker_crash n1", "broker_restart n2")
+    assert len(state.eligible) == 1
+    assert not is_enabled(spec, state, "controller_elect n2")
+    assert len(play(spec, "broker_restart n1", "controller_elect n1", state=state).isr) == 1
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_more_in_sync_than_there_are_is_refused_for_ever_before_3_7(strict):
+def test_min_isr_above_the_number_of_replicas_refuses_every_write_before_3_7(strict):
     """Partition.effectiveMinIsr came with KAFKA-15583."""
     spec = Pipeline(records=1, replication_factor=1, min_insync_replicas=2, slow_followers=0, strict_min_isr=strict)
     found = explore(spec, Plan(("every_record_acknowledged",)))
@@ -102,7 +89,7 @@ def test_a_commit_in_the_background_skips_and_repeats():
     assert set(violated(Pipeline(**{**constants, "consumer": "auto_commit"}), "no_gap")) == set()
 
 
-def test_deduplication_is_what_keeps_records_single():
+def test_without_deduplication_a_record_is_written_twice():
     class Forgets(Pipeline):
         def is_known(self, entry):
             return False
@@ -112,7 +99,7 @@ def test_deduplication_is_what_keeps_records_single():
     assert violated(Forgets(**constants), "no_duplicate") == {"no_duplicate": 7}
 
 
-def test_truncation_to_what_is_shared_is_what_keeps_reads_stable():
+def test_a_high_watermark_at_the_log_end_makes_reads_unstable():
     class CommitsEarly(Pipeline):
         def advance_high_watermark(self):
             if self.leader is not None:
@@ -124,8 +111,8 @@ def test_truncation_to_what_is_shared_is_what_keeps_reads_stable():
 
 
 @pytest.mark.parametrize(("acks", "min_isr"), [("1", 2), ("all", 1), ("all", 2), ("all", 3)])
-def test_with_how_many_brokers_down_writes_go_on(acks, min_isr):
-    """What the table of guarantees says, explored. Source: Partition.appendRecordsToLeader."""
+def test_writes_succeed_with_as_many_brokers_down_as_the_table_states(acks, min_isr):
+    """Source: Partition.appendRecordsToLeader."""
     spec = Pipeline(records=1, acks=acks, idempotent=acks == "all", min_insync_replicas=min_isr, broker_crashes=2)
     names = ("writes_with_one_broker_down", "writes_with_two_brokers_down")
     reached = explore(spec, Plan(names, stop="all", quick=True)).reached

@@ -1,0 +1,141 @@
+"""A partition whose brokers lose power, with fencing and eligible leader replicas."""
+
+from checker.language import Constant, Map, Option, Range, Seq, SetOf, Struct, action, require
+from specs.pipeline.partition import Broker, Partition, RecordId
+
+
+class Session(Range):
+    """The number of restarts of the producer's process before this one; each session has its own producer id."""
+
+    low, high = 0, "producer_restarts"
+
+
+class Entry(Struct):
+    """A record in a log, with the session of the producer that sent it."""
+
+    record: RecordId
+    session: Session
+    shows = "r{record}"
+
+
+CAPACITY = (
+    "records * (1 + producer_restarts) + (lost_responses + producer_restarts) * max_in_flight"
+    " + broker_crashes + power_failures + blackouts + slow_followers"
+)
+"""Capacity of a log: each failure may cause the interrupted records to be appended once more."""
+
+
+class FailingPartition(Partition, abstract=True):
+    """A partition under every failure of its brokers, with logs in which a record may occur more than once.
+
+    A broker that dies leaves the ISR at once; without eligible leader replicas the last member stays. A live follower
+    leaves the ISR when the leader finds that it lags. The high watermark waits for min.insync.replicas if
+    `strict_min_isr`.
+
+    With `eligible_leader_replicas` the ISR may become empty. A broker that left it below min.insync.replicas may still
+    be elected, unless it has died since. If no broker is eligible, the last known leader may be elected, even if it has
+    lost records.
+
+    Source: Partition, PartitionChangeBuilder; KIP-966.
+    """
+
+    eligible_leader_replicas = Constant(False)  # KIP-966; on for new clusters since 4.1
+    flushes = Constant(False)  # log.flush.interval.messages=1: an append is on disk before it is answered
+    max_in_flight = Constant(2, at_least=1)
+
+    # Failures: the number of times that each may happen.
+    slow_followers = Constant(2, at_least=0)  # a live follower lags for replica.lag.time.max.ms
+    power_failures = Constant(0, at_least=0)  # a broker's machine dies; records that were not flushed are lost
+    blackouts = Constant(0, at_least=0)  # the machines of all brokers die at once
+    lost_responses = Constant(0, at_least=0)  # the producer's connection closes, with every request on it
+    producer_restarts = Constant(0, at_least=0)  # the producer's process dies, and its successor resumes
+
+    log = Map(Broker, Seq(Entry, CAPACITY))
+    high_watermark = Range(0, CAPACITY)
+    eligible = SetOf(Broker)  # the eligible leader replicas (ELR)
+    last_known_leader = Option(Broker)  # the last member of the ISR, if the ISR became empty when it died
+    slow_followers_left = Range(0, "slow_followers")
+    power_failures_left = Range(0, "power_failures")
+    blackouts_left = Range(0, "blackouts")
+
+    def init(self):
+        """Start with a complete ISR, and with every failure still to come."""
+        super().init()
+        self.slow_followers_left = self.slow_followers
+        self.power_failures_left = self.power_failures
+        self.blackouts_left = self.blackouts
+
+    # The ISR and the eligible leader replicas.
+
+    def leave_isr(self, broker):
+        """Remove a broker from the ISR; without eligible leader replicas the last member stays."""
+        if broker in self.isr and (len(self.isr) > 1 or self.eligible_leader_replicas):
+            self.isr.discard(broker)
+            if self.eligible_leader_replicas and len(self.isr) < self.min_isr():
+                self.eligible.add(broker)
+            if len(self.isr) == 0:
+                self.last_known_leader = broker
+
+    @action
+    def leader_shrink_isr(self, follower: Broker):
+        """The leader removes a live follower that has lagged for replica.lag.time.max.ms."""
+        require(self.slow_followers_left > 0)
+        super().leader_shrink_isr(follower)
+        self.slow_followers_left -= 1
+
+    @action
+    def leader_expand_isr(self, follower: Broker):
+        """The leader adds a follower that has caught up; with min.insync.replicas in sync the ELR becomes empty."""
+        super().leader_expand_isr(follower)
+        if len(self.isr) >= self.min_isr():
+            self.eligible = set()
+        self.eligible.discard(follower)
+
+    def lead_from_outside_isr(self, broker):
+        """Make a broker outside the ISR its only member: an eligible one, or the last known leader, or uncleanly.
+
+        Source: PartitionChangeBuilder.electAnyLeader.
+        """
+        if broker not in self.eligible:
+            require(not any(member in self.alive for member in self.eligible))
+            require(self.unclean_elections or (self.last_known_leader == broker and len(self.eligible) == 0))
+            self.eligible = set()
+        self.isr = {broker}
+        self.eligible.discard(broker)
+        if self.min_isr() == 1:
+            self.eligible = set()
+        self.last_known_leader = None
+
+    # Failures.
+
+    def stop(self, broker):
+        """Stop a broker, and let it leave the ISR at once: the controller fences it."""
+        super().stop(broker)
+        self.leave_isr(broker)
+
+    @action
+    def broker_lose_power(self, broker: Broker, kept: Range(0, CAPACITY)):
+        """A broker's machine dies; the first `kept` records of its log were on disk."""
+        require(self.power_failures_left > 0 and broker in self.alive)
+        require(kept <= len(self.log[broker]) and (not self.flushes or kept == len(self.log[broker])))
+        self.power_failures_left -= 1
+        self.stop(broker)
+        del self.log[broker][kept:]
+        self.advance_high_watermark()
+
+    @action
+    def all_brokers_lose_power(self, kept: Range(0, CAPACITY)):
+        """All machines die at once; of each log at most the first `kept` records were on disk."""
+        require(self.blackouts_left > 0 and len(self.alive) > 0)
+        require(not self.flushes or all(kept >= len(self.log[broker]) for broker in Broker))
+        self.blackouts_left -= 1
+        for broker in Broker:
+            if broker in self.alive:
+                self.stop(broker)
+                del self.log[broker][kept:]
+
+    @action
+    def broker_restart(self, broker: Broker):
+        """A broker restarts. It registers after an unclean shutdown, and is no longer eligible (KIP-966)."""
+        super().broker_restart(broker)
+        self.eligible.discard(broker)
