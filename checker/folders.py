@@ -1,4 +1,7 @@
-"""The specs of a folder: each outermost package with modules is a family, and so is each file outside packages."""
+"""The families of a folder: files outside packages, outermost packages, and the packages below these.
+
+An outermost package is a family of its own modules only. A package below it is a family with its sub-packages.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ def family_paths(path: Path) -> Iterator[Path]:
         yield from files
     elif files:
         yield path
-        return  # its sub-packages belong to the same family
+        if _is_package(path.parent):
+            return
     for entry in entries:
         if entry.is_dir():
             yield from family_paths(entry)

@@ -101,21 +101,24 @@ def load_family(name: str) -> Family:
 
 
 def load_package(dotted: str) -> Family:
-    """Return the specs of a package and its sub-packages, a family under the package's last name.
+    """Return the specs of a package, a family under its last name; raise SpecError if it cannot be imported.
 
-    Raises SpecError if a module of it cannot be imported.
+    The sub-packages of an outermost package are families themselves; those of any other package belong to its family.
     """
     name = dotted.rpartition(".")[2]
     return _family(name, name, _modules_of(dotted))
 
 
 def _modules_of(dotted: str) -> list[ModuleType]:
-    """Import a package with its modules and sub-packages, and return them: the package first, then by name."""
+    """Import the modules of a family and return them, each package before its modules."""
     package = _imported(dotted)
     modules = [package]
     for found in pkgutil.iter_modules(package.__path__):
         inner = f"{dotted}.{found.name}"
-        modules += _modules_of(inner) if found.ispkg else [_imported(inner)]
+        if not found.ispkg:
+            modules.append(_imported(inner))
+        elif "." in dotted:
+            modules += _modules_of(inner)
     return modules
 
 

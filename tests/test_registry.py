@@ -38,6 +38,13 @@ def test_specs_of_sub_packages_belong_to_the_family(tmp_path):
     assert all([scenario.name for scenario in entry.scenarios] == ["small"] for entry in family.entries)
 
 
+def test_sub_packages_of_an_outermost_package_are_families(tmp_path):
+    make_package(tmp_path / "outermost", first="First")
+    make_package(tmp_path / "outermost" / "second", second="Second")
+    families = [folders.load(path) for path in folders.family_paths(tmp_path)]
+    assert [[entry.name for entry in family.entries] for family in families] == [["outermost/first"], ["second/second"]]
+
+
 def test_producer_specs_keep_their_names_below_sub_packages():
     (selection,) = registry.select("producer/plain_producer/one_in_flight_keeps_the_order")
     assert selection.entry.family == "producer"

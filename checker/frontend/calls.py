@@ -438,6 +438,12 @@ def membership(typer: Expressions, node: ast.expr, item: nodes.Expr, container: 
         choices = [typer.expression(choice) for choice in container.elts]
         if all(isinstance(choice, nodes.Literal) for choice in choices):
             return _one_of(typer, node, item, choices)
+    named = typer.scope.object_of(container)
+    if isinstance(named, tuple):
+        constants = [typer.scope.literal(container, choice) for choice in named]
+        known: list[nodes.Expr] = [constant for constant in constants if constant is not None]
+        if len(known) == len(constants):
+            return _one_of(typer, node, item, known)
     over = iterable(typer, container)
     kind = item_type(over)
     if join(item.type, kind) is None:

@@ -4,8 +4,13 @@ Scenarios: entry P10 of docs/producer.md.
 """
 
 from checker.language import Bug, Constant, Scenario, action, invariant, require
+from specs.kafka_versions import IDEMPOTENT_BY_DEFAULT, MAX_IN_FLIGHT_WITH_IDEMPOTENCE, REFUSES_DEFAULT_IN_CONFLICT
 from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sender import RecordId
+
+VERSIONS = ("2.8", "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "4.0")
+IDEMPOTENT_VERSIONS = tuple(version for version in VERSIONS if IDEMPOTENT_BY_DEFAULT.applies_to(version))
+REFUSING_VERSIONS = tuple(version for version in VERSIONS if REFUSES_DEFAULT_IN_CONFLICT.applies_to(version))
 
 
 class ConfiguredProducer(PlainProducer):
@@ -16,7 +21,7 @@ class ConfiguredProducer(PlainProducer):
     Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs; KAFKA-13598, KAFKA-13673, KAFKA-17927.
     """
 
-    version = Constant("3.2.0", one_of=("2.8", "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "4.0"))
+    version = Constant("3.2.0", one_of=VERSIONS)
     enable_idempotence = Constant("unset", one_of=("unset", "true", "false"))
     acks = Constant("unset", one_of=("unset", "0", "1", "all"))
     max_in_flight = Constant(5, at_least=1)
@@ -25,16 +30,24 @@ class ConfiguredProducer(PlainProducer):
     resends = Constant(0, at_most=0)
 
     def conflicts(self):
-        """Whether a setting is incompatible with idempotence. The default acks never is: it is `all`, or made so."""
-        return self.acks == "0" or self.acks == "1" or self.retries == 0 or self.max_in_flight > 5
+        """Return whether a setting is incompatible with idempotence; the default of acks never is."""
+        return (
+            self.acks == "0"
+            or self.acks == "1"
+            or self.retries == 0
+            or self.max_in_flight > MAX_IN_FLIGHT_WITH_IDEMPOTENCE
+        )
 
     def applies_default(self):
-        """Whether the client is idempotent unless told otherwise: not before 3.0, by mistake not in 3.0.0 and 3.1.0."""
-        return not (self.version == "2.8" or self.version == "3.0.0" or self.version == "3.1.0")
+        """Return whether the client is idempotent by default."""
+        return self.version in IDEMPOTENT_VERSIONS
 
     def is_refused(self):
-        """Whether the producer cannot be constructed (ConfigException); since 4.0 a default can be in conflict, too."""
-        refuses_default = self.version == "4.0" and self.max_in_flight > 5
+        """Return whether the producer cannot be constructed (ConfigException).
+
+        Since 4.0 too many requests in flight are refused even if idempotence is only the default.
+        """
+        refuses_default = self.version in REFUSING_VERSIONS and self.max_in_flight > MAX_IN_FLIGHT_WITH_IDEMPOTENCE
         return (self.enable_idempotence == "true" and self.conflicts()) or (
             self.enable_idempotence == "unset" and refuses_default
         )
