@@ -1,0 +1,56 @@
+"""The examples of docs/language.md run as they are printed."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from checker.language import Bug
+from checker.testing import CheckFailed, Checking, check
+
+PAGE = Path(__file__).parent.parent / "docs" / "language.md"
+
+
+def block_with(text: str) -> str:
+    """Return the only Python block of the page that contains a text."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (found,) = [block for block in blocks if text in block]
+    return found
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "replicated_log.py").write_text(block_with("class ReplicatedLog(Spec)"), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "replicated_log", raising=False)
+    yield importlib.import_module("replicated_log")
+    del sys.modules["replicated_log"]
+
+
+def test_every_scenario_has_its_verdict(module):
+    declared = [item.scenarios() if isinstance(item, Bug) else [item] for item in module.scenarios]
+    found = [scenario for scenarios in declared for scenario in scenarios]
+    for scenario in found:
+        Checking().check_scenario(scenario)
+    assert [scenario.name for scenario in found] == [
+        "three_replicas",
+        "unclean_election",
+        "unclean_election_fixed",
+        "unclean_election_fixed_larger",
+    ]
+
+
+def test_the_drawing_is_one_of_the_spec(module, tmp_path, monkeypatch):
+    drawn = tmp_path / "drawn_log.py"
+    drawn.write_text("from replicated_log import *\n" + block_with("class DrawnLog"), encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "drawn_log", raising=False)
+    spec = importlib.import_module("drawn_log").DrawnLog
+    assert [lane.title for lane in spec.draws.lanes] == ["controller", "replica", "clients"]
+    with pytest.raises(CheckFailed, match="leads without the committed record at offset 0"):
+        check(spec, unclean_elections=True)
+
+
+def test_the_interpreter_runs_as_shown(module):
+    exec(compile(block_with("spec.successors(state)"), str(PAGE), "exec"), {})
