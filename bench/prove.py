@@ -20,10 +20,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from checker.engines.smt import bounded, induction  # noqa: E402
+from checker.engines.smt.solving import QueryLimits  # noqa: E402
+from checker.engines.smt.transition_system import TransitionSystem  # noqa: E402
 from checker.language.spec import Role, Spec  # noqa: E402
-from checker.prove import bounded, induction  # noqa: E402
-from checker.prove.solving import Limits  # noqa: E402
-from checker.prove.system import System  # noqa: E402
 from specs.replication.kip101 import Kip101  # noqa: E402
 from specs.replication.kip279 import Kip279  # noqa: E402
 from specs.replication.kip320 import Kip320  # noqa: E402
@@ -58,10 +58,10 @@ def search(kind: type[Spec], sizes: tuple[int, ...], name: str, length: int, min
     spec = kind(**dict(zip(CONSTANTS, sizes, strict=True)))
     started = time.process_time()
     found = bounded.search(
-        System(spec, [name]),
+        TransitionSystem(spec, [name]),
         [name],
         length,
-        Limits(minutes * 60),
+        QueryLimits(minutes * 60),
         is_over=lambda _, seconds: seconds > minutes * 60,
     )
     lengths = [violation.length for violation in found.violations]
@@ -69,11 +69,11 @@ def search(kind: type[Spec], sizes: tuple[int, ...], name: str, length: int, min
     return {"verdict": verdict, "depth": found.depth, "seconds": time.process_time() - started}
 
 
-def prove(sizes: tuple[int, ...]) -> induction.Proof:
+def prove(sizes: tuple[int, ...]) -> induction.InductionProof:
     """Prove all properties of KIP-320 that a scenario checks, with the spec's lemmas."""
     spec = Kip320(**dict(zip(CONSTANTS, sizes, strict=True)))
     targets, lemmas = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT), spec.names_of(Role.LEMMA)
-    return induction.prove(System(spec, [*targets, *lemmas]), targets, lemmas, Limits(600))
+    return induction.prove(TransitionSystem(spec, [*targets, *lemmas]), targets, lemmas, QueryLimits(600))
 
 
 def main() -> None:

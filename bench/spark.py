@@ -15,9 +15,9 @@ from typing import Annotated
 import typer
 from measure import ROOT, BenchmarkError
 
-from checker import registry
-from checker.check.scenario import checked_properties
-from checker.native.walker import Walker, walk_seeds
+from checker.engines.native.walk.walker import Walker, walk_seeds
+from checker.run import registry
+from checker.run.scenario import checked_properties
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
 KERNEL_SCENARIOS = (

@@ -18,14 +18,14 @@ from typing import Any
 import pyarrow
 from pyarrow import parquet
 
-from checker.ir.types import show
 from checker.language.interpreter import State
 from checker.language.spec import Spec
+from checker.language.types import show
 from traces.validate.controls import controls_of
-from traces.validate.events import Raw
+from traces.validate.events import UnparsedTrace
 from traces.validate.mapping import Mapping
 from traces.validate.moves import NativeMoves
-from traces.validate.task import Task, Validation
+from traces.validate.task import RunningValidation, ValidationTask
 
 TARGET = "replication/kip320"
 MAPPING = str(Path(__file__).resolve().parent.parent / "examples" / "recorded" / "replication.py")
@@ -89,7 +89,7 @@ def traces(spec: Spec, mapping: Mapping, count: int, seed: int) -> Iterator[tupl
         texts = [json.dumps(event) for event in events]
         name = f"trace-{made:07}"
         if made % ONE_IN == ONE_IN // 2:
-            recorded = Raw(name, "", texts, list(range(1, len(texts) + 1))).recorded()
+            recorded = UnparsedTrace(name, "", texts, list(range(1, len(texts) + 1))).recorded()
             *_, control = controls_of(mapping, recorded, generator.randrange(1, 10), seed)
             name, texts = f"{name}-{control.kind}", [json.dumps(event.found) for event in control.recorded.events]
         yield name, texts
@@ -121,8 +121,8 @@ def main() -> int:
     parser.add_argument("--master", default="local[2]")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    task = Task(TARGET, MAPPING)
-    validation, reference = Validation(task), Validation(Task(TARGET, MAPPING, engine="python"))
+    task = ValidationTask(TARGET, MAPPING)
+    validation, reference = RunningValidation(task), RunningValidation(ValidationTask(TARGET, MAPPING, engine="python"))
     dataset = given.folder / "traces.parquet"
 
     begun = time.monotonic()
@@ -130,7 +130,7 @@ def main() -> int:
     print(f"recorded   {given.traces:,} traces, {events:,} events in {time.monotonic() - begun:.1f} s")
 
     from spark_analysis.session import opened
-    from spark_analysis.validation import VERDICTS, validate_on_spark
+    from spark_analysis.validate.validation import VERDICTS, validate_on_spark
 
     begun = time.monotonic()
     with opened(given.master) as spark:
@@ -158,7 +158,9 @@ def main() -> int:
     differ = [
         name
         for name in sample
-        if reference.outcome(Raw(name, "", texts[name], list(range(1, len(texts[name]) + 1))).recorded()).verdict
+        if reference.outcome(
+            UnparsedTrace(name, "", texts[name], list(range(1, len(texts[name]) + 1))).recorded()
+        ).verdict
         != verdicts[name]
     ]
     print(f"interpreter {len(sample)} traces, of them with another verdict: {len(differ)}")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from checker.check.result import Result
     from checker.language.spec import Scenario, Spec
-    from checker.testing.checking import Checking
+    from checker.run.result import Result
+    from checker.testing.checking import SpecChecks
 
 MARK = "checker"
 
@@ -87,12 +87,12 @@ def _family_paths(config: pytest.Config) -> list[Path]:
     ]
     if not given:
         return []
-    from checker import folders
+    from checker.run import spec_folders
 
     for path in given:
         if not path.exists():
             raise pytest.UsageError(f"--checker-specs: there is no file or folder {path}")
-    return list(dict.fromkeys(found for path in given for found in folders.family_paths(path.resolve())))
+    return list(dict.fromkeys(found for path in given for found in spec_folders.family_paths(path.resolve())))
 
 
 def _families(session: pytest.Session) -> Iterator[SpecFamily]:
@@ -114,11 +114,11 @@ class SpecFamily(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Iterate over the scenarios; a spec without any is explored on its default constants."""
-        from checker import folders
+        from checker.run import spec_folders
 
         chosen = self.config.stash.get(_CHOSEN, {}).get(self.path, set())
         found = set()
-        for entry in folders.load(self.path).entries:
+        for entry in spec_folders.load(self.path).entries:
             for scenario in entry.scenarios or (None,):
                 name = entry.name if scenario is None else f"{entry.name}/{scenario.name}"
                 found.add(name)
@@ -130,7 +130,7 @@ class SpecFamily(pytest.Collector):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return one sentence where a spec is wrong."""
-        from checker.language.errors import SpecError
+        from checker.errors import SpecError
 
         return str(excinfo.value) if isinstance(excinfo.value, SpecError) else super().repr_failure(excinfo)
 
@@ -153,7 +153,7 @@ class SpecItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the counterexample, or what is wrong with the spec."""
-        from checker.language.errors import SpecError
+        from checker.errors import SpecError
         from checker.testing.checking import CheckFailed
 
         if isinstance(excinfo.value, (CheckFailed, SpecError)):
@@ -162,13 +162,13 @@ class SpecItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return where the spec stands (lines count from 0 here), and the name of the scenario."""
-        from checker.check.places import place_of
+        from checker.explain.locations import place_of
 
         place = place_of(self._spec, "")
         return (Path(place.file), place.first_line - 1, self.name) if place else (self.path, None, self.name)
 
 
-def _checking(config: pytest.Config) -> Checking:
-    from checker.testing.checking import Checking
+def _checking(config: pytest.Config) -> SpecChecks:
+    from checker.testing.checking import SpecChecks
 
-    return Checking(engine=config.getoption("--checker-engine"))
+    return SpecChecks(engine=config.getoption("--checker-engine"))

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

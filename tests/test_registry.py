@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from checker import folders, registry
+from checker.run import registry
+from checker.run import spec_folders as folders
 
 MODULE = """
 from checker.language import Range, Scenario, Spec, invariant

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from checker.check.guards import why_disabled
-from checker.check.plan import DEADLOCK
-from checker.check.result import TraceStep, Violation
-from checker.ir.types import BoundsError, show
-from checker.language.errors import Disabled, SpecError
+from checker.errors import Disabled, SpecError
+from checker.explain.differences import changes
+from checker.explain.guards import why_disabled
 from checker.language.spec import Role, Spec
-from checker.report.text import changes
+from checker.language.types import BoundsError, show
+from checker.run.plan import DEADLOCK
+from checker.run.result import TraceStep, Violation
 
 
 def replay(spec: Spec, violation: Violation) -> None:

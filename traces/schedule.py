@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from checker.check import violations
-from checker.check.plan import DEADLOCK
-from checker.check.result import Call, Kind, TraceStep, Violation
-from checker.ir.types import BoundsError
-from checker.language.errors import Disabled
+from checker.errors import Disabled
+from checker.explain import violations
 from checker.language.interpreter import State
 from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
+from checker.run.plan import DEADLOCK
+from checker.run.result import ActionCall, Kind, TraceStep, Violation
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Target:
         return cls(violation.property, violation.kind)
 
 
-Calls = tuple[Call, ...]
+Calls = tuple[ActionCall, ...]
 
 
 def calls_of(violation: Violation) -> Calls:
     """Return the schedule of a violation, with the call that left its bounds at the end where one did."""
-    calls = tuple(Call(step.action, step.arguments) for step in violation.trace if step.action is not None)
+    calls = tuple(ActionCall(step.action, step.arguments) for step in violation.trace if step.action is not None)
     return calls if violation.failed_action is None else (*calls, violation.failed_action)
 
 
@@ -46,11 +46,11 @@ class Executor:
     spec: Spec
     target: Target
     initial: State
-    _after: dict[tuple[State, Call], State | BoundsError | None] = field(default_factory=dict)
+    _after: dict[tuple[State, ActionCall], State | BoundsError | None] = field(default_factory=dict)
     _within: dict[State, bool] = field(default_factory=dict)
     _false: dict[tuple[State | None, State], bool] = field(default_factory=dict)
 
-    def violated_by(self, calls: Iterable[Call]) -> Violation | None:
+    def violated_by(self, calls: Iterable[ActionCall]) -> Violation | None:
         """Return the violation that a schedule leads to, or None; steps that are not enabled are left out.
 
         The schedule ends where the target is first violated. A state outside the constraints is not left.
@@ -74,7 +74,7 @@ class Executor:
                 return self._violation(trace)
         return self._deadlock(trace)
 
-    def _step(self, state: State, call: Call) -> State | BoundsError | None:
+    def _step(self, state: State, call: ActionCall) -> State | BoundsError | None:
         key = (state, call)
         if key not in self._after:
             try:

@@ -12,9 +12,9 @@ import copy
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from checker.check.plan import DEADLOCK, Plan
-from checker.check.result import Call, Violation
 from checker.language.spec import Role, Spec
+from checker.run.plan import DEADLOCK, Plan
+from checker.run.result import ActionCall, Violation
 from traces.replay import replay
 from traces.schedule import Calls, Executor, Target, calls_of
 
@@ -23,7 +23,7 @@ MOST_STATES = 5_000_000
 
 
 @dataclass(frozen=True)
-class Search:
+class ShorteningSearch:
     """What a search for a shorter schedule found: a shorter violation or None, and why it cannot say more.
 
     `limit` is empty where all shorter schedules were looked at, or else says what stopped the search.
@@ -34,7 +34,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Shrunk:
+class ShrunkViolation:
     """A violation made short.
 
     The lengths are in states: `found_length` of the trace that was given, `reduced_length` of what was left of it.
@@ -59,7 +59,7 @@ class Shrunk:
         return f"shrunk from {lengths[0]} states to {lengths[1]} by leaving steps out, to {lengths[2]}; {shortest}"
 
 
-def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> Shrunk:
+def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> ShrunkViolation:
     """Return a violation of the same property with a trace that is as short as can be.
 
     `max_states` bounds the search for the shortest; without one (0) steps are only left out. Raises SpecError where the
@@ -67,8 +67,10 @@ def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> S
     """
     replay(spec, violation)
     reduced = reduce(spec, violation)
-    search = search_shorter(spec, reduced, max_states) if max_states else Search(None, "nothing else was tried")
-    return Shrunk(search.found or reduced, violation.length, reduced.length, search.limit)
+    search = (
+        search_shorter(spec, reduced, max_states) if max_states else ShorteningSearch(None, "nothing else was tried")
+    )
+    return ShrunkViolation(search.found or reduced, violation.length, reduced.length, search.limit)
 
 
 def reduce(spec: Spec, violation: Violation) -> Violation:
@@ -103,7 +105,7 @@ def _without_detours(executor: Executor, violation: Violation) -> Violation:
     calls, trace = calls_of(violation), violation.trace
     body = len(trace) - 1 if executor.spec.roles.get(violation.property) is Role.STEP_INVARIANT else len(trace)
     last_seen = {trace[number].state: number for number in range(body)}
-    kept: list[Call] = []
+    kept: list[ActionCall] = []
     number = 0
     while number < len(calls):
         number = last_seen.get(trace[number].state, number) if number < body else number
@@ -119,19 +121,19 @@ def search_shorter(
     actions: Collection[str] | None = None,
     *,
     or_as_short: bool = False,
-) -> Search:
+) -> ShorteningSearch:
     """Search for a shortest trace that violates the same property and is shorter than a violation's.
 
     `actions` limits the search to schedules of these actions; `or_as_short`: a trace of the same length will do. Raises
     SpecError where the spec is outside what the native engine takes.
     """
-    from checker.native.engine import explore
+    from checker.engines.native.engine import explore
 
     expands_the_last = violation.property == DEADLOCK or violation.failed_action is not None
     most = violation.length if or_as_short else violation.length - 1
     levels = most + 1 if expands_the_last else most
     if levels < 1:
-        return Search(None)
+        return ShorteningSearch(None)
     searched = spec if actions is None or violation.property == DEADLOCK else _limited_to(spec, actions)
     is_property = spec.roles.get(violation.property) in (Role.INVARIANT, Role.STEP_INVARIANT)
     names = (violation.property,) if is_property else ()
@@ -141,15 +143,17 @@ def search_shorter(
     for found in result.violations:
         if Target.of(found) == target and found.length <= most:
             replay(spec, found)
-            return Search(found)
+            return ShorteningSearch(found)
     if result.violations:
         other = result.violations[0]
-        return Search(None, f"{other.property} leaves its bounds after {other.length} states")
+        return ShorteningSearch(None, f"{other.property} leaves its bounds after {other.length} states")
     if result.ended == "max_states":
-        return Search(None, f"the search ended at its limit of {max_states:,} states, {result.depth} steps deep")
+        return ShorteningSearch(
+            None, f"the search ended at its limit of {max_states:,} states, {result.depth} steps deep"
+        )
     if result.ended == "interrupted":
         raise KeyboardInterrupt
-    return Search(None)
+    return ShorteningSearch(None)
 
 
 def _limited_to(spec: Spec, actions: Collection[str]) -> Spec:

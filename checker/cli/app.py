@@ -9,9 +9,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from checker.cli.plugins import CommandGroup
+
 _PROGRAM = "python -m checker"
 
 app = typer.Typer(
+    cls=CommandGroup,
     help="Check specs that are ordinary Python: every reachable state, the shortest counterexample.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -32,8 +35,8 @@ _INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; what a user did wrong ends in one sentence."""
-    from checker.cli.runs import EXIT_STOPPED, EXIT_WRONG_INPUT
-    from checker.language.errors import SpecError
+    from checker.errors import SpecError
+    from checker.run.request import EXIT_STOPPED, EXIT_WRONG_INPUT
 
     given = sys.argv[1:] if arguments is None else arguments
     try:
@@ -69,10 +72,10 @@ def list_specs(
     json: Annotated[str, typer.Option(metavar="FILE|-", help="Write JSON to a file, or to standard output.")] = "",
 ) -> None:
     """List families, specs, constants, scenarios and properties."""
-    from checker import registry
-    from checker.cli.listing import listing_lines, listing_to_json
-    from checker.cli.outputs import STANDARD_OUTPUT, JsonLines
-    from checker.report.lines import write
+    from checker.cli.list import listing_lines, listing_to_json
+    from checker.output.files import STANDARD_OUTPUT, JsonLines
+    from checker.output.styled_lines import write
+    from checker.run import registry
 
     families = [registry.family_of(target) for target in targets] if targets else registry.families()
     with JsonLines(json) as output:
@@ -156,12 +159,12 @@ def run(
     the ledger of what they were last found to be. Exit status: 0 as expected, 1 violated or not as expected, 2 wrong
     input, 3 stopped before the answer.
     """
-    from checker.cli.execute import Settings, execute
-    from checker.cli.on_spark import SparkOptions
-    from checker.cli.runs import Request, default_workers
+    from checker.cli.run import RunSettings, execute
+    from checker.cli.run_on_spark import SparkOptions
+    from checker.run.request import Request, default_workers
 
     request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()), deadlock, keep_going)
-    how = Settings(
+    how = RunSettings(
         engine,
         workers or default_workers(),
         max_states,
@@ -179,7 +182,7 @@ def run(
         spark=SparkOptions(master, checkpoint, partitions),
     )
     if table or update_docs is not None:
-        from checker.cli.tables import tabulate
+        from checker.cli.run_tables import tabulate
 
         raise typer.Exit(tabulate(request, how, update_docs, asked=table))
     raise typer.Exit(execute(request, how))
@@ -200,7 +203,7 @@ def show(
     ] = None,
 ) -> None:
     """Replay a trace and show it, alone or beside what the same steps do in other specs."""
-    from checker.cli.showing import show_trace
+    from checker.cli.show import show_trace
 
     show_trace(trace, format, tuple(against or ()), out)
 
@@ -234,7 +237,7 @@ def report(
     scenario expects, 1 something else is, 2 wrong input.
     """
     _require_the_extra_spark()
-    from checker.cli.reporting import make_report
+    from checker.cli.report import make_report
 
     raise typer.Exit(make_report(folder, out, json, master, max_states))
 
@@ -258,7 +261,7 @@ def replay(
 ) -> None:
     """Walk one simulated walk again, and show it as a trace."""
     _require_the_extra_spark()
-    from checker.cli.rewalking import replay_walk
+    from checker.cli.traces_replay import replay_walk
 
     replay_walk(folder, walk, format, out, max_states if shrink else None)
 
@@ -279,7 +282,7 @@ def mutate(
     something that the properties do not check, or that makes no difference; a property that kills none checks nothing
     that the others do not.
     """
-    from checker.cli.mutating import mutate as run_mutants
+    from checker.cli.mutate import mutate as run_mutants
 
     raise typer.Exit(run_mutants(target, tuple(settings or ()), most, workers, json))
 
@@ -326,12 +329,12 @@ def prove(
     Exit status: 0 proved (or no violation but the expected ones), 1 violated or not inductive, 2 wrong input, 3
     unknown: Z3 gave no answer in time.
     """
-    from checker.cli.proving import Settings, depth_of, execute
-    from checker.cli.runs import Request, default_workers
+    from checker.cli.prove import ProofSettings, depth_of, execute
+    from checker.run.request import Request, default_workers
 
     request = Request(tuple(targets or ()), tuple(settings or ()), tuple(properties or ()))
     open_ones = tuple(unbounded or ())
-    how = Settings(
+    how = ProofSettings(
         method, depth_of(method, depth), timeout, workers or default_workers(), json, open_ones, find_lemmas, out
     )
     raise typer.Exit(execute(request, how))
@@ -384,8 +387,8 @@ def simulate(
     the same command goes on.
     """
     _require_the_extra_spark()
-    from checker.cli.simulating import Where, execute
-    from checker.cli.walk_request import WalkRequest
+    from checker.cli.simulate import WalkDestination, execute
+    from traces.walks.walk_request import WalkRequest
 
     request = WalkRequest(
         target,
@@ -401,7 +404,7 @@ def simulate(
         steps=steps,
         deadlock=deadlock,
     )
-    raise typer.Exit(execute(request, Where(out, master, partitions, json)))
+    raise typer.Exit(execute(request, WalkDestination(out, master, partitions, json)))
 
 
 @app.command()
@@ -445,116 +448,10 @@ def validate(
     Exit status: 0 all conform, 1 one is rejected or shows a violation that the scenario does not expect, 2 wrong input,
     3 undecided within the bounds.
     """
-    from checker.cli.validating import Settings
-    from checker.cli.validating import validate as run_validation
-    from traces.validate.task import Task
+    from checker.cli.validate import ValidationSettings
+    from checker.cli.validate import validate as run_validation
+    from traces.validate.task import ValidationTask
 
-    task = Task(target, mapping, candidates=candidates, silent=silent, controls=controls, seed=seed)
-    how = Settings(tuple(logs), by, engine, master, json, out)
+    task = ValidationTask(target, mapping, candidates=candidates, silent=silent, controls=controls, seed=seed)
+    how = ValidationSettings(tuple(logs), by, engine, master, json, out)
     raise typer.Exit(run_validation(task, tuple(settings or ()), how))
-
-
-@app.command()
-def advise(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="[ROLE=]FILE", help="Configuration files; ROLE: producer, consumer, topic, broker."),
-    ],
-    kafka: Annotated[
-        str, typer.Option("--kafka", metavar="VERSION", help="2.8, 3.0, 3.0.1, 3.2, 3.7, 4.0 or 4.1.")
-    ] = "4.1",
-    client: Annotated[
-        Literal["java", "librdkafka"] | None, typer.Option(help="Whose clients; guessed from the names of settings.")
-    ] = None,
-    replication_factor: Annotated[
-        int | None, typer.Option(min=1, max=7, metavar="N", help="Where no file says it; 3 unless there is a broker's.")
-    ] = None,
-    commits: Annotated[
-        Literal["first", "last"] | None,
-        typer.Option(help="When the application commits, before or after processing, where it does so itself."),
-    ] = None,
-    failures: Annotated[
-        list[str] | None, typer.Option("--failure", metavar="NAME,...", help="Ask about these failures only.")
-    ] = None,
-    require: Annotated[
-        str, typer.Option(metavar="no-loss,...", help="Exit with 1 where one of these does not hold.")
-    ] = "",
-    changes: Annotated[
-        int, typer.Option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: do not.")
-    ] = 3,
-    max_states: Annotated[
-        int, typer.Option(min=1, help="Stop each exploration at this many states: the answer is then open.")
-    ] = 20_000_000,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless said.")] = None,
-    json: Annotated[str, typer.Option(metavar="FILE|-", help="Write JSON to a file, or to standard output.")] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the answers and each counterexample as pages.")
-    ] = None,
-) -> None:
-    """Say which guarantees real configuration files give, under which failures, and what would change that.
-
-    Properties files, what `kafka-configs.sh --describe` and `kafka-topics.sh --describe` print, JSON, TOML, Spring's
-    names and librdkafka's. Exit status: 0 answered, 1 a requirement does not hold, 2 wrong input or settings that
-    Kafka refuses, 3 not everything was explored.
-    """
-    from checker.cli.advising import Options, execute
-    from checker.cli.runs import default_workers
-
-    options = Options(
-        kafka,
-        client,
-        replication_factor,
-        commits,
-        tuple(failures or ()),
-        require,
-        changes,
-        max_states,
-        workers or default_workers(),
-        json,
-        out,
-    )
-    raise typer.Exit(execute(files, options))
-
-
-@app.command()
-def record(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The file to write: JSON events, one a line.")],
-    producer: Annotated[
-        Literal["plain", "idempotent", "transactional"],
-        typer.Option(help="Which producer; transactional: an idempotent one, all in one transaction."),
-    ] = "plain",
-    records: Annotated[int, typer.Option(min=1, metavar="N", help="How many records it sends.")] = 4,
-    in_flight: Annotated[int, typer.Option(min=1, metavar="N", help="Its max.in.flight.")] = 2,
-    retries: Annotated[int, typer.Option(min=0, metavar="N", help="Its retries.")] = 3,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Its batch.num.messages.")] = 1,
-    acks: Annotated[Literal["1", "all"], typer.Option(help="Its acks.")] = "all",
-    linger: Annotated[int, typer.Option(min=0, metavar="MS", help="Its linger.ms.")] = 0,
-    pause: Annotated[int, typer.Option(min=0, metavar="MS", help="The time between two sends.")] = 0,
-    delay: Annotated[int, typer.Option(min=0, metavar="MS", help="How long a response is held.")] = 30,
-    faults: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fault",
-            metavar="FAULT@N",
-            help="What happens to the Nth Produce request: lose-request, lose-response, refuse, not-leader, time-out, "
-            "after-append, reject or too-large (repeatable).",
-        ),
-    ] = None,
-) -> None:
-    """Record a real producer: librdkafka against its own mock cluster, with faults (the extra `record`)."""
-    from checker.cli.recording import record_run
-    from traces.librdkafka.recorder import Fault, Setup
-
-    setup = Setup(
-        producer=producer,
-        records=records,
-        max_in_flight=in_flight,
-        retries=retries,
-        batch_size=batch,
-        acks=acks,
-        linger_ms=linger,
-        delay_ms=delay,
-        pause_ms=pause,
-        faults=tuple(map(Fault.parse, faults or ())),
-    )
-    record_run(log, setup)

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.check.result import Coverage
-from checker.evidence.finding import Finding
 from checker.evidence.tallies import Tallies, unused
-from checker.ir.types import show
 from checker.language.source import source_of
-from checker.language.spec import Spec, Variable
+from checker.language.spec import Spec, StateVariable
+from checker.language.types import show
+from checker.run.finding import Finding
+from checker.run.result import Coverage
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _method_place(spec: Spec, name: str) -> tuple[str, int]:
 
 def _variable_place(spec: Spec, name: str) -> tuple[str, int]:
     """Return where a state variable is declared; the first line of its class where that cannot be found."""
-    owner = next(base for base in type(spec).__mro__ if isinstance(vars(base).get(name), Variable))
+    owner = next(base for base in type(spec).__mro__ if isinstance(vars(base).get(name), StateVariable))
     file = inspect.getsourcefile(owner) or inspect.getfile(owner)
     return file, _declarations(file, "".join(linecache.getlines(file))).get((owner.__qualname__, name), 1)
 

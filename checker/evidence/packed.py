@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.engines.native.lowering.state_layout import StateLayout, ValueLayout, bit_items, item_place
 from checker.evidence.tallies import MOST_LISTED, Tallies, add_seen, is_scalar, key_of
-from checker.ir.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, Type
-from checker.native.layout import Layout, StateLayout, bit_items, item_place
+from checker.language.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, Type
 
 Words = NDArray[np.uint64]
 
@@ -50,7 +50,7 @@ class _Columns:
     def __init__(self, tallies: Tallies, columns: Words):
         self.tallies, self.columns = tallies, columns
 
-    def tally(self, path: str, layout: Layout, word: int, shift: int) -> None:
+    def tally(self, path: str, layout: ValueLayout, word: int, shift: int) -> None:
         """Count a part whose bits begin at a word and shift."""
         kind = layout.type
         if not self.columns.shape[1]:
@@ -95,7 +95,7 @@ class _Columns:
         seen = {number for number, (bit, _) in enumerate(bit_items(kind)) if ever >> bit & 1}
         add_seen(self.tallies, path, kind, seen)
 
-    def _items(self, path: str, kind: Type, layout: Layout, word: int, shift: int) -> None:
+    def _items(self, path: str, kind: Type, layout: ValueLayout, word: int, shift: int) -> None:
         assert layout.items is not None
         within = self
         count, lengths = layout.items.count, None

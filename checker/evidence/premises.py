@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from checker.ir import nodes
-from checker.ir.types import DomainType, EnumType, IntType
+from checker.language.types import DomainType, EnumType, IntType
 
 Wrap = Callable[[nodes.Expr], nodes.Function]
 """Puts a bool expression in the place of a part of a property, and returns the function that finds it true."""
@@ -41,11 +41,11 @@ def premises_of(program: nodes.Program) -> list[Premise]:
     found: list[Premise] = []
     for predicate in program.properties:
         if predicate.role in ("invariant", "step invariant") and predicate.function.result == nodes.BOOL:
-            _Walk(predicate, found).root()
+            _PremiseSearch(predicate, found).root()
     return found
 
 
-class _Walk:
+class _PremiseSearch:
     """One property, walked from where its truth comes from inwards."""
 
     def __init__(self, predicate: nodes.Predicate, found: list[Premise]):
@@ -154,12 +154,12 @@ class _Walk:
             self._quantifier(node, wanted, wrap, parent)
         elif isinstance(node, nodes.Conditional):
             self._conditional(node, wanted, wrap, parent)
-        elif isinstance(node, nodes.Call) and node.function.result == nodes.BOOL and not node.function.writes:
+        elif isinstance(node, nodes.HelperCall) and node.function.result == nodes.BOOL and not node.function.writes:
             self._helpers += 1
             self._function(
                 node.function,
                 wanted,
-                lambda function: wrap(nodes.Call(nodes.BOOL, node.site, function, node.arguments)),
+                lambda function: wrap(nodes.HelperCall(nodes.BOOL, node.site, function, node.arguments)),
                 parent,
             )
             self._helpers -= 1
@@ -259,7 +259,7 @@ def _may_be_empty(clause: nodes.ForClause) -> bool:
         return not isinstance(over.type, (DomainType, EnumType, IntType))
     if isinstance(over, nodes.IntRange):
         return not (isinstance(over.low, nodes.Literal) and isinstance(over.high, nodes.Literal))
-    return not isinstance(over, (nodes.Literal, nodes.Items))
+    return not isinstance(over, (nodes.Literal, nodes.ItemsOf))
 
 
 def _is_implies(node: nodes.Logical) -> bool:
@@ -309,7 +309,7 @@ def _denied(node: nodes.Expr) -> str:
         return node.operand.site.text
     if isinstance(node, nodes.Comparison) and node.left.site.text and node.right.site.text:
         return f"{node.left.site.text} {_OPPOSITES[node.operator]} {node.right.site.text}"
-    is_simple = isinstance(node, (nodes.Call, nodes.StateRead, nodes.LocalRead, nodes.IndexRead, nodes.Fold))
+    is_simple = isinstance(node, (nodes.HelperCall, nodes.StateRead, nodes.LocalRead, nodes.IndexRead, nodes.Fold))
     return f"not {node.site.text}" if is_simple else f"not ({node.site.text})"
 
 

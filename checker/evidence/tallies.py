@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.ir.types import (
+from checker.language.types import (
     BagType,
     BoolType,
     DomainType,
@@ -30,18 +30,18 @@ MOST_LISTED = 64
 
 
 @dataclass
-class Tally:
+class ValueTally:
     """What was seen of one part: numbers of values for a scalar or a bit set's items, lengths for a collection."""
 
     kind: Type
     seen: set[int] = field(default_factory=set)
 
 
-Tallies = dict[str, Tally]
+Tallies = dict[str, ValueTally]
 
 
 @dataclass(frozen=True)
-class Unused:
+class UnusedValues:
     """Something that a part never is, in words after its path; `key` does not depend on constants."""
 
     path: str
@@ -84,7 +84,7 @@ def tally(tallies: Tallies, path: str, kind: Type, value: Any) -> None:
 
 def _seen(tallies: Tallies, path: str, kind: Type) -> set[int]:
     # An option of a struct and the struct inside share a path: the type tells them apart.
-    return tallies.setdefault(f"{path}?" if _is_presence(kind) else path, Tally(kind)).seen
+    return tallies.setdefault(f"{path}?" if _is_presence(kind) else path, ValueTally(kind)).seen
 
 
 def _is_presence(kind: Type) -> bool:
@@ -105,11 +105,11 @@ def _number(kind: Type, value: Any) -> int:
     return list(kind.values()).index(value)
 
 
-def unused(tallies: Tallies) -> Iterator[Unused]:
+def unused(tallies: Tallies) -> Iterator[UnusedValues]:
     """Iterate over what is never seen of each part."""
     for path, found in tallies.items():
         for words, key in _missing(found.kind, found.seen):
-            yield Unused(path.rstrip("?"), words, key)
+            yield UnusedValues(path.rstrip("?"), words, key)
 
 
 def _missing(kind: Type, seen: set[int]) -> Iterator[tuple[str, str]]:

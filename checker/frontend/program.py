@@ -7,16 +7,16 @@ import math
 import types
 from typing import Any
 
-from checker.frontend.calls import guide, plain_arguments
-from checker.frontend.expressions import Expressions
-from checker.frontend.plain import Plain
-from checker.frontend.scope import Scope
-from checker.frontend.statements import Body
-from checker.frontend.typing import NONE, can_become, join
+from checker.errors import SpecError
+from checker.frontend.call_typing import guide, plain_arguments
+from checker.frontend.expression_typing import ExpressionTyping
+from checker.frontend.local_collections import LocalCollections
+from checker.frontend.scope import TypingScope
+from checker.frontend.statement_typing import StatementTyping
+from checker.frontend.type_relations import NONE, can_become, join
 from checker.ir import nodes
-from checker.ir.types import BoolType, Type
-from checker.language.errors import SpecError
 from checker.language.spec import PROPERTY_ROLES, Role, Spec
+from checker.language.types import BoolType, Type
 
 
 def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:
@@ -25,15 +25,15 @@ def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Progr
     `properties`: the names of those to include, all if None. Raises SpecError, with file, line and what to write
     instead, where the source is outside the language.
     """
-    return Compiler(spec).program(spec.properties if properties is None else properties)
+    return FrontendCompiler(spec).program(spec.properties if properties is None else properties)
 
 
-class Compiler:
+class FrontendCompiler:
     """Types the methods of one spec; helpers are typed once for each kind of arguments."""
 
     def __init__(self, spec: Spec):
         self.spec = spec
-        self.plain = Plain()
+        self.plain = LocalCollections()
         self._functions: dict[Any, nodes.Function] = {}
         self._underway: list[Any] = []
 
@@ -56,12 +56,12 @@ class Compiler:
         count = math.prod(parameter.choices for parameter in parameters)
         return nodes.Action("init", parameters, statements, first_instance=0, instances=count)
 
-    def _body(self, name: str, parameters: list[tuple[str, Type]]) -> tuple[Scope, tuple[nodes.Stmt, ...]]:
+    def _body(self, name: str, parameters: list[tuple[str, Type]]) -> tuple[TypingScope, tuple[nodes.Stmt, ...]]:
         function, owner = self._find(name, after=None)
-        scope = Scope(self.spec, function, owner, {_first_argument(function): "self"})
+        scope = TypingScope(self.spec, function, owner, {_first_argument(function): "self"})
         for parameter, kind in parameters:
             scope.locals[parameter] = nodes.Local(parameter, kind)
-        body = Body(self, scope, is_action=True)
+        body = StatementTyping(self, scope, is_action=True)
         statements = body.typed({parameter for parameter, _ in parameters})
         if body.result is not None:
             raise scope.error(scope.source.tree, f"{name} is a step and returns nothing")
@@ -85,7 +85,7 @@ class Compiler:
         function, owner = self._find(name, after=None)
         arguments = list(function.__code__.co_varnames[: function.__code__.co_argcount])
         wanted = 2 if role is Role.STEP_INVARIANT else 1
-        scope = Scope(self.spec, function, owner, dict(zip(arguments, ("self", "old"), strict=False)))
+        scope = TypingScope(self.spec, function, owner, dict(zip(arguments, ("self", "old"), strict=False)))
         if len(arguments) != wanted:
             takes = "(self, old)" if wanted == 2 else "(self)"
             raise scope.error(scope.source.tree, f"the {role.value} {name} takes {takes}")
@@ -100,10 +100,10 @@ class Compiler:
         assert role in (*PROPERTY_ROLES, Role.LEMMA, Role.CONSTRAINT)
         return nodes.Predicate(name, role.value, typed)
 
-    def _typed(self, scope: Scope, name: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
+    def _typed(self, scope: TypingScope, name: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
         for parameter in parameters:
             scope.locals[parameter.name] = parameter
-        body = Body(self, scope, is_action=False)
+        body = StatementTyping(self, scope, is_action=False)
         statements = body.typed({parameter.name for parameter in parameters})
         result = body.result
         if result is not None and _falls_through(statements):
@@ -125,7 +125,7 @@ class Compiler:
         raise SpecError(f"there is no method {name}")
 
     def method_call(
-        self, typer: Expressions, node: ast.Call, root: str | None, name: str, after: type | None
+        self, typer: ExpressionTyping, node: ast.Call, root: str | None, name: str, after: type | None
     ) -> nodes.Expr:
         """Return a call of a helper method: of `self`, `old`, or `super()` (then looked up after the class `after`)."""
         try:
@@ -136,16 +136,21 @@ class Compiler:
             raise typer.scope.error(node, f"{name} is not a method of the spec")
         return self._call(typer, node, function, owner, root)
 
-    def function_call(self, typer: Expressions, node: ast.Call, function: types.FunctionType) -> nodes.Expr:
+    def function_call(self, typer: ExpressionTyping, node: ast.Call, function: types.FunctionType) -> nodes.Expr:
         """Return a call of a plain function."""
         if function.__module__.startswith("checker."):
             raise typer.scope.error(node, f"{function.__name__} cannot be used inside an expression")
         return self._call(typer, node, function, None, None)
 
     def _call(
-        self, typer: Expressions, node: ast.Call, function: types.FunctionType, owner: type | None, root: str | None
+        self,
+        typer: ExpressionTyping,
+        node: ast.Call,
+        function: types.FunctionType,
+        owner: type | None,
+        root: str | None,
     ) -> nodes.Expr:
-        scope = Scope(self.spec, function, owner, {_first_argument(function): root} if root is not None else {})
+        scope = TypingScope(self.spec, function, owner, {_first_argument(function): root} if root is not None else {})
         arguments = self._arguments(typer, node, scope, skip=0 if root is None else 1)
         key = (function, owner, root, tuple((value.type, self.plain.has(value)) for value in arguments.values()))
         if key not in self._functions:
@@ -157,10 +162,10 @@ class Compiler:
                 name = scope.function.__name__
                 raise typer.scope.error(node, f"{name} changes the state: give its value to a local of its own first")
         typer.scope.requires |= typed.requires
-        return nodes.Call(typed.result or NONE, typer.scope.site(node), typed, tuple(arguments.values()))
+        return nodes.HelperCall(typed.result or NONE, typer.scope.site(node), typed, tuple(arguments.values()))
 
     def _helper(
-        self, typer: Expressions, node: ast.Call, scope: Scope, key: Any, arguments: dict[str, nodes.Expr]
+        self, typer: ExpressionTyping, node: ast.Call, scope: TypingScope, key: Any, arguments: dict[str, nodes.Expr]
     ) -> nodes.Function:
         if any(underway[:3] == key[:3] for underway in self._underway):
             raise typer.scope.error(
@@ -175,7 +180,9 @@ class Compiler:
         finally:
             self._underway.pop()
 
-    def _arguments(self, typer: Expressions, node: ast.Call, scope: Scope, skip: int) -> dict[str, nodes.Expr]:
+    def _arguments(
+        self, typer: ExpressionTyping, node: ast.Call, scope: TypingScope, skip: int
+    ) -> dict[str, nodes.Expr]:
         """Return a call's arguments by parameter name, in the order of the parameters."""
         declared = scope.source.tree.args
         if declared.vararg or declared.kwarg or declared.kwonlyargs or declared.defaults:
@@ -196,13 +203,13 @@ class Compiler:
             typed[argument.arg] = value
         return typed
 
-    def _declared(self, scope: Scope, annotation: ast.expr) -> Type | None:
+    def _declared(self, scope: TypingScope, annotation: ast.expr) -> Type | None:
         """Return the type that a helper's parameter is annotated with; plain Python annotations (int) say nothing."""
         if ast.unparse(annotation) in ("int", "str", "object"):
             return None
         return self.annotation(scope, annotation)
 
-    def annotation(self, scope: Scope, annotation: ast.expr) -> Type:
+    def annotation(self, scope: TypingScope, annotation: ast.expr) -> Type:
         """Return the type that an annotation declares."""
         try:
             declared = eval(ast.unparse(annotation), scope.function.__globals__)
@@ -230,6 +237,6 @@ def _falls_through(statements: tuple[nodes.Stmt, ...]) -> bool:
     return True
 
 
-def _return_none(scope: Scope) -> nodes.Stmt:
+def _return_none(scope: TypingScope) -> nodes.Stmt:
     site = scope.site(scope.source.tree)
     return nodes.Return(site, nodes.Literal(NONE, site, None))

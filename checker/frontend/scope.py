@@ -8,13 +8,13 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from checker.frontend.typing import NONE, NOTHING, can_become, is_bounded, join, join_integers
+from checker.errors import SpecError
+from checker.frontend.type_relations import NONE, NOTHING, can_become, is_bounded, join, join_integers
 from checker.ir import nodes
-from checker.ir.symbols import Large
-from checker.ir.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
-from checker.language.declare import Domain
-from checker.language.errors import SpecError
+from checker.language.declarations import Domain
 from checker.language.source import Source, source_of
+from checker.language.symbols import OpenNumber
+from checker.language.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
 
 if TYPE_CHECKING:
     from checker.language.spec import Spec
@@ -30,7 +30,7 @@ def _text(node: ast.expr) -> str:
 
 
 @dataclass
-class Scope:
+class TypingScope:
     """The state of typing one function."""
 
     spec: Spec
@@ -162,7 +162,7 @@ def literal_type(spec: Spec, value: Any) -> Type | None:
         return NONE
     if isinstance(value, bool):
         return BoolType()
-    if isinstance(value, Large):
+    if isinstance(value, OpenNumber):
         return IntType(value.least, value, "int")
     if isinstance(value, int):
         return IntType(value, value, "int")

@@ -15,12 +15,12 @@ _PASSED_OVER = (nodes.Site,)
 
 def digest_of(program: nodes.Program) -> str:
     """Return 32 hexadecimal digits for a program: its variables, `init`, actions, properties and constraints."""
-    walk = _Walk()
+    walk = _DigestWalk()
     walk.write(program)
     return walk.digest.hexdigest()
 
 
-class _Walk:
+class _DigestWalk:
     """Feeds a graph of nodes to a hash; a node that was met before is its number, as helpers and locals are shared."""
 
     def __init__(self) -> None:

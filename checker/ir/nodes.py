@@ -1,6 +1,7 @@
 """Typed expressions and statements: what the front end makes of a spec's methods and every compiled engine reads.
 
-Expressions are pure but for `Call` of a helper that writes. Collections change by assignment of a new value to a place.
+Expressions are pure, except the `HelperCall` of a helper that writes. A collection changes by assignment of a new
+value to a place.
 Every node that can leave a type's bounds carries the `Site` in the source where it would.
 """
 
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from typing import Literal as OneOf
 
-from checker.ir.types import BoolType, IntType, Type
+from checker.language.types import BoolType, IntType, Type
 
 BOOL = BoolType()
 INT = IntType(None, None, "int")
@@ -195,7 +196,7 @@ class BagAdd(Expr):
 
 
 @dataclass(frozen=True, eq=False)
-class Items(Expr):
+class ItemsOf(Expr):
     """A set or sequence display: `{a, b}`, `[a, b]`; the items have the item type."""
 
     items: tuple[Expr, ...]
@@ -346,7 +347,7 @@ class Function:
 
 
 @dataclass(frozen=True, eq=False)
-class Call(Expr):
+class HelperCall(Expr):
     """A helper's result; its statements run on the state as it is at this point."""
 
     function: Function
@@ -424,7 +425,7 @@ class Continue(Stmt):
 class Do(Stmt):
     """Evaluate a helper call for what it does."""
 
-    call: Call
+    call: HelperCall
 
 
 @dataclass(frozen=True, eq=False)

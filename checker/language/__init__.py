@@ -2,10 +2,9 @@
 
 from enum import Enum
 
-from checker.ir.types import BoundsError
-from checker.language.declare import Bag, Constant, Domain, Map, Option, Range, Seq, SetOf, Struct, replace
+from checker.errors import Disabled, SpecError
+from checker.language.declarations import Bag, Constant, Domain, Map, Option, Range, Seq, SetOf, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
-from checker.language.errors import Disabled, SpecError
 from checker.language.interpreter import State, Step
 from checker.language.spec import (
     Bug,
@@ -20,6 +19,7 @@ from checker.language.spec import (
     require,
     step_invariant,
 )
+from checker.language.types import BoundsError
 
 __all__ = [
     "Arrow",

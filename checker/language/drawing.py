@@ -1,6 +1,6 @@
 """How a spec is drawn: which of its variables are logs, markers, in-sync sets and messages, and in whose lane.
 
-A spec says it with `draws = Drawing(...)`. Nothing here touches what a spec means; the pages of `checker.report` read
+A spec says it with `draws = Drawing(...)`. Nothing here touches what a spec means; the pages of `checker.output` read
 it, and a spec without it is shown as a table of its variables.
 
 A *name* is a state variable (`quorum`), a path into one (`quorum.leader`), or a helper of the spec. In the lanes of a
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from checker.ir.types import BagType, BoundsError, SetType, Type, show
-from checker.language.errors import Disabled, SpecError
+from checker.errors import Disabled, SpecError
 from checker.language.source import Source, source_of
+from checker.language.types import BagType, BoundsError, SetType, Type, show
 
 if TYPE_CHECKING:
-    from checker.language.declare import Binding
+    from checker.language.declarations import Binding
 
 ENUMERATED = 256
 """A parameter with more values than this must be bound by `require(parameter in self.collection)`."""
@@ -73,7 +73,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Failure:
+class BoundsFailure:
     """An action instance that left a type's bounds."""
 
     action: str
@@ -88,7 +88,7 @@ def call_text(action: str, arguments: tuple[Any, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ParameterDeclaration:
     """A parameter of an action.
 
     `collection` is the expression of the `require(parameter in collection)` that binds it, where its type has too many
@@ -106,7 +106,7 @@ class ActionShape:
     """An action's parameters, and the number of its first instance among all the spec's instances."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ParameterDeclaration, ...]
     first_instance: int
 
     @property
@@ -204,7 +204,7 @@ class Interpreter:
             self._shapes = shapes
         return self._shapes
 
-    def parameters_of(self, method: str) -> tuple[Parameter, ...]:
+    def parameters_of(self, method: str) -> tuple[ParameterDeclaration, ...]:
         """Return the parameters of an action or of `init`."""
         function = getattr(type(self), method)
         source = source_of(function)
@@ -213,7 +213,7 @@ class Interpreter:
             raise source.error(source.tree, f"{method} takes plain parameters only: no *, ** or defaults")
         return tuple(self._parameter(function, source, argument) for argument in arguments.args[1:])
 
-    def _parameter(self, function: Callable[..., Any], source: Source, argument: ast.arg) -> Parameter:
+    def _parameter(self, function: Callable[..., Any], source: Source, argument: ast.arg) -> ParameterDeclaration:
         if argument.annotation is None:
             raise source.error(argument, f"parameter {argument.arg} needs a type: {argument.arg}: Replica")
         declaration = function.__annotations__[argument.arg]
@@ -227,10 +227,10 @@ class Interpreter:
             raise source.error(argument, f"{ast.unparse(argument.annotation)} is not a type") from None
         count = kind.cardinality()
         if count <= self._most_choices:
-            return Parameter(argument.arg, kind, count, None)
+            return ParameterDeclaration(argument.arg, kind, count, None)
         return self._collected(source, argument, kind, count)
 
-    def _collected(self, source: Source, argument: ast.arg, kind: Type, count: int) -> Parameter:
+    def _collected(self, source: Source, argument: ast.arg, kind: Type, count: int) -> ParameterDeclaration:
         collection = _binding_collection(source, argument.arg)
         if collection is None:
             raise source.error(
@@ -244,9 +244,9 @@ class Interpreter:
         if not isinstance(variable, (SetType, BagType)) or variable.item != kind:
             raise source.error(collection, f"self.{collection.attr} is not a SetOf or a Bag of {kind}")
         capacity = variable.capacity if variable.capacity is not None else variable.item.cardinality()
-        return Parameter(argument.arg, kind, capacity, collection)
+        return ParameterDeclaration(argument.arg, kind, capacity, collection)
 
-    def _choices(self, parameter: Parameter, values: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    def _choices(self, parameter: ParameterDeclaration, values: dict[str, Any]) -> Iterator[tuple[int, Any]]:
         """Iterate over (number, value) of what a parameter may be in a state."""
         if parameter.collection is None:
             yield from enumerate(parameter.type.values())
@@ -298,7 +298,7 @@ class Interpreter:
             raise _bounds_error(error) from error
         return dict(working._values)
 
-    def expand(self, state: State) -> tuple[list[Step], list[Failure]]:
+    def expand(self, state: State) -> tuple[list[Step], list[BoundsFailure]]:
         """Return every enabled action instance with its successor, and every one that left a type's bounds."""
         steps, failures = [], []
         with self.bound():
@@ -309,7 +309,7 @@ class Interpreter:
                     except Disabled:
                         continue
                     except BoundsError as error:
-                        failures.append(Failure(shape.name, arguments, number, str(error)))
+                        failures.append(BoundsFailure(shape.name, arguments, number, str(error)))
                         continue
                     steps.append(Step(shape.name, arguments, number, State(values)))
         return steps, failures

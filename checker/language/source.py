@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 
 
 @dataclass(frozen=True)

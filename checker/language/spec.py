@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, Self, TypeVar
 
-from checker.ir.symbols import Large
-from checker.language.declare import Binding, Constant, _attached, is_type
+from checker.errors import Disabled, SpecError
+from checker.language.declarations import Binding, Constant, _attached, is_type
 from checker.language.drawing import Drawing
-from checker.language.errors import Disabled, SpecError
 from checker.language.interpreter import Interpreter
 from checker.language.source import declaration_error
+from checker.language.symbols import OpenNumber
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -84,7 +84,7 @@ def constraint(method: Method) -> Method:
     return _marked(method, Role.CONSTRAINT)
 
 
-class Variable:
+class StateVariable:
     """A state variable: reads give a snapshot that knows its place, writes are checked against the type."""
 
     def __init__(self, name: str, declaration: Any):
@@ -126,7 +126,7 @@ class Spec(Interpreter):
             if is_spoken_for and (is_type(value) or isinstance(value, (Constant, FunctionType))):
                 raise SpecError(f"{cls.__name__}.{attribute}: the name is taken by the language, choose another")
             if is_type(value) and not is_nested_class:
-                setattr(cls, attribute, Variable(attribute, value))
+                setattr(cls, attribute, StateVariable(attribute, value))
         cls._collect()
         if cls.draws is not None and not abstract:
             cls.draws.check(cls)
@@ -141,7 +141,7 @@ class Spec(Interpreter):
             for attribute, value in vars(base).items():
                 if isinstance(value, Constant):
                     cls.declared_constants[attribute] = value
-                elif isinstance(value, Variable):
+                elif isinstance(value, StateVariable):
                     cls.declared_variables[attribute] = value.declaration
                 elif callable(value) and hasattr(value, "_role"):
                     cls.roles[attribute] = value._role
@@ -183,7 +183,7 @@ class Spec(Interpreter):
                 raise SpecError(f"{self.name} has no constant {name}; there are: {known}")
             if type(constant.default) is not int:
                 raise SpecError(f"constant {name} is no number: it cannot be left unbounded")
-            opened[name] = Large.constant(name, constant.at_least, constant.at_most)
+            opened[name] = OpenNumber.constant(name, constant.at_least, constant.at_most)
         copied = copy.copy(self)
         copied._shapes = None
         copied._bind(opened)

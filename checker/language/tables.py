@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 from checker.language.spec import PROPERTY_ROLES, Spec
 
 
 @dataclass(frozen=True)
-class Check:
+class GuaranteeCheck:
     """Properties of a spec on some constants; `deadlock` is one of them, as in a scenario."""
 
     spec: type[Spec]
@@ -25,33 +25,33 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GuaranteeCell:
     """A question, whether something bad can happen: yes if a property of a check is violated, no if all of them hold.
 
     `documented`: the answer that the documentation of the real system gives; None: it gives none. `notes` names notes
     of the table, on what else there is to know.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[GuaranteeCheck, ...]
     documented: bool | None = None
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Row:
+class GuaranteeRow:
     """Settings, and a cell for each column; or, where the real system refuses the settings, why, and no cells."""
 
     settings: Mapping[str, str]
-    cells: Mapping[str, Cell] = field(default_factory=dict)
+    cells: Mapping[str, GuaranteeCell] = field(default_factory=dict)
     refused: str = ""
 
 
 @dataclass(frozen=True)
-class Note:
+class GuaranteeNote:
     """What a cell leaves out, in words, and the checks that show it: each of them has to be violated."""
 
     text: str
-    checks: tuple[Check, ...] = ()
+    checks: tuple[GuaranteeCheck, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Table:
 
     name: str
     columns: Mapping[str, str]
-    rows: tuple[Row, ...]
-    notes: Mapping[str, Note] = field(default_factory=dict)
+    rows: tuple[GuaranteeRow, ...]
+    notes: Mapping[str, GuaranteeNote] = field(default_factory=dict)
     legend: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Table:
         for row in self.rows:
             self._check(row)
 
-    def _check(self, row: Row) -> None:
+    def _check(self, row: GuaranteeRow) -> None:
         here = f"table {self.name}, row {', '.join(f'{name}={value}' for name, value in row.settings.items())}"
         if row.settings.keys() != self.rows[0].settings.keys():
             raise SpecError(f"{here}: its settings are not those of the first row")
@@ -84,7 +84,7 @@ class Table:
                 if name not in self.notes:
                     raise SpecError(f"{here} has a note {name}, which the table does not")
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self) -> Iterator[GuaranteeCheck]:
         """Yield the checks of all cells, row by row, and those of the notes."""
         for row in self.rows:
             for cell in row.cells.values():

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from checker.ir.types import BagType, BoundsError, MapType, SeqType, SetType, Type, show
-from checker.language.declare import _attached
-from checker.language.errors import SpecError
+from checker.errors import SpecError
+from checker.language.declarations import _attached
+from checker.language.types import BagType, BoundsError, MapType, SeqType, SetType, Type, show
 
 
 class Value:

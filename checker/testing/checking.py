@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from checker.check.plan import DEADLOCK, Plan, Stop
-from checker.check.result import Result
-from checker.check.scenario import checked_properties, compare, end_text, stop_for
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 from checker.language.spec import Scenario, Spec
+from checker.run.plan import DEADLOCK, Plan, Stop
+from checker.run.result import Result
+from checker.run.scenario import checked_properties, compare, end_text, stop_for
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - tests fail, and do not err
@@ -18,8 +18,8 @@ class CheckFailed(AssertionError):  # noqa: N818 - tests fail, and do not err
 
 
 @dataclass(frozen=True)
-class Checking:
-    """How tests explore specs: `Checking(max_states=10_000).check(Log, replicas=2)`.
+class SpecChecks:
+    """How tests explore specs: `SpecChecks(max_states=10_000).check(Log, replicas=2)`.
 
     `properties` are the ones to check (None: all), `deadlock` asks for the built-in property, `workers` counts threads
     (None: one a core).
@@ -73,16 +73,16 @@ class Checking:
             deadlock=DEADLOCK in properties,
         )
         if self.engine == "python":
-            from checker.check.interpreted import explore
+            from checker.engines.python.explorer import explore
         else:
-            from checker.native.engine import explore
+            from checker.engines.native.engine import explore
         return explore(spec, plan)
 
 
 def check(spec: type[Spec] | Spec, /, **constants: int | bool | str) -> Result:
-    """Explore a spec on these constants and return the result; see `Checking.check`."""
+    """Explore a spec on these constants and return the result; see `SpecChecks.check`."""
     __tracebackhide__ = True
-    return Checking().check(spec, **constants)
+    return SpecChecks().check(spec, **constants)
 
 
 def _with_constants(spec: type[Spec] | Spec, constants: dict[str, int | bool | str]) -> Spec:
@@ -92,7 +92,7 @@ def _with_constants(spec: type[Spec] | Spec, constants: dict[str, int | bool | s
 
 
 def _failure_text(spec: Spec, name: str, sentences: list[str], result: Result) -> str:
-    from checker.report import lines, text
+    from checker.output import styled_lines, text
 
-    shown = [lines.plain(text.counterexample(spec, name, violation)) for violation in result.violations]
+    shown = [styled_lines.plain(text.counterexample(spec, name, violation)) for violation in result.violations]
     return "\n".join([*sentences, *shown]).rstrip()

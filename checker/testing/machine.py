@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from checker.check.result import TraceStep
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 from checker.language.interpreter import State, Step, call_text
 from checker.language.spec import Spec
-from checker.report import lines, text
+from checker.output import styled_lines, text
+from checker.run.result import TraceStep
 from checker.testing.adapter import Adapter
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
 
 
-class Call:
+class DrawnCall:
     """An enabled action instance as a drawn value: its text is what Hypothesis prints of a failing test."""
 
     def __init__(self, step: Step):
@@ -26,13 +26,13 @@ class Call:
         return call_text(self.step.action, self.step.arguments)
 
 
-class Driver:
+class ImplementationDriver:
     """An implementation and the spec's state beside it."""
 
     def __init__(self, spec: Spec, adapter: type[Adapter]):
         self._spec, self._adapter = spec, adapter()
         self._trace: list[TraceStep] = []
-        self._enabled: dict[str, list[Call]] = {}
+        self._enabled: dict[str, list[DrawnCall]] = {}
 
     def start(self, state: State) -> None:
         """Begin in an initial state, and compare."""
@@ -40,7 +40,7 @@ class Driver:
             self._adapter.start(self._spec.in_state(state))
         self._arrive(TraceStep(None, (), state))
 
-    def enabled(self, action: str) -> list[Call]:
+    def enabled(self, action: str) -> list[DrawnCall]:
         """Return the instances of an action that are enabled."""
         return self._enabled.get(action, [])
 
@@ -49,7 +49,7 @@ class Driver:
         """Whether no action is enabled that the implementation can take."""
         return not self._enabled
 
-    def take(self, call: Call) -> None:
+    def take(self, call: DrawnCall) -> None:
         """Take a step in the spec and in the implementation, and compare; raise AssertionError if they differ."""
         step = call.step
         with self._spec.bound():
@@ -68,7 +68,7 @@ class Driver:
         if self._spec.within_constraints(step.state):
             for found in self._spec.successors(step.state):
                 if found.action not in self._adapter.leaves_out:
-                    self._enabled.setdefault(found.action, []).append(Call(found))
+                    self._enabled.setdefault(found.action, []).append(DrawnCall(found))
 
     def _compare(self, step: TraceStep) -> None:
         with self._spec.bound():
@@ -77,7 +77,7 @@ class Driver:
             if seen == wanted:
                 return
             differences = "\n".join(f"  {line}" for line in _differences(wanted, seen))
-        steps = lines.plain(text.trace_lines(self._spec, tuple(self._trace)))
+        steps = styled_lines.plain(text.trace_lines(self._spec, tuple(self._trace)))
         raise AssertionError(
             f"after {step} the implementation differs from {self._spec.name}:\n{differences}\n"
             f"\nthe steps, as {self._spec.name} takes them:\n{steps}"
@@ -101,7 +101,7 @@ def state_machine(spec: type[Spec] | Spec, adapter: type[Adapter]) -> type[RuleB
     class SpecMachine(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
-            self.driver = Driver(driven, adapter)
+            self.driver = ImplementationDriver(driven, adapter)
 
         @initialize(state=strategies.sampled_from(initial_states))
         def start(self, state: State) -> None:
@@ -126,7 +126,7 @@ def _rule_of(action: str) -> Any:
     from hypothesis import strategies
     from hypothesis.stateful import precondition, rule
 
-    def take(self: Any, call: Call) -> None:
+    def take(self: Any, call: DrawnCall) -> None:
         self.driver.take(call)
 
     take.__name__ = take.__qualname__ = action

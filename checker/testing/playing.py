@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from checker.language.errors import Disabled
+from checker.errors import Disabled
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.values import MapValue

@@ -3,7 +3,7 @@
 Nobody records when a leader raises its high watermark: that is silent, and followers' fetches tell of it.
 """
 
-from traces.validate import Mapping, Step, event
+from traces.validate import Mapping, PossibleStep, event
 
 
 class ReplicationLog(Mapping):
@@ -15,32 +15,34 @@ class ReplicationLog(Mapping):
 
     @event("elected")
     def elected(self, found):
-        return Step("controller_elect_leader", replica=found["leader"]).after({"len(requests) - 1": found["epoch"]})
+        return PossibleStep("controller_elect_leader", replica=found["leader"]).after(
+            {"len(requests) - 1": found["epoch"]}
+        )
 
     @event("isr_shrunk")
     def isr_shrunk(self, found):
-        by_controller = Step("controller_shrink_isr").after({"quorum.isr": found["isr"]})
-        by_leader = Step("leader_shrink_isr").after({"quorum.isr": found["isr"]})
+        by_controller = PossibleStep("controller_shrink_isr").after({"quorum.isr": found["isr"]})
+        by_leader = PossibleStep("leader_shrink_isr").after({"quorum.isr": found["isr"]})
         return [by_controller, by_leader]
 
     @event("isr_expanded")
     def isr_expanded(self, found):
-        return Step("leader_expand_isr").after({"quorum.isr": found["isr"]})
+        return PossibleStep("leader_expand_isr").after({"quorum.isr": found["isr"]})
 
     @event("leading")
     def leading(self, found):
-        return Step("become_leader", epoch=found["epoch"]).before({"requests[epoch].leader": found["broker"]})
+        return PossibleStep("become_leader", epoch=found["epoch"]).before({"requests[epoch].leader": found["broker"]})
 
     @event("following")
     def following(self, found):
-        step = Step("become_follower", follower=found["broker"], epoch=found["epoch"])
+        step = PossibleStep("become_follower", follower=found["broker"], epoch=found["epoch"])
         return step.after({"len(log[follower])": found["end"]})
 
     @event("appended")
     def appended(self, found):
-        return Step("leader_write", leader=found["broker"]).after({"len(log[leader])": found["end"]})
+        return PossibleStep("leader_write", leader=found["broker"]).after({"len(log[leader])": found["end"]})
 
     @event("fetched")
     def fetched(self, found):
-        step = Step("follower_fetch", follower=found["broker"])
+        step = PossibleStep("follower_fetch", follower=found["broker"])
         return step.after({"len(log[follower])": found["end"], "high_watermark[follower]": found["high_watermark"]})

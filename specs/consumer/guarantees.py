@@ -6,7 +6,7 @@ The cells are compared with the class comment of KafkaConsumer 4.x ("Offsets and
 
 from itertools import product
 
-from checker.language.tables import Cell, Check, Note, Row, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
 from specs.consumer.commits import OffsetsInSink, PollLoop
 from specs.consumer.fencing import TransactionalSink
 from specs.consumer.group import ConsumerGroup
@@ -45,32 +45,36 @@ LEGEND = (
 )
 
 NOTES = {
-    "revoked": Note(
+    "revoked": GuaranteeNote(
         "A consumer that commits in onPartitionsRevoked, or before every poll, repeats no record in a rebalance "
         "(`consumer_group/c2_fixed_commit_when_revoked`).",
-        (Check(ConsumerGroup, dict(evictions=0, commits_when_revoked=False), ("no_duplicate",)),),
+        (GuaranteeCheck(ConsumerGroup, dict(evictions=0, commits_when_revoked=False), ("no_duplicate",)),),
     ),
-    "zombie": Note(
+    "zombie": GuaranteeNote(
         "An evicted consumer continues to process the records that it holds; its commits are refused, its effects are "
         "not (C3). A sink that refuses earlier generations prevents these effects (`fenced_sink`).",
-        (Check(ConsumerGroup, {}, ("no_zombie_effect",)),),
+        (GuaranteeCheck(ConsumerGroup, {}, ("no_zombie_effect",)),),
     ),
-    "reset": Note(
+    "reset": GuaranteeNote(
         "Without a committed offset, auto.offset.reset=latest, the default, leaves records out: before the first "
         "commit, in a new partition, after offsets.retention.minutes without a member (C7).",
         (
-            Check(OffsetReset, dict(records=1, auto_offset_reset="latest"), ("no_gap",)),
-            Check(OffsetReset, dict(records=1, auto_offset_reset="latest", finds_partition_late=True), ("no_gap",)),
-            Check(OffsetExpiry, dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2), ("no_gap",)),
+            GuaranteeCheck(OffsetReset, dict(records=1, auto_offset_reset="latest"), ("no_gap",)),
+            GuaranteeCheck(
+                OffsetReset, dict(records=1, auto_offset_reset="latest", finds_partition_late=True), ("no_gap",)
+            ),
+            GuaranteeCheck(
+                OffsetExpiry, dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2), ("no_gap",)
+            ),
         ),
     ),
-    "truncation": Note(
+    "truncation": GuaranteeNote(
         "An unclean election replaces records with other records. The client validates a position with a leader epoch "
         "(KIP-320), but not a position without one, from ListOffsets or from a commit without an epoch (C6).",
         (
-            Check(TruncatedLog, dict(validates=False), ("no_gap",)),
-            Check(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
-            Check(TruncatedLog, dict(seeks_to_end=1), ("no_gap",)),
+            GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
+            GuaranteeCheck(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
+            GuaranteeCheck(TruncatedLog, dict(seeks_to_end=1), ("no_gap",)),
         ),
     ),
 }
@@ -85,21 +89,23 @@ def poll_thread_check(commit, failure, properties):
     if failure in ("crash", "exception"):
         faults = dict(crashes=2) if failure == "crash" else dict(crashes=0, failures=1)
         if commit == "with the effect":
-            return Check(OffsetsInSink, dict(records=4, **faults), properties)
+            return GuaranteeCheck(OffsetsInSink, dict(records=4, **faults), properties)
         policy = "auto" if commit == "automatically" else commit
-        return Check(PollLoop, dict(records=4, commit=policy, **faults), properties)
+        return GuaranteeCheck(PollLoop, dict(records=4, commit=policy, **faults), properties)
     faults = dict(GROUP, **(dict(members=3, evictions=0) if failure == "rebalance" else dict(session_timeouts=1)))
     if commit == "with the effect":
-        return Check(TransactionalSink, faults, properties)
+        return GuaranteeCheck(TransactionalSink, faults, properties)
     policy = "before" if commit == "before" else "after"
-    return Check(ConsumerGroup, dict(faults, commit=policy, commits_when_revoked=commit == "automatically"), properties)
+    return GuaranteeCheck(
+        ConsumerGroup, dict(faults, commit=policy, commits_when_revoked=commit == "automatically"), properties
+    )
 
 
 def threads_check(commit, dispatch, properties):
     """Return the exploration for a consumer with worker threads."""
     policy = "auto" if commit == "automatically" else commit
     dispatch = {"by key": "by_key", "in turn": "round_robin"}[dispatch]
-    return Check(WorkerPool, dict(records=3, commit=policy, dispatch=dispatch), properties)
+    return GuaranteeCheck(WorkerPool, dict(records=3, commit=policy, dispatch=dispatch), properties)
 
 
 def documented(column, commit, threads, failure):
@@ -141,8 +147,10 @@ def row(commit, threads, failure):
             check = poll_thread_check(commit, failure, PROPERTIES[column])
         else:
             check = threads_check(commit, threads, PROPERTIES[column])
-        cells[column] = Cell((check,), documented(column, commit, threads, failure), notes(column, commit, failure))
-    return Row({"committed": commit, "threads": threads, "failure": failure}, cells)
+        cells[column] = GuaranteeCell(
+            (check,), documented(column, commit, threads, failure), notes(column, commit, failure)
+        )
+    return GuaranteeRow({"committed": commit, "threads": threads, "failure": failure}, cells)
 
 
 tables = [

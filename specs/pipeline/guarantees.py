@@ -4,7 +4,7 @@ What the cells are held against is Kafka's documentation of `acks`, `min.insync.
 `unclean.leader.election.enable` and eligible leader replicas.
 """
 
-from checker.language.tables import Cell, Check, Row, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
 from specs.pipeline.pipeline import Pipeline
 
 COLUMNS = {
@@ -94,13 +94,13 @@ def row(settings):
         "in flight": "1" if settings.get("max_in_flight", 2) == 1 else "2",
         "writes go on with down": str(writes_go_on(settings)),
     }
-    return Row(shown, {column: cell(column, settings) for column in COLUMNS})
+    return GuaranteeRow(shown, {column: cell(column, settings) for column in COLUMNS})
 
 
 def cell(column, settings):
     """Return one cell of a row."""
-    check = Check(Pipeline, {**settings, **FAILURES[column]}, (PROPERTIES.get(column, "no_acked_loss"),))
-    return Cell((check,), documented(column, settings))
+    check = GuaranteeCheck(Pipeline, {**settings, **FAILURES[column]}, (PROPERTIES.get(column, "no_acked_loss"),))
+    return GuaranteeCell((check,), documented(column, settings))
 
 
 tables = [Table("guarantees", COLUMNS, tuple(row(settings) for settings in SETTINGS), legend=LEGEND)]

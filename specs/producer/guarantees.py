@@ -6,7 +6,7 @@ What the cells are held against is Kafka's documentation of `acks`, `retries`, `
 
 from itertools import product
 
-from checker.language.tables import Cell, Check, Row, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
 from specs.producer.acks import Acks
 from specs.producer.guarantee_notes import NOTES
 from specs.producer.idempotent.failover import IdempotentFailover
@@ -67,31 +67,31 @@ def plain_checks(acks, retries, in_flight, restart, properties):
         # A request is complete once it is written: nothing is ever in flight, or sent again.
         retries, in_flight = 0, 1
     settings = dict(acks=acks, retries=retries)
-    yield Check(
+    yield GuaranteeCheck(
         PlainProducer, dict(settings, records=6, max_in_flight=in_flight, refusals=1, disconnects=1), properties
     )
     # Of three records no more than three are in flight.
     moves = dict(records=3, max_in_flight=min(in_flight, 3), nodes=2, leader_moves=1, disconnects=1, late_refusals=1)
-    yield Check(PlainProducer, dict(settings, **moves), properties)
+    yield GuaranteeCheck(PlainProducer, dict(settings, **moves), properties)
     if restart:
         faults = dict(records=6, refusals=1, restarts=1)
-        yield Check(PlainProducer, dict(settings, max_in_flight=in_flight, **faults), properties)
+        yield GuaranteeCheck(PlainProducer, dict(settings, max_in_flight=in_flight, **faults), properties)
 
 
 def idempotent_checks(in_flight, restart, column):
     """Return what is explored of an idempotent producer."""
     size = dict(batches=6, max_in_flight=in_flight, log_size=12, max_epoch=2)
     faults = dict(max_refusals=1, max_disconnects=1, max_failovers=1, max_follower_restarts=0)
-    yield Check(IdempotentFailover, dict(size, **faults), IDEMPOTENT_PROPERTIES[column])
+    yield GuaranteeCheck(IdempotentFailover, dict(size, **faults), IDEMPOTENT_PROPERTIES[column])
     if restart:
         sessions = dict(records=6, retries=3, max_in_flight=in_flight, refusals=1, restarts=1)
-        yield Check(ProducerSessions, sessions, SENDER_PROPERTIES[column])
+        yield GuaranteeCheck(ProducerSessions, sessions, SENDER_PROPERTIES[column])
 
 
 def replication_check(acks):
     """Return what is explored of the partition's replicas."""
     sizes = dict(records=2, replication_factor=3, min_insync_replicas=2, broker_crashes=1)
-    return Check(Acks, dict(sizes, acks=acks), ("no_acked_loss",))
+    return GuaranteeCheck(Acks, dict(sizes, acks=acks), ("no_acked_loss",))
 
 
 def documented(column, acks, retries, in_flight, idempotent, restart):
@@ -147,9 +147,9 @@ def row(acks, retries, in_flight, idempotent, restart):
     if idempotent:
         refusal = refusal_of(acks, retries, in_flight)
         if refusal:
-            return Row(settings, refused=refusal)
+            return GuaranteeRow(settings, refused=refusal)
     combination = (acks, retries, in_flight, idempotent, restart)
-    return Row(settings, {column: cell(column, *combination) for column in COLUMNS})
+    return GuaranteeRow(settings, {column: cell(column, *combination) for column in COLUMNS})
 
 
 def cell(column, acks, retries, in_flight, idempotent, restart):
@@ -160,7 +160,7 @@ def cell(column, acks, retries, in_flight, idempotent, restart):
     else:
         checks += plain_checks(acks, retries, in_flight, restart, SENDER_PROPERTIES[column])
     combination = (column, acks, retries, in_flight, idempotent, restart)
-    return Cell(tuple(checks), documented(*combination), notes(*combination))
+    return GuaranteeCell(tuple(checks), documented(*combination), notes(*combination))
 
 
 def refusal_of(acks, retries, in_flight):

@@ -12,10 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
-from checker.check import interpreted
-from checker.check.plan import Plan
-from checker.check.result import Result
-from checker.ir.types import (
+from checker.engines.native import engine as native
+from checker.engines.native.lowering import collections, loops, program
+from checker.engines.native.lowering import outlining as outlined
+from checker.engines.native.single_state import SingleStateEngine
+from checker.engines.python import explorer
+from checker.language import Spec, State
+from checker.language.spec import Role
+from checker.language.types import (
     BagType,
     BoundsError,
     IntType,
@@ -26,12 +30,8 @@ from checker.ir.types import (
     StructType,
     Type,
 )
-from checker.language import Spec, State
-from checker.language.spec import Role
-from checker.native import collections, loops, program
-from checker.native import engine as native
-from checker.native import outline as outlined
-from checker.native.probe import Probe
+from checker.run.plan import Plan
+from checker.run.result import Result
 
 _modules = itertools.count()
 
@@ -99,7 +99,7 @@ def compact() -> AbstractContextManager[object]:
     return stack
 
 
-def compare_state(spec: Spec, probe: Probe, state: State) -> list[State]:
+def compare_state(spec: Spec, probe: SingleStateEngine, state: State) -> list[State]:
     """Assert that both engines do the same in a state, and return its successors."""
     assert probe.state_of(probe.words_of(state)) == state, state
     steps, failures = spec.expand(state)
@@ -123,7 +123,7 @@ def compare_state(spec: Spec, probe: Probe, state: State) -> list[State]:
     return [step.state for step in steps]
 
 
-def compare_properties(spec: Spec, probe: Probe, state: State) -> None:
+def compare_properties(spec: Spec, probe: SingleStateEngine, state: State) -> None:
     constraints = [holds(spec, name, state) for name in spec.names_of(Role.CONSTRAINT)]
     for name in spec.names_of(Role.INVARIANT, Role.REACHABLE):
         truth = holds(spec, name, state)
@@ -136,7 +136,7 @@ def compare_properties(spec: Spec, probe: Probe, state: State) -> None:
         assert probe.within_constraints(state) == all(constraints), f"constraints: {constraints} in {state}"
 
 
-def compare_step(spec: Spec, probe: Probe, old: State, new: State) -> None:
+def compare_step(spec: Spec, probe: SingleStateEngine, old: State, new: State) -> None:
     for name in spec.names_of(Role.STEP_INVARIANT):
         truth = holds(spec, name, new, old)
         found = probe.check_step(old, new, [name])
@@ -145,7 +145,7 @@ def compare_step(spec: Spec, probe: Probe, old: State, new: State) -> None:
             assert (name in found.names) == (not truth), f"{name} is {truth} from {old} to {new}"
 
 
-def compare_states(spec: Spec, probe: Probe, seed: int, reached: int, invented: int) -> None:
+def compare_states(spec: Spec, probe: SingleStateEngine, seed: int, reached: int, invented: int) -> None:
     """Compare the engines on the first states that are reached and on some that need not be reachable."""
     chooser = random.Random(seed)
     try:
@@ -198,10 +198,10 @@ def failed_properties(result: Result) -> set[tuple[str, int]]:
 
 def compare_runs(spec: Spec, plans: Iterable[Plan]) -> None:
     """Compare whole explorations: the interpreter's, and the native engine's with each plan's workers."""
-    compiled: dict[tuple[str, ...], native.Compiled] = {}
+    compiled: dict[tuple[str, ...], native.CompiledSpec] = {}
     compile_native = native.compile_native
 
-    def compile_once(spec: Spec, names: list[str], **options: bool) -> native.Compiled:
+    def compile_once(spec: Spec, names: list[str], **options: bool) -> native.CompiledSpec:
         if tuple(names) not in compiled:
             compiled[tuple(names)] = compile_native(spec, names, **options)
         return compiled[tuple(names)]
@@ -209,7 +209,7 @@ def compare_runs(spec: Spec, plans: Iterable[Plan]) -> None:
     expected: Result | None = None
     for plan in plans:
         if expected is None:
-            expected = interpreted.explore(spec, plan)
+            expected = explorer.explore(spec, plan)
         with mock.patch.object(native, "compile_native", compile_once):
             found = native.explore(spec, plan)
         assert outline(found) == outline(expected) | _cut(found, expected)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checker.check.plan import DEADLOCK
+from checker.engines.native.walk.kernel import CONSTRAINT, ENDINGS
+from checker.engines.native.walk.walker import Walker, Walks
 from checker.language import BoundsError, Spec, State
 from checker.language.spec import Role
-from checker.native.walk_kernel import CONSTRAINT, ENDINGS
-from checker.native.walker import Walker, Walks
+from checker.run.plan import DEADLOCK
 
 MASK = 2**64 - 1
 
 
 @dataclass
 class Reference:
-    """A walk: see `checker.native.walker.Walks`, of which these are the parts, and the states on its way."""
+    """A walk, with the fields of `checker.engines.native.walk.walker.Walks` and the states that it visits."""
 
     initial: int = 0
     ending: str = ""

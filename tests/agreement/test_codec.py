@@ -9,7 +9,10 @@ from engines import random_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.ir.types import (
+from checker.engines.native.lowering.state_layout import decode, encode, layout_of, packed_number, state_layout
+from checker.language import Domain, Enum, Struct
+from checker.language.declarations import Binding
+from checker.language.types import (
     BagType,
     BoolType,
     EnumType,
@@ -22,9 +25,6 @@ from checker.ir.types import (
     Type,
     patterns,
 )
-from checker.language import Domain, Enum, Struct
-from checker.language.declare import Binding
-from checker.native.layout import decode, encode, layout_of, packed_number, state_layout
 
 SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 

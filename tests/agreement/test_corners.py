@@ -8,8 +8,8 @@ import pytest
 from engines import compare_runs, compare_states, load
 from spec_source import HEADER
 
-from checker.check.plan import Plan
-from checker.native.probe import Probe
+from checker.engines.native.single_state import SingleStateEngine
+from checker.run.plan import Plan
 
 TYPES = """
 class Node(Domain):
@@ -438,6 +438,6 @@ class Random(Random):
 @pytest.mark.parametrize("corner", CORNERS)
 def test_corner(corner: str, tmp_path: Path) -> None:
     spec = load(HEADER + TYPES + CORNERS[corner], tmp_path).Random()
-    compare_states(spec, Probe(spec), seed=1, reached=8, invented=40)
+    compare_states(spec, SingleStateEngine(spec), seed=1, reached=8, invented=40)
     names = tuple(spec.properties)
     compare_runs(spec, [Plan(names, "all", workers, max_depth=2, deadlock=True) for workers in (1, 2)])

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spec_source import spec_source
 
-from checker.check.plan import Plan
-from checker.native.probe import Probe
+from checker.engines.native.single_state import SingleStateEngine
+from checker.run.plan import Plan
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_states(folder: Path, source: str, seed: int, is_compact: bool) -> None:
     spec = load(source, folder).Random()
     with compact() if is_compact else nullcontext():
-        probe = Probe(spec)
+        probe = SingleStateEngine(spec)
     compare_states(spec, probe, seed, reached=20, invented=10)
 
 

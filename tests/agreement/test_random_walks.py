@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from reference_walk import compare_walk, reference_walk
 from spec_source import spec_source
 
-from checker import registry
-from checker.check.plan import DEADLOCK
+from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.language import BoundsError, Spec
-from checker.native.walker import Walker, walk_seeds
+from checker.run import registry
+from checker.run.plan import DEADLOCK
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(

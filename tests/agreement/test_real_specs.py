@@ -11,10 +11,10 @@ import time
 import pytest
 from engines import compare_runs, compare_state
 
-from checker import registry
-from checker.check.plan import Plan
+from checker.engines.native.single_state import SingleStateEngine
 from checker.language import BoundsError, Scenario, Spec, State
-from checker.native.probe import Probe
+from checker.run import registry
+from checker.run.plan import Plan
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SECONDS = 10.0 if _THOROUGH else 0.3
@@ -28,7 +28,7 @@ SCENARIOS = {
 }
 
 
-def compare_reachable(spec: Spec, probe: Probe, seconds: float) -> int:
+def compare_reachable(spec: Spec, probe: SingleStateEngine, seconds: float) -> int:
     """Compare the engines on the reachable states, breadth-first, for some seconds; return how many were compared."""
     try:
         frontier: list[State] = spec.initial_states()
@@ -50,6 +50,6 @@ def compare_reachable(spec: Spec, probe: Probe, seconds: float) -> int:
 def test_scenario(name: str) -> None:
     scenario: Scenario = SCENARIOS[name]
     spec = scenario.spec(**scenario.constants)
-    compared = compare_reachable(spec, Probe(spec), SECONDS)
+    compared = compare_reachable(spec, SingleStateEngine(spec), SECONDS)
     assert compared or scenario.expect == "error"
     compare_runs(spec, [Plan(tuple(spec.properties), "all", workers, max_depth=2, quick=True) for workers in (1, 2)])

@@ -10,15 +10,16 @@ import pytest
 from engines import compare_runs, compare_states, load
 from spec_source import HEADER
 
-from checker.check.plan import Plan
+from checker.engines.native.lowering import conversion, program
+from checker.engines.native.lowering import state_layout as layout
+from checker.engines.native.lowering.collections import CollectionEmitter
+from checker.engines.native.lowering.emitter import Emitter, PackedValue
+from checker.engines.native.lowering.expressions import ExpressionLowering
+from checker.engines.native.lowering.statements import StatementLowering
+from checker.engines.native.single_state import SingleStateEngine
+from checker.errors import SpecError
 from checker.ir import nodes
-from checker.language.errors import SpecError
-from checker.native import conversion, layout, program
-from checker.native.collections import Collections
-from checker.native.emitter import Emitter, Packed
-from checker.native.expressions import Lowering
-from checker.native.probe import Probe
-from checker.native.statements import Statements
+from checker.run.plan import Plan
 
 SPEC = """
 class Node(Domain):
@@ -165,33 +166,35 @@ BUGS: dict[str, Patch] = {
         "bits_of",
         lambda right, emit, value: emit.add(right(emit, value), 1) if _is_signed(value) else right(emit, value),
     ),
-    "division towards zero": replaced(Lowering, "_division", towards_zero),
+    "division towards zero": replaced(ExpressionLowering, "_division", towards_zero),
     "insert at the next position": replaced(
-        Collections, "insert", lambda right, self, place, index, item, fail: right(self, place, 0, item, fail)
+        CollectionEmitter, "insert", lambda right, self, place, index, item, fail: right(self, place, 0, item, fail)
     ),
     "items shifted out are left": replaced(Emitter, "clear", lambda right, emit, place: None),
     "a bag in the order of adding": replaced(
-        Collections, "rank_of", lambda right, self, place, bits: self.length(place)
+        CollectionEmitter, "rank_of", lambda right, self, place, bits: self.length(place)
     ),
     "an append over the capacity is dropped": replaced(
-        Collections,
+        CollectionEmitter,
         "append",
         lambda right, self, place, item, fail: self.emit.when(
             self.emit.compare("<", self.length(place), self.capacity(place)), lambda: right(self, place, item, fail)
         ),
     ),
     "conversion without a check": lambda patch: patch.setattr(
-        conversion.Conversion, "_integer", lambda self, value, source, target, fail: Packed(target, value.number)
+        conversion.ConversionLowering,
+        "_integer",
+        lambda self, value, source, target, fail: PackedValue(target, value.number),
     ),
-    "None is never wrong": lambda patch: patch.setattr(Lowering, "_unwrapped_place", _unchecked_place),
+    "None is never wrong": lambda patch: patch.setattr(ExpressionLowering, "_unwrapped_place", _unchecked_place),
     "a slice is one short": replaced(
-        Collections,
+        CollectionEmitter,
         "cut",
         lambda right, self, place, low, high, inverted: right(
             self, place, low, self.emit.subtract(high, 1), inverted=inverted
         ),
     ),
-    "break goes on": lambda patch: patch.setattr(Statements, "_do_Break", Statements._do_Continue),
+    "break goes on": lambda patch: patch.setattr(StatementLowering, "_do_Break", StatementLowering._do_Continue),
     "the old state is the new one": replaced(
         program._Assembly,
         "_predicate",
@@ -201,14 +204,14 @@ BUGS: dict[str, Patch] = {
     ),
     "no constraint": replaced(program._Assembly, "_within_constraint", no_constraint),
     "tests of comprehensions are left out": replaced(
-        Lowering,
+        ExpressionLowering,
         "_clauses",
         lambda right, self, clauses, innermost: right(
             self, tuple(clause for clause in clauses if isinstance(clause, nodes.ForClause)), innermost
         ),
     ),
     "items overlap": replaced(layout, "item_place", lambda right, items, index: right(items, max(index - 1, 0))),
-    "an item of a set is any item": replaced(Collections, "contains", lambda right, self, place, item: True),
+    "an item of a set is any item": replaced(CollectionEmitter, "contains", lambda right, self, place, item: True),
     "nothing is equal": replaced(Emitter, "equal", lambda right, emit, left, other: False),
 }
 
@@ -217,7 +220,7 @@ def _is_signed(value: Any) -> bool:
     return isinstance(value.type, nodes.IntType) and value.type.low == -3
 
 
-def _unchecked_place(self: Lowering, node: nodes.Convert) -> Any:
+def _unchecked_place(self: ExpressionLowering, node: nodes.Convert) -> Any:
     base = self.place_of(node.base)
     if not base.layout.parts:
         return self.emit.spill(self.convert(self.emit.load(base), node.type, lambda: None))
@@ -226,7 +229,7 @@ def _unchecked_place(self: Lowering, node: nodes.Convert) -> Any:
 
 def compare(folder: Path) -> None:
     spec = load(HEADER + SPEC, folder).Random()
-    compare_states(spec, Probe(spec), seed=3, reached=30, invented=30)
+    compare_states(spec, SingleStateEngine(spec), seed=3, reached=30, invented=30)
     compare_runs(spec, [Plan(tuple(spec.properties), "all", max_depth=3, quick=True)])
 
 

@@ -1,6 +1,6 @@
 """A family with a table: a counter that may be reset, or refuses its settings."""
 
-from checker.language.tables import Cell, Check, Note, Row, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
 from tests.toy import Counter
 
 
@@ -9,7 +9,9 @@ class Steps(Counter):
 
 
 def cell(resets, limit, documented=None):
-    return Cell((Check(Steps, dict(resets=resets, limit=limit), ("never_falls",)),), documented, ("deeper",))
+    return GuaranteeCell(
+        (GuaranteeCheck(Steps, dict(resets=resets, limit=limit), ("never_falls",)),), documented, ("deeper",)
+    )
 
 
 tables = [
@@ -17,14 +19,18 @@ tables = [
         "counters",
         {"falls": "falls"},
         (
-            Row({"resets": "no", "limit": "1"}, {"falls": cell(False, 1, False)}),
-            Row({"resets": "no", "limit": "2"}, {"falls": cell(False, 2, False)}),
-            Row({"resets": "yes", "limit": "1"}, {"falls": cell(True, 1, True)}),
-            Row({"resets": "yes", "limit": "2"}, {"falls": cell(True, 2)}),
-            Row({"resets": "twice", "limit": "1"}, refused="a counter is reset once"),
-            Row({"resets": "twice", "limit": "2"}, refused="a counter is reset once"),
+            GuaranteeRow({"resets": "no", "limit": "1"}, {"falls": cell(False, 1, False)}),
+            GuaranteeRow({"resets": "no", "limit": "2"}, {"falls": cell(False, 2, False)}),
+            GuaranteeRow({"resets": "yes", "limit": "1"}, {"falls": cell(True, 1, True)}),
+            GuaranteeRow({"resets": "yes", "limit": "2"}, {"falls": cell(True, 2)}),
+            GuaranteeRow({"resets": "twice", "limit": "1"}, refused="a counter is reset once"),
+            GuaranteeRow({"resets": "twice", "limit": "2"}, refused="a counter is reset once"),
         ),
-        {"deeper": Note("It reaches two.", (Check(Steps, dict(limit=2), ("below_limit", "deadlock")),))},
+        {
+            "deeper": GuaranteeNote(
+                "It reaches two.", (GuaranteeCheck(Steps, dict(limit=2), ("below_limit", "deadlock")),)
+            )
+        },
         ("Counters count up.",),
     )
 ]

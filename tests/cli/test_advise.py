@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-FIXTURES = Path(__file__).parent.parent / "advise" / "fixtures"
+FIXTURES = Path(__file__).parent.parent / "kafka_tools" / "advise" / "fixtures"
 QUICK = ("--failure", "crash", "--changes", "0")
 
 

@@ -42,7 +42,7 @@ def test_every_family_of_the_package_can_be_listed(checker):
 
 def test_starting_imports_no_engine():
     script = (
-        "import sys; import checker.cli.app, checker.cli.execute, checker.language; "
+        "import sys; import checker.cli.app, checker.cli.run, checker.language; "
         "print(*sorted({'numpy', 'llvmlite', 'numba', 'z3', 'pyspark', 'rich'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -51,7 +51,7 @@ def test_starting_imports_no_engine():
 
 def test_one_family_is_imported_alone():
     script = (
-        "import sys; from checker import registry; registry.select('examples/peterson'); "
+        "import sys; from checker.run import registry; registry.select('examples/peterson'); "
         "print(*sorted(name for name in sys.modules if name.startswith('specs.') and name.count('.') == 1))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

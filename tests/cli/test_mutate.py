@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-TOY = str(Path(__file__).parent.parent / "mutate" / "toy.py")
+TOY = str(Path(__file__).parent.parent / "evidence" / "mutation" / "toy.py")
 
 
 def test_the_table(checker):

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from checker import ledger
-from checker.cli import ledgers
+from checker.run import ledger
 from tests.cli.conftest import TOY
 
 
@@ -22,7 +21,7 @@ def edit(path, **changes):
     records = ledger.read(path)
     for name in records:
         if name.startswith("toy/bounded"):
-            records[name] = ledger.Record(**(vars(records[name]) | changes))
+            records[name] = ledger.LedgerRecord(**(vars(records[name]) | changes))
     ledger.write(path, records)
 
 
@@ -94,11 +93,11 @@ def test_runs_with_other_limits_are_not_held_against_it(checker, path, options):
 @pytest.fixture
 def few_specs(monkeypatch, tmp_path):
     """Only one family, and a ledger of its own."""
-    from checker import registry
+    from checker.run import registry
 
     monkeypatch.setattr(registry, "family_names", lambda: ["examples"])
     path = tmp_path / "ledger.toml"
-    monkeypatch.setattr(ledgers, "default_path", lambda: path)
+    monkeypatch.setattr(ledger, "default_path", lambda: path)
     return path
 
 
@@ -109,7 +108,7 @@ def test_a_run_of_everything_is_held_against_the_ledger_of_the_specs(checker, fe
     assert checker("run", "examples").status == 0
     assert checker("run", "--update-ledger").status == 0
     assert checker("run").status == 0
-    ledger.write(few_specs, ledger.read(few_specs) | {"examples/gone/s": ledger.Record("holds", 1, 1, 1)})
+    ledger.write(few_specs, ledger.read(few_specs) | {"examples/gone/s": ledger.LedgerRecord("holds", 1, 1, 1)})
     outcome = checker("run")
     assert outcome.status == 1
     assert "examples/gone/s is in the ledger, and there is no such scenario any more" in outcome.out

@@ -1,4 +1,4 @@
-"""`run --engine spark`: what is refused before Spark starts. What it explores is in tests/spark."""
+"""`run --engine spark`: what is refused before Spark starts. What it explores is in tests/spark_analysis."""
 
 from __future__ import annotations
 

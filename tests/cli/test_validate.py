@@ -11,18 +11,18 @@ import pytest
 RETRY = str(Path(__file__).parent.parent.parent / "examples" / "retry.py")
 
 MAPPING = """
-from traces.validate import Mapping, Seen, Step, event
+from traces.validate import Mapping, Observation, PossibleStep, event
 
 class Retrying(Mapping):
     skips = ("note",)
 
     @event("sent")
     def sent(self, found):
-        return Step("send").after({"log": found["log"]})
+        return PossibleStep("send").after({"log": found["log"]})
 
     @event("acked")
     def acked(self, found):
-        return Step("acknowledge").before({"acknowledged": found["record"]})
+        return PossibleStep("acknowledge").before({"acknowledged": found["record"]})
 """
 
 GOOD = [
@@ -103,8 +103,8 @@ def test_controls_are_counted(validate):
 def test_a_mapping_that_accepts_everything_fails_its_controls(validate, tmp_path):
     lax = tmp_path / "lax.py"
     lax.write_text(
-        MAPPING.replace('Step("send").after({"log": found["log"]})', "Seen({})").replace(
-            'Step("acknowledge").before({"acknowledged": found["record"]})', "Seen({})"
+        MAPPING.replace('PossibleStep("send").after({"log": found["log"]})', "Observation({})").replace(
+            'PossibleStep("acknowledge").before({"acknowledged": found["record"]})', "Observation({})"
         )
     )
     outcome = validate(GOOD, options=("--controls", "10", "--mapping", lax))
@@ -171,16 +171,16 @@ def test_a_folder_stands_for_its_logs(checker, validate, tmp_path):
 
 
 def test_an_interrupt_keeps_what_was_validated(validate, monkeypatch):
-    from traces.validate.task import Validation
+    from traces.validate.task import RunningValidation
 
-    whole = Validation.outcome
+    whole = RunningValidation.outcome
 
     def stopped(self, recorded):
         if recorded.name.endswith("log1.jsonl"):
             raise KeyboardInterrupt
         return whole(self, recorded)
 
-    monkeypatch.setattr(Validation, "outcome", stopped)
+    monkeypatch.setattr(RunningValidation, "outcome", stopped)
     outcome = validate(GOOD, GOOD)
     assert outcome.status == 3
     assert "1 trace: 1 conforms" in outcome.out and "interrupted: there are more logs than these" in outcome.out

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from checker.check import interpreted
-from checker.check.plan import Plan
-from checker.evidence.finding import Finding, common
-from checker.native import engine
+from checker.engines.native import engine
+from checker.evidence import interpreted, native
+from checker.run.finding import Finding, common
+from checker.run.plan import Plan
 from tests.evidence.toys import Idle
 
-ENGINES = [engine.explore, interpreted.explore]
+ENGINES = [native.explore, interpreted.explore]
 
 
 def findings(spec, explore, **plan):
-    return explore(spec, Plan(tuple(spec.properties), stop="all", evidence=True, **plan)).findings
+    return explore(spec, Plan(tuple(spec.properties), stop="all", **plan)).findings
 
 
 def messages(found, kind):
@@ -67,11 +67,14 @@ def test_each_finding_says_where(explore):
 @pytest.mark.parametrize("explore", ENGINES)
 def test_only_a_complete_exploration_is_judged(explore):
     assert findings(Idle(), explore, max_depth=2) is None
-    assert explore(Idle(), Plan(())).findings is None
+
+
+def test_the_engine_alone_reports_no_findings():
+    assert engine.explore(Idle(), Plan(())).findings is None
 
 
 def test_more_workers_find_the_same():
-    assert findings(Idle(), engine.explore, workers=2) == findings(Idle(), engine.explore)
+    assert findings(Idle(), native.explore, workers=2) == findings(Idle(), native.explore)
 
 
 def test_what_runs_have_in_common():

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from checker.check.plan import Plan
+from checker.engines.native import engine
+from checker.evidence import native
+from checker.evidence.native import explore
 from checker.frontend import compile_spec
-from checker.native import evidence
-from checker.native.engine import explore
+from checker.run.plan import Plan
 from tests.evidence.toys import Guarded, Implications
 
 
 def idle(spec, properties=None):
-    result = explore(spec, Plan(tuple(properties or spec.properties), stop="all", evidence=True))
+    result = explore(spec, Plan(tuple(properties or spec.properties), stop="all"))
     assert result.verdict == "holds"
     return {
         finding.subject: finding.message.partition("`")[2].partition("`")[0]
@@ -42,7 +43,7 @@ def test_idle_premises_and_no_others():
 
 
 def test_the_words_and_the_line():
-    result = explore(Implications(), Plan(("seldom_or", "seldom_step"), evidence=True))
+    result = explore(Implications(), Plan(("seldom_or", "seldom_step")))
     state, step = [finding for finding in result.findings if finding.kind == "premise_never_true"]
     assert state.message == "seldom_or says nothing there: `self.x > 5` is true in no reachable state"
     assert step.message == "seldom_step says nothing there: `old.x > 4` is true in no step"
@@ -50,7 +51,8 @@ def test_the_words_and_the_line():
 
 
 def test_the_verdict_and_the_counts_are_those_without_evidence():
-    plain, judged = (explore(Implications(), Plan(("often_or", "often_step"), evidence=on)) for on in (False, True))
+    plan = Plan(("often_or", "often_step"))
+    plain, judged = engine.explore(Implications(), plan), explore(Implications(), plan)
     assert (plain.distinct_states, plain.generated_states) == (judged.distinct_states, judged.generated_states)
     assert (judged.verdict, judged.reached) == ("holds", {})
 
@@ -60,19 +62,16 @@ def test_a_premise_is_not_evaluated_where_its_property_is_not():
 
 
 def test_a_true_premise_does_not_end_a_run_that_waits_for_a_violation():
-    result = explore(Implications(), Plan(("often_or", "often_step"), stop="first", evidence=True))
+    result = explore(Implications(), Plan(("often_or", "often_step"), stop="first"))
     assert result.ended == "complete"
-    awaited = explore(Implications(), Plan(("often_or",), stop=frozenset({"often_or"}), evidence=True))
+    awaited = explore(Implications(), Plan(("often_or",), stop=frozenset({"often_or"})))
     assert awaited.ended == "complete"
 
 
 def test_more_premises_than_there_are_bits(monkeypatch):
-    from checker.native import engine
-
     names = list(EXPECTED)
-    for most in (len(names), len(names) + 3):
-        monkeypatch.setattr(engine, "MOST_PROPERTIES", most)
-        monkeypatch.setattr(evidence, "MOST_PROPERTIES", 4)
+    for most in (len(names), len(names) + 1, len(names) + 3):
+        monkeypatch.setattr(native, "MOST_PROPERTIES", most)
         assert idle(Implications(), names) == EXPECTED
 
 

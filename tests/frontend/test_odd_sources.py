@@ -15,9 +15,9 @@ from types import ModuleType
 import pytest
 
 import specs
+from checker.engines.native.lowering.program import lower
 from checker.frontend import compile_spec
 from checker.language import Spec, SpecError
-from checker.native.program import lower
 
 FILES = sorted(path for path in Path(specs.__file__).parent.rglob("*.py") if "(Spec" in path.read_text())
 ROUNDS = 400 if os.environ.get("TIDEMARK_PROFILE") == "thorough" else 6

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from checker import registry
 from checker.frontend import compile_spec
 from checker.language import SpecError
+from checker.run import registry
 
 HEADER = """
 from checker.language import (

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.frontend.typing import NONE, NOTHING, arithmetic_range, can_become, is_bounded, join, towards, union_type
-from checker.ir.types import LARGEST, BagType, BoolType, IntType, MapType, OptionType, SeqType, SetType
+from checker.frontend.type_relations import (
+    NONE,
+    NOTHING,
+    arithmetic_range,
+    can_become,
+    is_bounded,
+    join,
+    towards,
+    union_type,
+)
+from checker.language.types import LARGEST, BagType, BoolType, IntType, MapType, OptionType, SeqType, SetType
 
 SETTINGS = settings(deadline=None, derandomize=True, database=None, max_examples=300)
 bounds = st.tuples(st.integers(-7, 7), st.integers(0, 6)).map(lambda pair: IntType(pair[0], pair[0] + pair[1]))

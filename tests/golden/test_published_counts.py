@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from checker.check import interpreted
-from checker.check.plan import Plan
-from checker.native import engine as native
+from checker.engines.native import engine as native
+from checker.engines.python import explorer
+from checker.run.plan import Plan
 from specs.replication.async_isr import AsyncIsr
 from specs.replication.kip101 import Kip101
 from specs.replication.kip279 import Kip279
@@ -44,9 +44,7 @@ def spec_of(row):
 def engines(rows):
     """Return each row with each engine that is to explore it."""
     return [pytest.param(native, row, id=f"native-{label(row)}") for row in rows] + [
-        pytest.param(interpreted, row, id=f"python-{label(row)}")
-        for row in rows
-        if row["distinct_states"] <= INTERPRETED
+        pytest.param(explorer, row, id=f"python-{label(row)}") for row in rows if row["distinct_states"] <= INTERPRETED
     ]
 
 

@@ -1,8 +1,8 @@
 """What tests read of counterexamples, found by the interpreter."""
 
-from checker import registry
-from checker.check.interpreted import explore
-from checker.check.plan import Plan
+from checker.engines.python.explorer import explore
+from checker.run import registry
+from checker.run.plan import Plan
 from checker.testing import Checking
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from checker.check.interpreted import explore
-from checker.check.plan import Plan
+from checker.engines.python.explorer import explore
+from checker.run.plan import Plan
 from checker.testing import is_enabled, play
 from specs.consumer.commits import IdempotentSink, OffsetsInSink, PollLoop
 from specs.consumer.followers import FetchFromFollower

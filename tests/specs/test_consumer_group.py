@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from checker.cli.execute import Settings
-from checker.cli.runs import Request
-from checker.cli.tables import tabulate
+from checker.cli.run import RunSettings
+from checker.cli.run_tables import tabulate
+from checker.run.request import Request
 from checker.testing import is_enabled, play
 from specs.consumer.cooperative import CooperativeGroup
 from specs.consumer.fencing import FencedSink, TransactionalSink
@@ -169,7 +169,9 @@ def computed(tmp_path_factory):
     """The table's exit status, its rows, and the page with its updated section."""
     folder = tmp_path_factory.mktemp("guarantees")
     page = Path(shutil.copy(PAGE, folder))
-    status = tabulate(Request(("consumer",)), Settings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True)
+    status = tabulate(
+        Request(("consumer",)), RunSettings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True
+    )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     answers = {
         tuple(row["settings"].values()): "".join(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from checker.check.interpreted import explore
-from checker.check.plan import Plan
-from checker.cli.execute import Settings
-from checker.cli.runs import Request
-from checker.cli.tables import tabulate
+from checker.cli.run import RunSettings
+from checker.cli.run_tables import tabulate
+from checker.engines.python.explorer import explore
+from checker.run.plan import Plan
+from checker.run.request import Request
 from specs.producer import guarantees
 from specs.producer.plain.producer import PlainProducer
 
@@ -24,7 +24,9 @@ def computed(tmp_path_factory):
     """The rows of the table, computed once, and the page with its section written anew."""
     folder = tmp_path_factory.mktemp("guarantees")
     page = Path(shutil.copy(PAGE, folder))
-    status = tabulate(Request(("producer",)), Settings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True)
+    status = tabulate(
+        Request(("producer",)), RunSettings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True
+    )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     return status, {tuple(row["settings"].values()): row for row in rows}, page.read_text()
 

@@ -6,8 +6,8 @@ the broker is scripted: a test answers any request with any response.
 
 import pytest
 
-from checker import registry
 from checker.language import Disabled, Range, action, require
+from checker.run import registry
 from specs.broker.producer_state import Error, Offset, Partition
 from specs.producer.idempotent.catalogue import FOUR, SIX, THREE, TWO
 from specs.producer.idempotent.legacy import HeapOrder, LegacyReset, RetentionProducer

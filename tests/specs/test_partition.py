@@ -2,9 +2,9 @@
 
 import pytest
 
-from checker.check.plan import Plan
+from checker.engines.native import engine as native
 from checker.language import action, require
-from checker.native import engine as native
+from checker.run.plan import Plan
 from checker.testing import is_enabled, play, state_with
 from specs.replication.leader_epochs import UNDEFINED, EpochEnd, EpochStart
 from specs.replication.partition import Partition

@@ -2,9 +2,9 @@
 
 import pytest
 
-from checker.check.refinement import refine
 from checker.language import Disabled, action
 from checker.testing import play
+from checker.testing.refinement import refine
 from specs.replication.kip320 import Kip320
 from specs.replication.kip320_as_shipped import Kip320AsShipped
 from specs.replication.partition import Partition

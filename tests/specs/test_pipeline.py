@@ -6,8 +6,8 @@ RecordAccumulator.reenqueue; UnifiedLogTest.testDuplicateAppends of Apache Kafka
 
 import pytest
 
-from checker.check.plan import Plan
-from checker.native.engine import explore
+from checker.engines.native.engine import explore
+from checker.run.plan import Plan
 from checker.testing import is_enabled, play
 from specs.pipeline import guarantees
 from specs.pipeline.partition import Broker

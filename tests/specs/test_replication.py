@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from checker.check import interpreted
-from checker.check.plan import Plan
+from checker.engines.native import engine as native
+from checker.engines.python import explorer
 from checker.language import Disabled, action, require
-from checker.native import engine as native
+from checker.run.plan import Plan
 from checker.testing import play, state_with
 from specs.replication.async_isr import AsyncIsr
 from specs.replication.kip101 import Kip101
@@ -358,7 +358,7 @@ def test_with_kip101_logs_diverge_after_fast_elections():
 # Deliberate breaks: each guard is there for a reason.
 
 
-def violated(spec, *properties, engine=interpreted):
+def violated(spec, *properties, engine=explorer):
     result = engine.explore(spec, Plan(properties=properties, stop="first"))
     return {violation.property for violation in result.violations}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checker import ledger, registry
+from checker.run import ledger, registry
 from checker.testing import Checking
 
 FAMILIES = ("broker", "consumer", "producer")

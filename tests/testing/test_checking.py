@@ -3,7 +3,7 @@
 import pytest
 
 from checker.language import Scenario, SpecError
-from checker.testing import CheckFailed, Checking, check
+from checker.testing import CheckFailed, SpecChecks, check
 from tests.toy import Bounded, Counter, Log, Overflow
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "python"])
@@ -11,21 +11,21 @@ ENGINES = pytest.mark.parametrize("engine", ["native", "python"])
 
 @ENGINES
 def test_a_spec_that_holds_gives_its_result(engine):
-    result = Checking(engine=engine).check(Bounded, limit=4)
+    result = SpecChecks(engine=engine).check(Bounded, limit=4)
     assert (result.verdict, result.distinct_states) == ("holds", 3)
 
 
 @ENGINES
 def test_a_violation_fails_with_the_counterexample(engine):
     with pytest.raises(CheckFailed, match="counterexample of 4 states") as failed:
-        Checking(engine=engine).check(Counter)
+        SpecChecks(engine=engine).check(Counter)
     assert "value  2  ->  3" in str(failed.value)
 
 
 @ENGINES
 def test_leaving_the_bounds_fails(engine):
     with pytest.raises(CheckFailed, match=r"increment\(\) cannot be executed"):
-        Checking(engine=engine).check(Overflow)
+        SpecChecks(engine=engine).check(Overflow)
 
 
 def test_an_instance_keeps_its_constants():
@@ -35,15 +35,15 @@ def test_an_instance_keeps_its_constants():
 
 def test_a_limit_is_no_pass():
     with pytest.raises(CheckFailed, match="log was not explored to the end: the limit on states was reached"):
-        Checking(engine="python", max_states=2).check(Log, replicas=1)
+        SpecChecks(engine="python", max_states=2).check(Log, replicas=1)
 
 
 def test_properties_and_deadlock():
-    assert Checking(properties=("is_two",)).check(Counter).reached == {"is_two": 3}
+    assert SpecChecks(properties=("is_two",)).check(Counter).reached == {"is_two": 3}
     with pytest.raises(CheckFailed, match="deadlock: trace of 4 states"):
-        Checking(properties=("is_two",), deadlock=True).check(Counter)
+        SpecChecks(properties=("is_two",), deadlock=True).check(Counter)
     with pytest.raises(SpecError, match="counter has no property is_tow; there are: below_limit"):
-        Checking(properties=("is_tow",)).check(Counter)
+        SpecChecks(properties=("is_tow",)).check(Counter)
 
 
 def test_a_wrong_constant():
@@ -52,6 +52,6 @@ def test_a_wrong_constant():
 
 
 def test_a_scenario_is_held_against_what_it_expects():
-    assert Checking().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 5})).verdict == "violated"
+    assert SpecChecks().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 5})).verdict == "violated"
     with pytest.raises(CheckFailed, match="expected logs_agree to be violated by 4 states, but it takes 5"):
-        Checking().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 4}))
+        SpecChecks().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 4}))

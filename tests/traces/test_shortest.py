@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from checker import registry
-from checker.check import violations
-from checker.native.walker import Walker, walk_seeds
-from traces.rewalk import walked
+from checker.engines.native.walk.walker import Walker, walk_seeds
+from checker.explain import violations
+from checker.run import registry
 from traces.schedule import calls_of
 from traces.shrink import reduce, search_shorter
+from traces.walks.replay_walk import walked
 
 CASES = [
     ("producer/plain_producer/p1_reorder_by_retry", "no_reorder"),

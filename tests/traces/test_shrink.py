@@ -4,15 +4,15 @@ import random
 
 import pytest
 
-from checker.check import violations
-from checker.check.interpreted import explore
-from checker.check.plan import DEADLOCK, Plan
-from checker.check.result import Call, TraceStep, Violation
+from checker.engines.python.explorer import explore
+from checker.explain import violations
 from checker.language import Range, Spec, SpecError, action, constraint, invariant, require, step_invariant
+from checker.run.plan import DEADLOCK, Plan
+from checker.run.result import ActionCall, TraceStep, Violation
 from tests.toy import Log, Overflow
 from traces.replay import replay
 from traces.schedule import Executor, Target, calls_of
-from traces.shrink import Search, reduce, search_shorter, shrink
+from traces.shrink import ShorteningSearch, reduce, search_shorter, shrink
 
 
 class Two(Spec):
@@ -105,12 +105,12 @@ def walk(spec, target, seed, most=400):
                 break
             steps, failures = spec.expand(state)
             if failures and target == Target(failures[0].action, "bounds_error"):
-                calls.append(Call(failures[0].action, failures[0].arguments))
+                calls.append(ActionCall(failures[0].action, failures[0].arguments))
                 break
             if not steps:
                 break
             step = chance.choice(steps)
-            calls.append(Call(step.action, step.arguments))
+            calls.append(ActionCall(step.action, step.arguments))
             state = step.state
         found = executor.violated_by(calls)
         if found is not None:
@@ -147,7 +147,7 @@ def test_the_shrunk_trace_is_as_short_as_the_explorers_and_violates_the_same(spe
 def test_nothing_is_shorter_than_the_shortest_and_something_is_as_short(spec, target):
     spec = spec()
     shortest = _shortest_violation(spec, target)
-    assert search_shorter(spec, shortest, 100_000) == Search(None)
+    assert search_shorter(spec, shortest, 100_000) == ShorteningSearch(None)
     found = search_shorter(spec, shortest, 100_000, or_as_short=True).found
     assert found is not None and (found.length, Target.of(found)) == (shortest.length, target)
 
@@ -197,10 +197,10 @@ def test_a_search_among_some_actions_takes_no_others():
 def test_a_state_outside_the_constraints_is_not_left():
     spec = Walled()
     (state,) = spec.initial_states()
-    up, follow = Call("up", (2,)), Call("follow", ())
+    up, follow = ActionCall("up", (2,)), ActionCall("follow", ())
     executor = Executor(spec, Target("second_is_small", "invariant"), state)
     assert executor.violated_by([up, up, follow, follow, follow]) is None
-    assert executor.violated_by([up, Call("up", (1,)), follow, follow, follow]) is not None
+    assert executor.violated_by([up, ActionCall("up", (1,)), follow, follow, follow]) is not None
 
 
 def test_a_trace_of_another_spec_is_refused():

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from checker.language.errors import SpecError
-from traces.validate.events import Event, Recorded
-from traces.validate.mapping import Mapping, Step
+from checker.errors import SpecError
+from traces.validate.events import RecordedEvent, RecordedTrace
+from traces.validate.mapping import Mapping, PossibleStep
 from traces.validate.validator import Validator
 
 Kind = Literal["dropped", "swapped", "altered"]
@@ -30,11 +30,11 @@ class Control:
     line: int
     change: str
     excuse: str
-    recorded: Recorded
+    recorded: RecordedTrace
 
 
 @dataclass(frozen=True)
-class Survivor:
+class SurvivingControl:
     """A control that was not rejected."""
 
     kind: Kind
@@ -44,7 +44,7 @@ class Survivor:
 
 
 @dataclass(frozen=True)
-class Controlled:
+class ControlResults:
     """What became of the controls of a trace: by kind, how many were tried and rejected; and those that were not.
 
     `unread` are the fields of events that the mapping never looks at: nothing that is said there is checked.
@@ -52,11 +52,11 @@ class Controlled:
 
     tried: dict[Kind, int]
     rejected: dict[Kind, int]
-    survivors: tuple[Survivor, ...]
+    survivors: tuple[SurvivingControl, ...]
     unread: tuple[str, ...]
 
 
-def controlled(validator: Validator, recorded: Recorded, count: int, seed: int) -> Controlled:
+def controlled(validator: Validator, recorded: RecordedTrace, count: int, seed: int) -> ControlResults:
     """Try `count` controls of a trace that conforms, of each kind in turn; the same ones for the same seed."""
     tried, rejected = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     survivors = []
@@ -74,11 +74,11 @@ def controlled(validator: Validator, recorded: Recorded, count: int, seed: int) 
             why = (
                 control.excuse if outcome.verdict == "conforms" else f"undecided ({', '.join(sorted(outcome.limits))})"
             )
-            survivors.append(Survivor(control.kind, control.line, control.change, why))
-    return Controlled(tried, rejected, tuple(survivors), unread_fields(validator.mapping, recorded))
+            survivors.append(SurvivingControl(control.kind, control.line, control.change, why))
+    return ControlResults(tried, rejected, tuple(survivors), unread_fields(validator.mapping, recorded))
 
 
-def controls_of(mapping: Mapping, recorded: Recorded, count: int, seed: int) -> Iterator[Control]:
+def controls_of(mapping: Mapping, recorded: RecordedTrace, count: int, seed: int) -> Iterator[Control]:
     """Iterate over at most `count` different controls of a trace, of each kind in turn."""
     generator = random.Random(f"{seed} {recorded.name}")
     telling = [n for n, event in enumerate(recorded.events) if mapping.steps_of(event.found) is not None]
@@ -97,7 +97,9 @@ def controls_of(mapping: Mapping, recorded: Recorded, count: int, seed: int) -> 
                 yield control
 
 
-def _drops(mapping: Mapping, recorded: Recorded, telling: list[int], generator: random.Random) -> Iterator[Control]:
+def _drops(
+    mapping: Mapping, recorded: RecordedTrace, telling: list[int], generator: random.Random
+) -> Iterator[Control]:
     # What is left without its last event is a prefix, which a spec always takes.
     for position in generator.sample(telling[:-1], len(telling[:-1])):
         event = recorded.events[position]
@@ -111,21 +113,23 @@ def _drops(mapping: Mapping, recorded: Recorded, telling: list[int], generator: 
         yield _control("dropped", recorded, event, f"without {_text(event)}", excuse, events)
 
 
-def _swaps(mapping: Mapping, recorded: Recorded, telling: list[int], generator: random.Random) -> Iterator[Control]:
+def _swaps(
+    mapping: Mapping, recorded: RecordedTrace, telling: list[int], generator: random.Random
+) -> Iterator[Control]:
     pairs = list(itertools.pairwise(telling))
     for first, second in generator.sample(pairs, len(pairs)):
         events = list(recorded.events)
         one, other = events[first], events[second]
         if _keys(mapping.steps_of(one.found)) == _keys(mapping.steps_of(other.found)):
             continue
-        events[first] = Event(one.line, other.found)
-        events[second] = Event(other.line, one.found)
+        events[first] = RecordedEvent(one.line, other.found)
+        events[second] = RecordedEvent(other.line, one.found)
         change = f"{_text(one)} after {_text(other)}"
         yield _control("swapped", recorded, one, change, "the spec takes the two in either order", tuple(events))
 
 
 def _alterations(
-    mapping: Mapping, recorded: Recorded, telling: list[int], generator: random.Random
+    mapping: Mapping, recorded: RecordedTrace, telling: list[int], generator: random.Random
 ) -> Iterator[Control]:
     places = [
         (position, name)
@@ -140,18 +144,23 @@ def _alterations(
         if changed == event.found[name]:
             continue
         found = event.found | {name: changed}
-        events = (*recorded.events[:position], Event(event.line, found), *recorded.events[position + 1 :])
+        events = (*recorded.events[:position], RecordedEvent(event.line, found), *recorded.events[position + 1 :])
         change = f"{name} {json.dumps(changed)} instead of {json.dumps(event.found[name])} in {_text(event)}"
         yield _control("altered", recorded, event, change, "another behaviour of the spec", events)
 
 
 def _control(
-    kind: Kind, recorded: Recorded, event: Event, change: str, excuse: str, events: tuple[Event, ...]
+    kind: Kind,
+    recorded: RecordedTrace,
+    event: RecordedEvent,
+    change: str,
+    excuse: str,
+    events: tuple[RecordedEvent, ...],
 ) -> Control:
     return Control(kind, event.line, change, excuse, dataclasses.replace(recorded, events=events))
 
 
-def _keys(steps: tuple[Step, ...] | None) -> list[str]:
+def _keys(steps: tuple[PossibleStep, ...] | None) -> list[str]:
     return [step.key for step in steps or ()]
 
 
@@ -217,7 +226,7 @@ def _read_by(mapping: Mapping, found: dict[str, Any]) -> set[str]:
     return watched.read & found.keys()
 
 
-def unread_fields(mapping: Mapping, recorded: Recorded) -> tuple[str, ...]:
+def unread_fields(mapping: Mapping, recorded: RecordedTrace) -> tuple[str, ...]:
     """Return the fields of the events that the mapping never looks at, as `sent.thread`; those of skipped ones not."""
     has: dict[str, set[str]] = {}
     read: dict[str, set[str]] = {}
@@ -229,6 +238,6 @@ def unread_fields(mapping: Mapping, recorded: Recorded) -> tuple[str, ...]:
     return tuple(f"{name}.{part}" for name in sorted(has) for part in sorted(has[name] - read[name]))
 
 
-def _text(event: Event) -> str:
+def _text(event: RecordedEvent) -> str:
     text = json.dumps(event.found)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."

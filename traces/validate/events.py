@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 
 
 @dataclass(frozen=True)
-class Event:
+class RecordedEvent:
     """A recorded event and its line in the file, from 1 on."""
 
     line: int
@@ -20,23 +20,23 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedTrace:
     """One recorded trace: what it is called, the file that it stands in, its events, and how many lines were blank."""
 
     name: str
     file: str
-    events: tuple[Event, ...]
+    events: tuple[RecordedEvent, ...]
     blank: int = 0
 
 
-def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[list[Event], int]:
+def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[list[RecordedEvent], int]:
     """Return the events of some lines of a file and how many lines are blank; raise SpecError where one is no event."""
     events, blank = [], 0
     for number, line in enumerate(text, first_line):
         if line.isspace() or not line:
             blank += 1
             continue
-        events.append(Event(number, parse(line, file, number)))
+        events.append(RecordedEvent(number, parse(line, file, number)))
     return events, blank
 
 
@@ -52,14 +52,14 @@ def parse(line: str, file: str, number: int) -> dict[str, Any]:
     return found
 
 
-def read_log(path: Path) -> Recorded:
+def read_log(path: Path) -> RecordedTrace:
     """Return the trace of a file; raise SpecError if it cannot be read or a line is no event."""
     events, blank = read_events(_lines(path), str(path))
-    return Recorded(str(path), str(path), tuple(events), blank)
+    return RecordedTrace(str(path), str(path), tuple(events), blank)
 
 
 @dataclass(frozen=True)
-class Raw:
+class UnparsedTrace:
     """A trace whose events are not parsed yet, with the line of each in its file."""
 
     name: str
@@ -67,21 +67,23 @@ class Raw:
     texts: list[str]
     lines: list[int]
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordedTrace:
         """Return the trace; raise SpecError where a line is no event."""
         pairs = zip(self.lines, self.texts, strict=True)
-        return Recorded(self.name, self.file, tuple(Event(line, parse(text, self.file, line)) for line, text in pairs))
+        return RecordedTrace(
+            self.name, self.file, tuple(RecordedEvent(line, parse(text, self.file, line)) for line, text in pairs)
+        )
 
 
-def read_many(path: Path, by: str) -> Iterator[Raw]:
+def read_many(path: Path, by: str) -> Iterator[UnparsedTrace]:
     """Iterate over the traces of a file whose events name theirs in the field `by`; each keeps its lines' order."""
-    traces: dict[str, Raw] = {}
+    traces: dict[str, UnparsedTrace] = {}
     for number, text in enumerate(_lines(path), 1):
         if text and not text.isspace():
             found = parse(text, str(path), number)
             if by not in found:
                 raise SpecError(f'the event has no "{by}", which says what trace it is of', file=str(path), line=number)
-            raw = traces.setdefault(str(found[by]), Raw(str(found[by]), str(path), [], []))
+            raw = traces.setdefault(str(found[by]), UnparsedTrace(str(found[by]), str(path), [], []))
             raw.texts.append(text)
             raw.lines.append(number)
     yield from traces.values()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from checker.check.result import TraceStep, Violation
-from traces.validate.events import Recorded
-from traces.validate.mapping import Step
+from checker.run.result import TraceStep, Violation
+from traces.validate.events import RecordedTrace
+from traces.validate.mapping import PossibleStep
 from traces.validate.moves import Key
-from traces.validate.validator import Candidates, Validator
+from traces.validate.validator import CandidateStates, Validator
 
 Taken = tuple[str, tuple[Any, ...], Key]
 """A step: its action, its arguments, and the state that it leads to."""
 
 
-def explanation(validator: Validator, recorded: Recorded) -> Violation:
+def explanation(validator: Validator, recorded: RecordedTrace) -> Violation:
     """Return a behaviour that explains the trace up to the first event that has no explanation, as a trace to show.
 
     Silent steps are part of it, as few of them as possible before each event.
     """
-    passed: list[tuple[Candidates, tuple[Step, ...]]] = []
+    passed: list[tuple[CandidateStates, tuple[PossibleStep, ...]]] = []
     current, line, following = validator.initial, 0, validator.initial
     for event in recorded.events:
         steps = validator.mapping.steps_of(event.found)
@@ -43,7 +43,9 @@ def explanation(validator: Validator, recorded: Recorded) -> Violation:
     return Violation("one behaviour", "explanation", tuple(shown), f"This explains {what}.")
 
 
-def _into(validator: Validator, before: Candidates, steps: tuple[Step, ...], state: Key) -> tuple[Key, list[Taken]]:
+def _into(
+    validator: Validator, before: CandidateStates, steps: tuple[PossibleStep, ...], state: Key
+) -> tuple[Key, list[Taken]]:
     """Return a candidate from which an event leads to a state, and the step, if the event is one."""
     for source in before.closed:
         for step in steps:
@@ -53,7 +55,7 @@ def _into(validator: Validator, before: Candidates, steps: tuple[Step, ...], sta
     raise AssertionError("a candidate that no candidate leads to")
 
 
-def _silently(validator: Validator, before: Candidates, state: Key) -> tuple[Key, list[Taken]]:
+def _silently(validator: Validator, before: CandidateStates, state: Key) -> tuple[Key, list[Taken]]:
     """Return the candidate in which a set began, and the fewest silent steps from there to a state of the set."""
     known: dict[Key, tuple[Key, Taken] | None] = dict.fromkeys(before.arrived)
     frontier = list(before.arrived)

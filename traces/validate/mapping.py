@@ -6,15 +6,15 @@
 
         @event("sent")
         def sent(self, found):
-            step = Step("sender_drain", partition=found["partition"])
+            step = PossibleStep("sender_drain", partition=found["partition"])
             return step.after({"in_flight[n1][0].records": found["records"]})
 
         @event("delivered")
         def delivered(self, found):
-            return Seen({f"future[{found['record']}]": "succeeded"})
+            return Observation({f"future[{found['record']}]": "succeeded"})
 
 Arguments that are not given are unknown. Expectations map an expression over the spec's state to what was observed of
-it, as plain JSON (`traces.values`); of a struct or a map only the named parts are compared.
+it, as plain JSON (`traces.json_values`); of a struct or a map only the named parts are compared.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from checker.check.location import located
-from checker.language.errors import SpecError
-from traces.values import Plain
+from checker.errors import SpecError
+from checker.language.error_location import located
+from traces.json_values import Plain
 
 Found = dict[str, Any]
 """A recorded event: a JSON object."""
@@ -36,7 +36,7 @@ Expectations = dict[str, Plain]
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
-class Step:
+class PossibleStep:
     """One step that an event may stand for: an action, the arguments that are known, what was seen before and after.
 
     Expressions may use state variables, constants, helpers, members of domains (`b1`) and the action's parameters.
@@ -48,12 +48,12 @@ class Step:
         self.seen_before: Expectations = {}
         self.seen_after: Expectations = {}
 
-    def before(self, expectations: Expectations) -> Step:
+    def before(self, expectations: Expectations) -> PossibleStep:
         """Add what was observed of the state before the step, and return the step."""
         self.seen_before = self.seen_before | expectations
         return self
 
-    def after(self, expectations: Expectations) -> Step:
+    def after(self, expectations: Expectations) -> PossibleStep:
         """Add what was observed of the state after the step, and return the step."""
         self.seen_after = self.seen_after | expectations
         return self
@@ -68,7 +68,7 @@ class Step:
         return f"{self.action}({shown})"
 
 
-class Seen(Step):
+class Observation(PossibleStep):
     """An event that is no step: something was observed of the state as it was."""
 
     def __init__(self, expectations: Expectations):
@@ -83,7 +83,7 @@ class Seen(Step):
 def event(*names: str) -> Callable[[Handler], Handler]:
     """Mark a method of a mapping as the one that says what the events of these names mean.
 
-    It takes the event as a dict and returns a `Step`, a `Seen`, a list of those (any of them may have happened), or
+    It takes the event as a dict and returns a `PossibleStep`, a `Observation`, a list of those (any of them may have happened), or
     None where this one says nothing about the spec. It must depend on nothing but the event.
     """
 
@@ -98,13 +98,13 @@ class Mapping:
     """The base of mappings; see the module.
 
     `field` is the key whose value names the event, `skips` the names of events that say nothing about the spec,
-    `silent` the steps that may happen unobserved (names of actions, or `Step` with arguments), at most `silent_bound`
+    `silent` the steps that may happen unobserved (names of actions, or `PossibleStep` with arguments), at most `silent_bound`
     of them in a row.
     """
 
     field: ClassVar[str] = "event"
     skips: ClassVar[tuple[str, ...]] = ()
-    silent: ClassVar[tuple[str | Step, ...]] = ()
+    silent: ClassVar[tuple[str | PossibleStep, ...]] = ()
     silent_bound: ClassVar[int] = 8
     _handlers: ClassVar[dict[str, str]] = {}
 
@@ -124,9 +124,9 @@ class Mapping:
         return {}
 
     @property
-    def silent_steps(self) -> list[Step]:
+    def silent_steps(self) -> list[PossibleStep]:
         """The steps that may happen unobserved."""
-        return [Step(step) if isinstance(step, str) else step for step in self.silent]
+        return [PossibleStep(step) if isinstance(step, str) else step for step in self.silent]
 
     def name_of(self, found: Found) -> str:
         """Return the name of an event; raise SpecError if it has none, or one that the mapping does not know."""
@@ -143,7 +143,7 @@ class Mapping:
     def _known(self) -> Iterable[str]:
         return (*self._handlers, *self.skips)
 
-    def steps_of(self, found: Found) -> tuple[Step, ...] | None:
+    def steps_of(self, found: Found) -> tuple[PossibleStep, ...] | None:
         """Return what an event may stand for, None where it is skipped; raise SpecError where that cannot be said."""
         handler = self._handlers.get(self.name_of(found))
         if handler is None:
@@ -157,9 +157,15 @@ class Mapping:
             raise SpecError(f"{type(self).__name__}.{handler} fails on the event: {place.message}") from error
         if answer is None:
             return None
-        steps = (answer,) if isinstance(answer, Step) else tuple(answer) if isinstance(answer, (list, tuple)) else ()
-        if not steps or not all(isinstance(step, Step) for step in steps):
+        steps = (
+            (answer,)
+            if isinstance(answer, PossibleStep)
+            else tuple(answer)
+            if isinstance(answer, (list, tuple))
+            else ()
+        )
+        if not steps or not all(isinstance(step, PossibleStep) for step in steps):
             raise SpecError(
-                f"{type(self).__name__}.{handler} must return a Step, a Seen, a list of those, or None, not {answer!r}"
+                f"{type(self).__name__}.{handler} must return a PossibleStep, an Observation, a list of those, or None, not {answer!r}"
             )
         return steps

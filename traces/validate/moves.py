@@ -7,13 +7,13 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from checker.ir.types import BoundsError
-from checker.language.errors import SpecError
+from checker.errors import SpecError
 from checker.language.interpreter import ActionShape, State
 from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
 
 if TYPE_CHECKING:
-    from checker.native.layout import Part
+    from checker.engines.native.lowering.state_layout import ValuePart
 
 Key = Hashable
 """What stands for a state: the state itself, or its packed words."""
@@ -25,7 +25,7 @@ _INVARIANT_BOUNDS = "an invariant of {} leaves the bounds of a type in a state t
 
 
 @dataclass(frozen=True)
-class Expanded:
+class ExpandedMoves:
     """The moves of a state by action, (arguments, next state), and the instances that leave a type's bounds."""
 
     moves: dict[str, list[tuple[tuple[Any, ...], Key]]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Moves(Protocol):
     def initial(self) -> list[Key]:
         """Return the initial states."""
 
-    def expand(self, key: Key) -> Expanded:
+    def expand(self, key: Key) -> ExpandedMoves:
         """Return what every action instance does in a state."""
 
     def state(self, key: Key) -> State:
@@ -55,7 +55,7 @@ class InterpretedMoves:
 
     def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
         self.spec, self._invariants = spec, invariants
-        self._expanded: dict[Key, Expanded] = {}
+        self._expanded: dict[Key, ExpandedMoves] = {}
         self._violated: dict[Key, frozenset[str]] = {}
 
     def initial(self) -> list[Key]:
@@ -67,11 +67,11 @@ class InterpretedMoves:
         assert isinstance(key, State)
         return key
 
-    def expand(self, key: Key) -> Expanded:
+    def expand(self, key: Key) -> ExpandedMoves:
         """Return what every action instance does in a state."""
         found = self._expanded.get(key)
         if found is None:
-            found = Expanded()
+            found = ExpandedMoves()
             steps, failures = self.spec.expand(self.state(key))
             for step in steps:
                 found.moves.setdefault(step.action, []).append((step.arguments, step.state))
@@ -97,16 +97,16 @@ class NativeMoves:
     """The same from machine code; a key is a state's packed words. Raises SpecError where it cannot be compiled."""
 
     def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
-        from checker.native.probe import Probe
+        from checker.engines.native.single_state import SingleStateEngine
 
         self.spec, self._invariants = spec, invariants
-        self._probe = Probe(spec, list(invariants))
+        self._probe = SingleStateEngine(spec, list(invariants))
         self._shapes = spec.shapes()
         self._values = [
             [list(p.type.values()) if p.collection is None else [] for p in s.parameters] for s in self._shapes
         ]
         self._instances: dict[int, tuple[str, tuple[Any, ...]]] = {}
-        self._expanded: dict[Key, Expanded] = {}
+        self._expanded: dict[Key, ExpandedMoves] = {}
         self._states: dict[Key, State] = {}
         self._variables = {name: _Variable(place) for name, place in self._probe.layout.places.items()}
         self._violated: dict[Key, frozenset[str]] = {}
@@ -124,12 +124,12 @@ class NativeMoves:
             _remember(self._states, key, found)
         return found
 
-    def expand(self, key: Key) -> Expanded:
+    def expand(self, key: Key) -> ExpandedMoves:
         """Return what every action instance does in a state."""
         found = self._expanded.get(key)
         if found is None:
             assert isinstance(key, tuple)
-            found = Expanded()
+            found = ExpandedMoves()
             expansion = self._probe.expand_words(key)
             for instance, words in sorted(expansion.words.items()):
                 action, arguments = self._call(instance, key)
@@ -180,8 +180,8 @@ class NativeMoves:
 class _Variable:
     """Where a variable stands in a state's words, and its values by their bits: most states share most of them."""
 
-    def __init__(self, place: Part):
-        from checker.native.layout import decode
+    def __init__(self, place: ValuePart):
+        from checker.engines.native.lowering.state_layout import decode
 
         self._decode = lambda words: decode(place.layout, list(words), place.word, place.shift)
         self._word, self._end, self._shift = place.word, place.word + place.layout.words, place.shift

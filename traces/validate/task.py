@@ -11,23 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from checker import registry
-from checker.check.location import located
-from checker.check.result import Violation
-from checker.ir.types import BoundsError
-from checker.language.errors import SpecError
+from checker.errors import SpecError
+from checker.language.error_location import located
 from checker.language.spec import Scenario, Spec
-from traces.validate.controls import Controlled, controlled
-from traces.validate.events import Recorded
+from checker.language.types import BoundsError
+from checker.run import registry
+from checker.run.result import Violation
+from traces.validate.controls import ControlResults, controlled
+from traces.validate.events import RecordedTrace
 from traces.validate.explanation import explanation
 from traces.validate.mapping import Mapping
 from traces.validate.moves import invariants_of, moves_of
-from traces.validate.outcome import Outcome
-from traces.validate.validator import Limits, Validator
+from traces.validate.validator import ValidationLimits, Validator
+from traces.validate.verdict import TraceVerdict
 
 
 @dataclass(frozen=True)
-class Task:
+class ValidationTask:
     """A validation: the spec and the mapping by name, constants of the command line, and how far it goes.
 
     `target` names a spec or a scenario; `mapping` a file or a module, with `:Name` where it has several mappings;
@@ -44,10 +44,10 @@ class Task:
     seed: int = 1
 
 
-class Validation:
+class RunningValidation:
     """A task at work: a validator for each choice of constants. Raises SpecError where spec and mapping do not fit."""
 
-    def __init__(self, task: Task):
+    def __init__(self, task: ValidationTask):
         self.task = task
         self.entry, self.scenario = _selected(task.target)
         self.mapping = load_mapping(task.mapping)
@@ -64,25 +64,25 @@ class Validation:
         expect = self.scenario.expect if self.scenario is not None else "holds"
         return frozenset() if isinstance(expect, str) else frozenset(expect)
 
-    def outcome(self, recorded: Recorded) -> Outcome:
+    def outcome(self, recorded: RecordedTrace) -> TraceVerdict:
         """Return what a trace is; one that cannot be read is an outcome, too."""
         try:
             return self._validator(recorded).validate(recorded)
         except SpecError as error:
             return unreadable(recorded.name, recorded.file, error)
 
-    def controls(self, recorded: Recorded, outcome: Outcome) -> Controlled | None:
+    def controls(self, recorded: RecordedTrace, outcome: TraceVerdict) -> ControlResults | None:
         """Return what became of altered copies of a trace that conforms; None where none was asked for."""
         if not self.task.controls or outcome.verdict != "conforms":
             return None
         return controlled(self._validator(recorded), recorded, self.task.controls, self.task.seed)
 
-    def explanation(self, recorded: Recorded) -> tuple[Spec, Violation]:
+    def explanation(self, recorded: RecordedTrace) -> tuple[Spec, Violation]:
         """Return the spec of a readable trace and a behaviour of it that explains the trace as far as possible."""
         validator = self._validator(recorded)
         return validator.spec, explanation(validator, recorded)
 
-    def _validator(self, recorded: Recorded) -> Validator:
+    def _validator(self, recorded: RecordedTrace) -> Validator:
         told = self._told(recorded)
         constants = dict(self.scenario.constants) if self.scenario is not None else {}
         constants |= told | dict(self.task.settings)
@@ -92,12 +92,12 @@ class Validation:
             silent = self.mapping.silent_bound if self.task.silent is None else self.task.silent
             moves = moves_of(spec, self.task.engine, _invariants(self.entry.spec, self.scenario))
             try:
-                self._validators[key] = Validator(moves, self.mapping, Limits(self.task.candidates, silent))
+                self._validators[key] = Validator(moves, self.mapping, ValidationLimits(self.task.candidates, silent))
             except BoundsError as error:
                 raise SpecError(f"the initial state of {self.name} leaves the bounds of a type: {error}") from None
         return self._validators[key]
 
-    def _told(self, recorded: Recorded) -> dict[str, int | bool | str]:
+    def _told(self, recorded: RecordedTrace) -> dict[str, int | bool | str]:
         """Return the constants that a trace tells; raise SpecError where the mapping cannot find them in it."""
         try:
             return self.mapping.constants([event.found for event in recorded.events])
@@ -112,12 +112,12 @@ class Validation:
             ) from error
 
 
-def unreadable(name: str, file: str, error: SpecError) -> Outcome:
+def unreadable(name: str, file: str, error: SpecError) -> TraceVerdict:
     """Return the outcome of a trace that cannot be read."""
-    return Outcome(name, file, verdict="unreadable", message=str(error))
+    return TraceVerdict(name, file, verdict="unreadable", message=str(error))
 
 
-def _selected(target: str) -> tuple[registry.Entry, Scenario | None]:
+def _selected(target: str) -> tuple[registry.SpecEntry, Scenario | None]:
     selections = registry.select(target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)

@@ -11,20 +11,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.language.errors import SpecError
-from traces.validate.events import Recorded
-from traces.validate.mapping import Mapping, Step
+from checker.errors import SpecError
+from traces.validate.events import RecordedTrace
+from traces.validate.mapping import Mapping, PossibleStep
 from traces.validate.moves import Key, Moves
-from traces.validate.observe import Observer, matches
-from traces.validate.outcome import Limit, Outcome
-from traces.validate.reasons import rejection_of
+from traces.validate.observations import Observer, matches
+from traces.validate.rejections import rejection_of
+from traces.validate.verdict import Limit, TraceVerdict
 
 REMEMBERED = 200_000
 """How many sets of candidates are kept; then all are dropped, so that memory stays bounded."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class ValidationLimits:
     """How far a validation goes: `candidates` at a time, `silent` steps in a row."""
 
     candidates: int = 10_000
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass
-class Candidates:
+class CandidateStates:
     """Some states, those that silent steps lead to from them, and where events were found to lead.
 
     `limits` are those met on the way from `arrived` to `closed`; beside what an event leads to stand those met there.
@@ -42,17 +42,17 @@ class Candidates:
     closed: tuple[Key, ...]
     limits: frozenset[Limit]
     violated: frozenset[str]
-    next: dict[tuple[str, ...], tuple[Candidates, frozenset[Limit]]] = field(default_factory=dict)
+    next: dict[tuple[str, ...], tuple[CandidateStates, frozenset[Limit]]] = field(default_factory=dict)
 
 
 class Validator:
     """Holds traces against a spec with its constants set. Raises SpecError where the mapping does not fit the spec."""
 
-    def __init__(self, moves: Moves, mapping: Mapping, limits: Limits | None = None):
+    def __init__(self, moves: Moves, mapping: Mapping, limits: ValidationLimits | None = None):
         self.spec, self.mapping = moves.spec, mapping
-        self.limits = limits or Limits(silent=mapping.silent_bound)
+        self.limits = limits or ValidationLimits(silent=mapping.silent_bound)
         self.moves, self._observer = moves, Observer(moves.spec)
-        self._known: dict[tuple[Key, ...], Candidates] = {}
+        self._known: dict[tuple[Key, ...], CandidateStates] = {}
         self._parameters = {shape.name: [p.name for p in shape.parameters] for shape in self.spec.shapes()}
         self._checked: set[str] = set()
         self.silent = mapping.silent_steps
@@ -60,9 +60,9 @@ class Validator:
             self._check(step)
         self.initial = self._candidates(tuple(moves.initial()))
 
-    def validate(self, recorded: Recorded) -> Outcome:
+    def validate(self, recorded: RecordedTrace) -> TraceVerdict:
         """Return what a trace is; raise SpecError if an event means nothing to the mapping, or all are skipped."""
-        outcome = Outcome(
+        outcome = TraceVerdict(
             recorded.name, recorded.file, len(recorded.events), constants=self.spec.constants, blank=recorded.blank
         )
         current, line = self.initial, 0
@@ -98,7 +98,9 @@ class Validator:
 
     # Sets of candidates.
 
-    def after(self, current: Candidates, steps: tuple[Step, ...]) -> tuple[Candidates, frozenset[Limit]]:
+    def after(
+        self, current: CandidateStates, steps: tuple[PossibleStep, ...]
+    ) -> tuple[CandidateStates, frozenset[Limit]]:
         """Return the candidates after an event that may stand for any of some steps, and the limits met."""
         key = tuple(step.key for step in steps)
         found = current.next.get(key)
@@ -109,13 +111,13 @@ class Validator:
             found = current.next[key] = (self._candidates(arrived), limits)
         return found
 
-    def _candidates(self, arrived: tuple[Key, ...]) -> Candidates:
+    def _candidates(self, arrived: tuple[Key, ...]) -> CandidateStates:
         found = self._known.get(arrived)
         if found is None:
             closed, limits = self._closed(arrived)
             violated = [self.moves.violated(key) for key in arrived]
             common = frozenset.intersection(*violated) if violated else frozenset()
-            found = Candidates(arrived, closed, limits, common)
+            found = CandidateStates(arrived, closed, limits, common)
             if len(self._known) >= REMEMBERED:
                 self._forget()
             self._known[arrived] = found
@@ -149,7 +151,7 @@ class Validator:
         return tuple(found), limits | {"silent"}
 
     def _taken(
-        self, keys: Iterable[Key], steps: Iterable[Step], known: dict[Key, None] | None = None
+        self, keys: Iterable[Key], steps: Iterable[PossibleStep], known: dict[Key, None] | None = None
     ) -> tuple[tuple[Key, ...], frozenset[Limit]]:
         """Return the states that any of some steps leads to, without those known, and whether one left its bounds."""
         reached: dict[Key, None] = {}
@@ -165,7 +167,7 @@ class Validator:
             return tuple(reached)[: self.limits.candidates], frozenset(limits)
         return tuple(reached), frozenset(limits)
 
-    def matching(self, key: Key, step: Step) -> list[tuple[tuple[Any, ...], Key]]:
+    def matching(self, key: Key, step: PossibleStep) -> list[tuple[tuple[Any, ...], Key]]:
         """Return the arguments with which a step can be taken in a state, each with the state that it leads to."""
         if step.action is None:
             return [((), key)] if self._is_seen(step.seen_after, key, {}) else []
@@ -181,7 +183,7 @@ class Validator:
                 found.append((arguments, target))
         return found
 
-    def _limits_of(self, key: Key, step: Step) -> set[Limit]:
+    def _limits_of(self, key: Key, step: PossibleStep) -> set[Limit]:
         """Return whether an instance that the step may be leaves the bounds of a type."""
         failures = self.moves.expand(key).failures.get(step.action, ()) if step.action is not None else ()
         for arguments, _ in failures:
@@ -190,13 +192,13 @@ class Validator:
                 return {"bounds"}
         return set()
 
-    def _is_given(self, step: Step, given: dict[str, Any]) -> bool:
+    def _is_given(self, step: PossibleStep, given: dict[str, Any]) -> bool:
         return all(matches(given[name], observed) for name, observed in step.arguments.items())
 
     def _is_seen(self, expectations: dict[str, Any], key: Key, given: dict[str, Any]) -> bool:
         return not expectations or self._observer.mismatch(expectations, self.moves.state(key), given) is None
 
-    def _check(self, step: Step) -> None:
+    def _check(self, step: PossibleStep) -> None:
         """Raise SpecError if a step names an action or a parameter that the spec does not have."""
         if step.action is None:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.traces.validate.toys import Wire, WireLog, recorded
-from traces.validate import Mapping, Seen, Step, event
+from traces.validate import Mapping, Observation, PossibleStep, event
 from traces.validate.controls import controlled, controls_of
 from traces.validate.moves import moves_of
 from traces.validate.validator import Validator
@@ -40,7 +40,7 @@ def test_a_mapping_that_accepts_everything_is_exposed():
 
         @event("sent", "received", "looked")
         def anything(self, found):
-            return Seen({})
+            return Observation({})
 
     found = controlled(Validator(moves_of(Wire(), "python", ()), Lax()), GOOD, 60, seed=1)
     assert sum(found.rejected.values()) == 0 and sum(found.tried.values()) > 3
@@ -51,7 +51,7 @@ def test_what_a_mapping_refuses_is_rejected():
     class Strict(Mapping):
         @event("sent")
         def sent(self, found):
-            return Step("send", number={0: 0, 1: 1}[found["number"]])
+            return PossibleStep("send", number={0: 0, 1: 1}[found["number"]])
 
     trace = recorded({"event": "sent", "number": 0}, {"event": "sent", "number": 1})
     found = controlled(Validator(moves_of(Wire(), "python", ()), Strict()), trace, 30, seed=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from checker.language.errors import SpecError
-from traces.validate import Mapping, Seen, Step, event
+from checker.errors import SpecError
+from traces.validate import Mapping, Observation, PossibleStep, event
 from traces.validate.task import load_mapping
 
 
@@ -21,9 +21,9 @@ def test_a_method_may_handle_several_events_and_be_inherited():
     class Derived(Base):
         @event("third")
         def third(self, found):
-            return Seen({"x": 1})
+            return Observation({"x": 1})
 
-    step = Step("go", where=1).before({"a": 1}).after({"b": 2})
+    step = PossibleStep("go", where=1).before({"a": 1}).after({"b": 2})
     assert Derived().steps_of({"event": "another", "answer": step}) == (step,)
     assert Derived().steps_of({"event": "tick"}) is None
     assert Derived().steps_of({"event": "one", "answer": None}) is None
@@ -39,8 +39,8 @@ def test_a_method_may_handle_several_events_and_be_inherited():
             r'Base has no method for the event unknown: add @event\("unknown"\).*one, another, tick',
         ),
         ({"event": "one"}, "the event has no 'answer', which Base.one reads"),
-        ({"event": "one", "answer": []}, "Base.one must return a Step"),
-        ({"event": "one", "answer": 3}, "Base.one must return a Step"),
+        ({"event": "one", "answer": []}, "Base.one must return a PossibleStep"),
+        ({"event": "one", "answer": 3}, "Base.one must return a PossibleStep"),
     ],
 )
 def test_an_event_that_a_mapping_cannot_take_is_a_sentence(found, sentence):
@@ -52,7 +52,7 @@ def test_a_method_that_fails_is_a_sentence():
     class Failing(Mapping):
         @event("one")
         def one(self, found):
-            return Step("go", where=found["a"] / 0)
+            return PossibleStep("go", where=found["a"] / 0)
 
     with pytest.raises(SpecError, match=r"Failing.one fails on the event: ZeroDivisionError: division by zero"):
         Failing().steps_of({"event": "one", "a": 1})
@@ -73,13 +73,13 @@ def test_mappings_are_found_by_file_and_module(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("from traces.validate import Mapping\nclass A(Mapping): pass\nclass B(Mapping): pass\n")
     assert type(load_mapping(f"{file}:B")).__name__ == "B"
-    assert type(load_mapping("traces.librdkafka.plain")).__name__ == "PlainClient"
+    assert type(load_mapping("kafka_tools.librdkafka.plain")).__name__ == "PlainClient"
     for name, sentence in (
         (str(file), "has several mappings, name one of .*mine.py:A, .*mine.py:B"),
         (f"{file}:C", "has no mapping C: "),
         (f"{tmp_path}/none.py", "there is no file"),
-        ("traces.librdkafka.nothing", "there is no mapping traces.librdkafka.nothing"),
-        ("traces.librdkafka.wire", "has no mapping: derive a class"),
+        ("kafka_tools.librdkafka.nothing", "there is no mapping kafka_tools.librdkafka.nothing"),
+        ("kafka_tools.librdkafka.wire_format", "has no mapping: derive a class"),
     ):
         with pytest.raises(SpecError, match=sentence):
             load_mapping(name)

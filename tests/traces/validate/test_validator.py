@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checker.errors import SpecError
 from checker.language import invariant
-from checker.language.errors import SpecError
 from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
-from traces.validate import Mapping, Step, event
+from traces.validate import Mapping, PossibleStep, event
 from traces.validate.moves import invariants_of, moves_of
-from traces.validate.validator import Limits, Validator
+from traces.validate.validator import ValidationLimits, Validator
 
 ENGINES = ("python", "native")
 
@@ -95,7 +95,7 @@ def test_more_silent_steps_than_allowed_leave_a_trace_undecided(engine):
     events = recorded(sent(0), sent(1), sent(2), sent(3))
     verdicts = {}
     for bound in (0, 1):
-        validator = Validator(moves_of(Wire(), engine, ()), WireLog(), Limits(silent=bound))
+        validator = Validator(moves_of(Wire(), engine, ()), WireLog(), ValidationLimits(silent=bound))
         for shown in (events, recorded(sent(0), sent(1), {"event": "looked", "stored": [0], "colour": "red"})):
             outcome = validator.validate(shown)
             verdicts[bound, len(shown.events)] = (outcome.verdict, set(outcome.limits))
@@ -109,7 +109,7 @@ def test_more_silent_steps_than_allowed_leave_a_trace_undecided(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_more_candidates_than_allowed_leave_a_trace_undecided(engine):
-    validator = Validator(moves_of(Wire(), engine, ()), WireLog(), Limits(candidates=1))
+    validator = Validator(moves_of(Wire(), engine, ()), WireLog(), ValidationLimits(candidates=1))
     outcome = validator.validate(recorded(sent(0), sent(1), sent(2)))
     assert (outcome.verdict, outcome.limits) == ("undecided", {"candidates"})
 
@@ -134,7 +134,7 @@ def test_a_mapping_that_does_not_fit_the_spec_is_an_error(validators):
     class Wrong(Mapping):
         @event("sent")
         def sent(self, found):
-            return Step(found["action"], **found.get("arguments", {}))
+            return PossibleStep(found["action"], **found.get("arguments", {}))
 
     validator = Validator(moves_of(Wire(), "python", ()), Wrong())
     with pytest.raises(SpecError, match=r"log.jsonl:1: .*names the action sned, which wire does not have.*send, lose"):
@@ -154,7 +154,7 @@ def test_an_expression_that_means_nothing_is_an_error(expression):
     class Wrong(Mapping):
         @event("sent")
         def sent(self, found):
-            return Step("send").after({expression: 1})
+            return PossibleStep("send").after({expression: 1})
 
     with pytest.raises(SpecError, match=r"log.jsonl:1: the mapping's"):
         Validator(moves_of(Wire(), "python", ()), Wrong()).validate(recorded({"event": "sent"}))

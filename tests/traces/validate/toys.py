@@ -6,8 +6,8 @@ import random
 
 from checker.language import Bag, Enum, Range, Seq, SetOf, Spec, action, invariant, require
 from checker.language.interpreter import State
-from traces.validate import Mapping, Seen, Step, event
-from traces.validate.events import Event, Recorded
+from traces.validate import Mapping, Observation, PossibleStep, event
+from traces.validate.events import RecordedEvent, RecordedTrace
 
 
 class Colour(Enum):
@@ -64,30 +64,30 @@ class WireLog(Mapping):
 
     @event("sent")
     def sent(self, found):
-        return Step("send", number=found["number"])
+        return PossibleStep("send", number=found["number"])
 
     @event("received")
     def received(self, found):
-        return Step("receive").after({"newest()": found["newest"]} if "newest" in found else {})
+        return PossibleStep("receive").after({"newest()": found["newest"]} if "newest" in found else {})
 
     @event("looked")
     def looked(self, found):
-        return Seen({"stored": found["stored"], "colour": found["colour"]})
+        return Observation({"stored": found["stored"], "colour": found["colour"]})
 
     @event("either")
     def either(self, found):
-        return [Step("receive"), Step("lose")]
+        return [PossibleStep("receive"), PossibleStep("lose")]
 
     @event("overflowed")
     def overflowed(self, found):
-        return Step("overflow")
+        return PossibleStep("overflow")
 
 
-def recorded(*events: dict, name: str = "log") -> Recorded:
-    return Recorded(name, "log.jsonl", tuple(Event(line, found) for line, found in enumerate(events, 1)))
+def recorded(*events: dict, name: str = "log") -> RecordedTrace:
+    return RecordedTrace(name, "log.jsonl", tuple(RecordedEvent(line, found) for line, found in enumerate(events, 1)))
 
 
-def walk(spec: Spec, seed: int, length: int = 12) -> Recorded:
+def walk(spec: Spec, seed: int, length: int = 12) -> RecordedTrace:
     """Return what is recorded of a random walk."""
     generator, state, events = random.Random(seed), spec.initial_states()[0], []
     for _ in range(length):
@@ -136,8 +136,8 @@ class Post(Spec):
 class PostLog(Mapping):
     @event("posted")
     def posted(self, found):
-        return Step("post", number=found["number"])
+        return PossibleStep("post", number=found["number"])
 
     @event("delivered")
     def delivered(self, found):
-        return Step("deliver", letter=found["letter"]).after({"len(delivered)": found["count"]})
+        return PossibleStep("deliver", letter=found["letter"]).after({"len(delivered)": found["count"]})

@@ -1,0 +1,227 @@
+"""`run --table`: the tables of guarantees that families declare, computed, printed, and written to their pages."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from checker.cli.run import RunSettings, engine_named
+from checker.errors import SpecError
+from checker.language.spec import Spec
+from checker.language.tables import GuaranteeCell, GuaranteeRow, Table
+from checker.output.files import STANDARD_OUTPUT, CounterexampleFolder, JsonLines
+from checker.output.guarantee_tables import Labels, markdown
+from checker.run import process_pool, registry
+from checker.run.guarantee_table import GuaranteeTable, ShownViolation, TableExploration
+from checker.run.interrupts import interruptible
+from checker.run.plan import Plan
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Request, Run
+from checker.run.result import Result
+
+Explore = Callable[[Spec, Plan], Result]
+
+_ANSWERS = {True: "yes", False: "no", None: None}
+
+
+def tabulate(request: Request, settings: RunSettings, page: Path | None, *, asked: bool) -> int:
+    """Compute the tables of the families that a request names and return the exit status.
+
+    It is 1 where an answer is not the documented one or a note shows nothing, 3 where the computation was interrupted.
+    Raises SpecError where a family has no table, or an option does not go with tables.
+    """
+    if not asked:
+        raise SpecError("--update-docs goes with --table: python -m checker run FAMILY --table --update-docs FILE")
+    usual = RunSettings(settings.engine, settings.workers, json=settings.json, out=settings.out)
+    if request != Request(request.targets) or settings != usual:
+        raise SpecError("--table goes with --engine, --workers, --json, --out and --update-docs only")
+    if settings.engine == "spark":
+        raise SpecError("--table explores many small state spaces: leave --engine spark out")
+    found = _tables(request)
+    if page is not None:
+        for family, _ in found:
+            replaced(_text_of(page), family.name, [])
+    folder = CounterexampleFolder(settings.out)
+    explore = engine_named(settings.engine)
+    statuses = []
+    with JsonLines(settings.json) as json_lines, interruptible() as cancelled:
+        for family, table in found:
+            tabulation = GuaranteeTable(table)
+            _explore(tabulation, settings, explore, cancelled)
+            output = _Output(family, tabulation)
+            if settings.json != STANDARD_OUTPUT:
+                print("\n".join(output.lines(folder)))
+            for row in table.rows:
+                json_lines.write(output.row_to_json(row))
+            statuses.append(_status(tabulation))
+            if page is not None and statuses[-1] != EXIT_STOPPED:
+                _update(page, family, output)
+    folder.close()
+    return next((status for status in (EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
+
+
+def _tables(request: Request) -> list[tuple[registry.Family, Table]]:
+    for target in request.targets:
+        if target.rstrip("/").count("/") and not target.endswith(".py"):
+            raise SpecError(f"--table takes a family, as in python -m checker run producer --table, not {target}")
+    families = [registry.family_of(target) for target in request.targets] or registry.families()
+    for family in families:
+        if request.targets and not family.tables:
+            known = [other.name for other in registry.families() if other.tables]
+            raise SpecError(f"{family.name} declares no table; these do: {', '.join(known) or 'none'}")
+    return [(family, table) for family in families for table in family.tables]
+
+
+def _explore(tabulation: GuaranteeTable, settings: RunSettings, explore: Explore, cancelled: threading.Event) -> None:
+    explorations = tabulation.explorations
+    for exploration, outcome in zip(explorations, _outcomes(explorations, settings, explore, cancelled), strict=False):
+        if isinstance(outcome, SpecError):
+            raise outcome
+        tabulation.add(exploration, outcome)
+        if sys.stderr.isatty():
+            print(f"\r{tabulation.explored} of {len(explorations)} explorations", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _outcomes(
+    explorations: list[TableExploration], settings: RunSettings, explore: Explore, cancelled: threading.Event
+) -> Iterator[Result | SpecError]:
+    """Yield the results in order, each of one worker: the explorations are many and small."""
+
+    def explored(number: int, cancelled: threading.Event) -> Result | SpecError:
+        plan = explorations[number].plan()
+        plan.cancelled = cancelled
+        try:
+            return explore(explorations[number].spec(**explorations[number].constants), plan)
+        except SpecError as error:
+            return error
+
+    if settings.workers > 1 and "fork" in multiprocessing.get_all_start_methods():
+        yield from process_pool.in_order(len(explorations), settings.workers, explored, cancelled)
+        return
+    for number in range(len(explorations)):
+        if cancelled.is_set():
+            return
+        yield explored(number, cancelled)
+
+
+def _status(tabulation: GuaranteeTable) -> int:
+    """Say on standard error what is not as documented, and return the exit status."""
+    for row, column in tabulation.differences():
+        where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
+        documented = _ANSWERS[row.cells[column].documented]
+        print(f"not as documented: {where}: {column}, documented: {documented}", file=sys.stderr)
+    for name in tabulation.silent_notes():
+        print(f"the note {name} has a check that shows nothing", file=sys.stderr)
+    if tabulation.differences() or tabulation.silent_notes():
+        return EXIT_VIOLATED
+    return EXIT_OK if tabulation.is_finished else EXIT_STOPPED
+
+
+class _Output:
+    """What a table looks like in each of the places where it goes."""
+
+    def __init__(self, family: registry.Family, tabulation: GuaranteeTable):
+        self._family = family
+        self._tabulation = tabulation
+        self._labels = Labels(tabulation)
+        self._files: dict[str, str] = {}
+
+    def lines(self, folder: CounterexampleFolder) -> list[str]:
+        """Return the table as text, having written its counterexamples to the folder, if there is one."""
+        for shown in self._tabulation.stories():
+            mark = self._labels.of(shown)
+            run = self._run(shown)
+            path = folder.write_as(
+                f"{mark}-{run.name.replace('/', '-')}-{shown.violation.property}", run, shown.violation
+            )
+            if path is not None:
+                self._files[mark] = str(path)
+        return markdown(self._tabulation, lambda shown, mark: self._files.get(mark) or f"`{self._command(shown)}`")
+
+    def section(self) -> list[str]:
+        """Return the table as a section of a page, its marks linked."""
+        return markdown(self._tabulation, lambda shown, mark: f"`{self._command(shown)}`", anchored=True)
+
+    def row_to_json(self, row: GuaranteeRow) -> dict[str, Any]:
+        """Return the JSON object of a row."""
+        return {
+            "table": f"{self._family.name}/{self._tabulation.table.name}",
+            "settings": dict(row.settings),
+            "refused": row.refused or None,
+            "cells": {column: self._cell_to_json(cell) for column, cell in row.cells.items()},
+        }
+
+    def _cell_to_json(self, cell: GuaranteeCell) -> dict[str, Any]:
+        """Return a cell's answer, its shortest counterexample, and everything that was explored for it."""
+        answer = self._tabulation.answer(cell)
+        shown = answer.shown
+        mark = self._labels.of(shown) if shown is not None else None
+        return {
+            "answer": _ANSWERS[answer.is_yes],
+            "documented": _ANSWERS[cell.documented],
+            "property": shown.violation.property if shown is not None else None,
+            "length": shown.violation.length if shown is not None else None,
+            "command": self._command(shown) if shown is not None else None,
+            "counterexample": mark,
+            "trace": self._files.get(mark) if mark is not None else None,
+            "notes": list(cell.notes),
+            "distinct_states": answer.distinct_states,
+            "explored": [
+                {
+                    "spec": self._entry(exploration.spec).name,
+                    "constants": dict(exploration.constants),
+                    "distinct_states": result.distinct_states,
+                    "depth": result.depth,
+                    "ended": result.ended,
+                }
+                for exploration, result in answer.explored
+            ],
+        }
+
+    def _command(self, shown: ShownViolation) -> str:
+        return self._run(shown).command(shown.violation)
+
+    def _run(self, shown: ShownViolation) -> Run:
+        exploration = shown.exploration
+        spec = exploration.spec(**exploration.constants)
+        return Run(
+            self._entry(exploration.spec), None, spec, exploration.properties, None, True, dict(exploration.constants)
+        )
+
+    def _entry(self, spec: type[Spec]) -> registry.SpecEntry:
+        """Return what the command line calls a spec, which may be another family's."""
+        for family in (self._family, *registry.families()):
+            for entry in family.entries:
+                if entry.spec is spec:
+                    return entry
+        raise SpecError(f"table {self._tabulation.table.name} explores {spec.name}, which is in no family")
+
+
+def _update(page: Path, family: registry.Family, output: _Output) -> None:
+    text = replaced(_text_of(page), family.name, output.section())
+    try:
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"the page {page} cannot be written: {error.strerror}") from None
+
+
+def _text_of(page: Path) -> str:
+    try:
+        return page.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"the page {page} cannot be read: {error.strerror}") from None
+
+
+def replaced(text: str, family: str, section: list[str]) -> str:
+    """Return a page with the section of a family's table replaced; raise SpecError if it has no such section."""
+    begin, end = f"<!-- python -m checker run {family} --table -->\n", "<!-- end of table -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SpecError(f"the page has no section for the table: write a line {begin.strip()} and a line {end}")
+    return "\n".join([before + found, *section, "", end + after])

@@ -1,0 +1,68 @@
+"""`show --against`: a trace beside what its steps do in other specs, as text and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checker.explain.differences import changes
+from checker.output.formats import Counterexample
+from checker.output.styled_lines import BLANK, Line, line
+from checker.output.text import change_lines, constants_text
+from traces.compare import ComparedSchedule
+
+
+def comparison_lines(found: Counterexample, sides: list[ComparedSchedule]) -> list[Line]:
+    """Return the lines of a comparison: each side's conclusion, then every step with how each side fares."""
+    lines = [line((found.origin.name, "bold"), f"  {constants_text(found.spec.constants)}")]
+    lines.append(line((f"{found.violation.property} is violated: the same steps elsewhere", "bold red")))
+    for side in sides:
+        lines.append(
+            line(f"  {side.name} ", ("takes every step" if side.parts_at is None else side.conclusion, "bold"))
+        )
+        lines += [line((f"    {note}", "yellow")) for note in (*side.notes, *_property_notes(found, side))]
+    for number in range(1, len(sides[0].steps) + 1 if sides else 1):
+        lines += _step_lines(found, sides, number)
+    return lines
+
+
+def comparison_page(found: Counterexample, sides: list[ComparedSchedule]) -> str:
+    """Return the page of a comparison."""
+    from checker.output.page import comparison
+    from checker.output.page.render import PageContext
+
+    columns = [comparison.original_column(found.spec, found.violation, found.origin.spec)]
+    for side in sides:
+        steps = tuple(
+            comparison.ComparedStep(step.fate, step.words, step.state, step.is_property_false) for step in side.steps
+        )
+        notes = (*side.notes, *_property_notes(found, side))
+        parts = frozenset(number for number in (side.parts_at, side.parts_for_good_at) if number is not None)
+        columns.append(comparison.ComparedSpec(side.name, side.spec, steps, parts, side.conclusion, notes))
+    occasion = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
+    return comparison.comparison_page(found.violation, columns, occasion)
+
+
+def _property_notes(found: Counterexample, side: ComparedSchedule) -> Iterator[str]:
+    name = found.violation.property
+    if found.violation.kind not in ("invariant", "step_invariant"):
+        return
+    if name not in side.spec.roles:
+        yield f"it has no property {name}"
+        return
+    false = [number for number, step in enumerate(side.steps, 1) if step.is_property_false]
+    yield f"{name} is false there too, at step {false[0]}" if false else f"{name} is true there at every step"
+
+
+def _step_lines(found: Counterexample, sides: list[ComparedSchedule], number: int) -> Iterator[Line]:
+    trace = found.violation.trace
+    call = sides[0].steps[number - 1].call
+    yield BLANK
+    yield line((f"  {number:>3}  ", "dim"), (call, "bold cyan"))
+    if 1 < number <= len(trace):
+        for spans in change_lines(changes(found.spec, trace[number - 2].state, trace[number - 1].state)):
+            yield line("       ", *spans)
+    for side in sides:
+        step = side.steps[number - 1]
+        if step.words:
+            mark = "  <- parts here" if number in (side.parts_at, side.parts_for_good_at) else ""
+            yield line("       ", (f"{side.name}: {step.words}", "yellow"), (mark, "bold red"))

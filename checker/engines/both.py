@@ -1,0 +1,138 @@
+"""The explorer and Z3 on one configuration: they must agree on what is violated, and by how many states."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Callable
+
+import z3
+
+from checker.engines.smt.bounded import BoundedSearch, search
+from checker.engines.smt.lowering.logic import Truth, all_of, any_of, negate
+from checker.engines.smt.lowering.symbolic_values import constant
+from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
+from checker.errors import SpecError
+from checker.language.spec import Role, Spec
+from checker.run.plan import DEADLOCK, Plan
+from checker.run.result import Result
+
+MOST_STATES = 50_000
+"""A configuration with more states is left to the explorer alone."""
+
+MOST_INSTANCES = 300
+"""Where there are more action instances, deadlocks are left to the explorer: Z3 is asked about each."""
+
+QUERY_SECONDS = 10.0
+"""A query that takes longer ends the comparison: what is shorter has been compared."""
+
+Explore = Callable[[Spec, Plan], Result]
+
+TOTAL_SECONDS = 60.0
+"""No longer traces are searched after this time."""
+
+
+class EngineDisagreementError(Exception):
+    """Two engines gave a spec different meanings: one of them is wrong."""
+
+
+def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> Result:
+    """Explore a spec as the native engine does, and search it with Z3 as deep as its violations or levels are.
+
+    The result is the explorer's; its engine says how long the traces are that Z3 has searched. Raises
+    EngineDisagreementError where the two do not find the same. `explore_natively`: the native exploration (default:
+    the native engine's `explore`).
+    """
+    from checker.engines.native import engine
+
+    result = (explore_natively or engine.explore)(spec, plan)
+    lengths = [violation.length for violation in result.violations if violation.length]
+    depth = max(lengths, default=result.depth)
+    if result.distinct_states > MOST_STATES:
+        return dataclasses.replace(result, engine="native (too large for z3)")
+    provable = (Role.INVARIANT, Role.STEP_INVARIANT)
+    names = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] in provable]
+    reachables = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] is Role.REACHABLE]
+    try:
+        found = _searched(spec, names, reachables, plan.deadlock, depth)
+    except SpecError as error:
+        raise EngineDisagreementError(
+            f"internal error: the explorer takes {spec.name}, Z3 does not: {error}"
+        ) from error
+    except AssertionError as error:
+        raise EngineDisagreementError(f"internal error: on {spec.name} {error}") from error
+    compare(spec, result, found)
+    return dataclasses.replace(result, engine=f"native + z3 to depth {found.depth}")
+
+
+def _searched(spec: Spec, names: list[str], reachables: list[str], deadlock: bool, depth: int) -> BoundedSearch:
+    started = time.monotonic()
+    limits = QueryLimits(QUERY_SECONDS)
+    system = TransitionSystem(spec, [*names, *reachables])
+    watched = {name: system.properties[name].holds for name in reachables}
+    if deadlock and _instances(system) <= MOST_INSTANCES:
+        with spec.bound():
+            watched[DEADLOCK] = _is_stuck(system)
+
+    def give_up(length: int, seconds: float) -> bool:
+        return time.monotonic() - started > TOTAL_SECONDS
+
+    return search(system, names, depth, limits, stop="all", is_over=give_up, watched=watched)
+
+
+def _instances(system: TransitionSystem) -> int:
+    return sum(math.prod(p.type.cardinality() for p in found.parameters) for found in system.transitions)
+
+
+def _is_stuck(system: TransitionSystem) -> Truth:
+    """Return whether the constraints hold, and no action is enabled or leaves its bounds, whatever its parameters."""
+    return all_of((system.within_constraints, *(negate(_can_be_taken(found)) for found in system.transitions)))
+
+
+def _can_be_taken(transition: Transition) -> Truth:
+    parameters = {parameter.name: parameter.value for parameter in transition.parameters}
+    truth = any_of((transition.enabled, transition.failed))
+    found: list[Truth] = []
+    for values in itertools.product(*(parameter.type.values() for parameter in transition.parameters)):
+        given = {p.name: constant(p.type, value) for p, value in zip(transition.parameters, values, strict=True)}
+        found.append(truth if isinstance(truth, bool) else z3.substitute(truth, *assignments(parameters, given)))
+    return any_of(found)
+
+
+def compare(spec: Spec, result: Result, found: BoundedSearch) -> None:
+    """Raise EngineDisagreementError where a result and a search differ, as far as the search went.
+
+    Compared are the lengths of violations, of the shortest traces to what is reachable, and of the shortest deadlock.
+    """
+    kinds = ("invariant", "step_invariant", "deadlock")
+    explored = {v.property: v.length for v in result.violations if v.kind in kinds} | result.reached
+    searched = {v.property: v.length for v in found.violations if v.kind in ("invariant", "step_invariant")}
+    searched |= found.seen
+    failures = _shortest_failure(result), _shortest_failure(found)
+    # An explorer that stops at a violation has not seen the whole of the level after it.
+    last = found.depth if result.ended == "complete" else min(found.depth, result.depth - 1)
+    for name in sorted(explored.keys() | searched.keys()):
+        one, other = explored.get(name), searched.get(name)
+        if one != other and min(length for length in (one, other) if length is not None) <= last:
+            raise _disagreement(spec, name, one, other)
+        if one is not None and one <= found.depth and other != one:
+            raise _disagreement(spec, name, one, other)
+    if failures[0] != failures[1] and min(length for length in failures if length is not None) <= last:
+        raise _disagreement(spec, "bounds", *failures)
+
+
+def _shortest_failure(found: Result | BoundedSearch) -> int | None:
+    return min((v.length for v in found.violations if v.kind == "bounds_error"), default=None)
+
+
+def _disagreement(spec: Spec, name: str, explored: int | None, searched: int | None) -> EngineDisagreementError:
+    texts = [
+        f"a counterexample of {length} states" if length is not None else "none" for length in (explored, searched)
+    ]
+    return EngineDisagreementError(
+        f"internal error: the engines disagree on {name} of {spec.name} {spec.constants}: "
+        f"the explorer finds {texts[0]}, Z3 {texts[1]}"
+    )

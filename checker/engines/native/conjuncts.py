@@ -1,0 +1,100 @@
+"""Which operand of a property's outermost `and` is false, for many states at once."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, LocalVariable, counted_loop, endless_loop, word
+from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.llvm.words import item
+from checker.engines.native.lowering.program import STEP_ROLES, NativeSpec, lower
+from checker.ir import nodes
+
+FIND = "conjuncts.find"
+NONE = -1
+"""The number where a property has no conjuncts, or none is false."""
+
+MOST_CONJUNCTS = 63
+
+
+def conjuncts_of(predicate: nodes.Predicate) -> list[nodes.Predicate]:
+    """Return the operands of the `and` that a property returns at its end, as properties; fewer than two: none."""
+    function = predicate.function
+    last = function.body[-1] if function.body else None
+    if not isinstance(last, nodes.Return) or not isinstance(last.value, nodes.Logical):
+        return []
+    if last.value.operator != "and" or function.result != nodes.BOOL:
+        return []
+    return [
+        dataclasses.replace(
+            predicate,
+            name=f"{predicate.name} conjunct {number}",
+            function=dataclasses.replace(
+                function, body=(*function.body[:-1], dataclasses.replace(last, value=operand)), result=nodes.BOOL
+            ),
+        )
+        for number, operand in enumerate(last.value.operands)
+        if operand.type == nodes.BOOL
+    ]
+
+
+class Conjuncts:
+    """One property of a program, as machine code that says which of its conjuncts is the first to be false."""
+
+    def __init__(self, program: nodes.Program, predicate: nodes.Predicate):
+        parts = conjuncts_of(predicate)[:MOST_CONJUNCTS]
+        native = lower(nodes.Program(program.name, program.variables, properties=parts))
+        _define_empty(native)
+        _define_find(native, len(parts), is_of_step=predicate.role in STEP_ROLES)
+        self._words = native.layout.words
+        self._code = MachineCode(native.module)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
+        self._find = kind(self._code.address_of(FIND))
+
+    def first_false(self, states: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the number (n,) of the first false conjunct, or NONE, in pairs of a state and the one before.
+
+        `states`: (n, 2, words of a state).
+        """
+        pairs = np.ascontiguousarray(states, dtype=np.uint64)
+        found = np.full(len(pairs), NONE, dtype=np.int64)
+        self._find(pairs.ctypes.data, len(pairs), found.ctypes.data)
+        return found
+
+
+def _define_empty(native: NativeSpec) -> None:
+    """Give `emit` and `fail` bodies: without actions nothing calls them."""
+    for function in (native.emit, native.fail):
+        ir.IRBuilder(function.append_basic_block("entry")).ret_void()
+
+
+def _define_find(native: NativeSpec, conjuncts: int, *, is_of_step: bool) -> None:
+    kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, WORD_POINTER])
+    function = ir.Function(native.module, kind, FIND)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    pairs, count, found = function.args
+    words = native.layout.words
+    with counted_loop(builder, word(0), count) as index:
+        state = item(builder, pairs, index, 2 * words)
+        old = builder.gep(state, [word(words)], inbounds=True)
+        number = LocalVariable(builder, word(0))
+        # One after the other, as `and` does: what comes after a false one may leave its bounds.
+        with endless_loop(builder) as search:
+            search.leave_if(builder.icmp_unsigned("==", number.get(), word(conjuncts)))
+            alone = builder.shl(word(1), number.get())
+            if is_of_step:
+                assert native.check_step is not None
+                false = builder.call(native.check_step, [old, state, alone])
+            else:
+                false = builder.call(native.check_state, [state, alone])
+            search.leave_if(builder.icmp_unsigned("!=", false, word(0)))
+            number.add(1)
+        is_none = builder.icmp_unsigned("==", number.get(), word(conjuncts))
+        at = builder.gep(found, [index], inbounds=True)
+        builder.store(builder.select(is_none, word(NONE), number.get()), at)
+    builder.ret_void()

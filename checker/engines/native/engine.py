@@ -1,0 +1,189 @@
+"""The native engine: compiles a spec and explores it; the interpreter tells the counterexamples."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from checker.engines.native.explore import exploration
+from checker.engines.native.explore.kernels import Kernels, add_kernels
+from checker.engines.native.explore.search import explore as search
+from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.lowering.program import NativeSpec, lower
+from checker.engines.native.results import (
+    ResultBuilder,
+    failed_init,
+    initial_states,
+    property_mask,
+    require_sizes,
+)
+from checker.frontend import compile_spec
+from checker.ir import nodes
+from checker.language.interpreter import State
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
+from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
+from checker.run.result import Result
+
+
+@dataclass
+class CompiledSpec:
+    """A spec as machine code. Bit i of a mask is property i; the bits of the `extra` predicates follow."""
+
+    spec: Spec
+    native: NativeSpec
+    kernels: Kernels
+    extra: list[nodes.Predicate] = field(default_factory=list)
+
+    def words_of(self, state: State) -> list[int]:
+        """Return the packed words of a state."""
+        return self.native.layout.encode(state.values)
+
+    def state_of(self, words: Any) -> State:
+        """Return the state that some words (k,) stand for."""
+        return State(self.native.layout.decode([int(word) for word in words]))
+
+
+def compile_native(spec: Spec, properties: list[str], *, quick: bool = False) -> CompiledSpec:
+    """Return a spec as machine code that checks some properties. `quick`: see `Plan`.
+
+    Raises SpecError where the spec is outside the language.
+    """
+    with garbage_collection_paused():
+        return compile_program(spec, compile_spec(spec, properties), properties, quick=quick)
+
+
+@contextmanager
+def garbage_collection_paused() -> Iterator[None]:
+    """Disable the garbage collector while compiling: this saves a sixth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def compile_program(
+    spec: Spec,
+    program: nodes.Program,
+    properties: list[str],
+    extra: Sequence[nodes.Predicate] = (),
+    *,
+    quick: bool = False,
+) -> CompiledSpec:
+    """Return a typed program of a spec as machine code.
+
+    The program's predicates are the named properties, followed by the `extra` ones. An extra predicate is never
+    violated: an exploration records where it is first true.
+    """
+    require_sizes(spec, program, properties)
+    native = lower(program)
+    functions = SpecFunctions(
+        native.module,
+        native.layout.words,
+        native.instances,
+        native.emit,
+        native.fail,
+        native.expand_state,
+        native.check_state,
+        native.check_step,
+        native.within_constraint,
+    )
+    add_kernels(functions)
+    return CompiledSpec(spec, native, _kernels(native, str(native.module), quick=quick), list(extra))
+
+
+def _kernels(native: NativeSpec, text: str, *, quick: bool) -> Kernels:
+    """Return the kernels in a module's text; quick ones know how to make better ones."""
+    code = MachineCode(text, quick=quick)
+    better = functools.partial(_kernels, native, text, quick=False) if quick else None
+    return Kernels(native.layout.words, native.instances, code.address_of, code, better)
+
+
+def explore(spec: Spec, plan: Plan) -> Result:
+    """Explore a spec breadth-first and return what was found, as `checker.engines.python.explorer.explore` does.
+
+    The run ends with the round (a part of a level) in which what it was asked for was found. Raises SpecError where the
+    spec is outside the language.
+    """
+    started = time.perf_counter()
+    compiled = compile_native(spec, property_names(plan), quick=plan.quick)
+    compile_seconds = time.perf_counter() - started
+    try:
+        initial = initial_states(spec)
+    except BoundsError:
+        return failed_init("native", spec, plan, compile_seconds)
+    return explore_compiled(compiled, plan, initial, compile_seconds)[0]
+
+
+def explore_from(spec: Spec, plan: Plan, starts: Iterable[list[State]]) -> Iterator[Result]:
+    """Yield what `explore` would return if each of some lists of states in turn were the spec's initial states.
+
+    The spec is compiled once, which takes longer than most explorations; it counts for the first one.
+    """
+    started = time.perf_counter()
+    compiled = compile_native(spec, property_names(plan), quick=plan.quick)
+    compile_seconds = time.perf_counter() - started
+    for initial in starts:
+        yield explore_compiled(compiled, plan, initial, compile_seconds)[0]
+        compile_seconds = 0.0
+
+
+def property_names(plan: Plan) -> list[str]:
+    """Return the properties of a plan that a spec declares: all but `deadlock`."""
+    return [name for name in plan.properties if name != DEADLOCK]
+
+
+def explore_compiled(
+    compiled: CompiledSpec, plan: Plan, initial: list[State], compile_seconds: float
+) -> tuple[Result, exploration.Exploration]:
+    """Explore a compiled spec from some states; return the result and the exploration that it was made from."""
+    names = property_names(plan)
+    found = _search(compiled, plan, names, initial)
+    result = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found).result(compile_seconds)
+    return result, found
+
+
+def extra_masks(extra: Sequence[nodes.Predicate], first_bit: int) -> tuple[int, int]:
+    """Return the bits of extra predicates, and of the predicates of steps among them; the first is `first_bit`."""
+    bits = [1 << (first_bit + number) for number in range(len(extra))]
+    of_steps = sum(bit for bit, predicate in zip(bits, extra, strict=True) if predicate.role == "step premise")
+    return sum(bits), of_steps
+
+
+def _search(compiled: CompiledSpec, plan: Plan, names: list[str], initial: list[State]) -> exploration.Exploration:
+    spec = compiled.spec
+    awaited = plan.stop if isinstance(plan.stop, frozenset) else frozenset()
+    extra_mask, extra_step_mask = extra_masks(compiled.extra, first_bit=len(names))
+    return search(
+        compiled.kernels,
+        np.array([compiled.words_of(state) for state in initial], dtype=np.uint64),
+        workers=plan.workers,
+        invariant_mask=property_mask(spec, names, Role.INVARIANT),
+        step_mask=property_mask(spec, names, Role.STEP_INVARIANT) | extra_step_mask,
+        reachable_mask=property_mask(spec, names, Role.REACHABLE) | extra_mask,
+        stop_after=sum(1 << bit for bit, name in enumerate(names) if name in awaited),
+        stop_on_any=plan.stop == "first",
+        stop_on_deadlock=plan.deadlock and plan.stop == "first",
+        await_deadlock=plan.deadlock and DEADLOCK in awaited,
+        max_states=plan.max_states,
+        max_depth=plan.max_depth,
+        on_progress=None if plan.on_progress is None else lambda progress: _pass_on(plan, progress),
+        cancelled=plan.cancelled,
+    )
+
+
+def _pass_on(plan: Plan, progress: exploration.SearchProgress) -> None:
+    assert plan.on_progress is not None
+    counts = (progress.level, progress.distinct, progress.generated, progress.queue)
+    plan.on_progress(ExplorationProgress(*counts, progress.seconds, progress.memory_bytes))

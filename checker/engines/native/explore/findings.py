@@ -1,0 +1,81 @@
+"""What the shards' records say was found, in the canonical order: round, shard, local index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from checker.engines.native.explore.exploration import FoundFailure, FoundViolation, StoredStep
+from checker.engines.native.explore.memory_layout import NO_STATE, OUT_OF_BOUNDS_BIT, SHARD_BITS
+from checker.engines.native.explore.store import Store, Words
+
+_OUT_OF_BOUNDS = 1 << OUT_OF_BOUNDS_BIT
+
+
+@dataclass
+class SearchFindings:
+    """What was found so far; `seen` has the bits of all properties found violated or reached."""
+
+    store: Store
+    seen: int = 0
+    by_bit: dict[int, FoundViolation] = field(default_factory=dict)
+    error: FoundFailure | None = None
+    property_error: FoundViolation | None = None
+    deadlock: int | None = None
+
+    def collect(self) -> None:
+        """Take over what the last round found; what an earlier round found first stays."""
+        if self.error is None:
+            self.error = self._first_failure()
+        if self.deadlock is None:
+            self.deadlock = self._first_deadlock()
+        in_states, in_steps = self.store.field("seen_in_states"), self.store.field("seen_in_steps")
+        seen = int(np.bitwise_or.reduce(in_states | in_steps))
+        for bit in _bits(seen & ~self.seen & ~_OUT_OF_BOUNDS):
+            self.by_bit[bit] = self._first(bit)
+        if seen & _OUT_OF_BOUNDS and self.property_error is None:
+            self.property_error = self._first(OUT_OF_BOUNDS_BIT)
+        self.seen |= seen & ~_OUT_OF_BOUNDS
+
+    def _first_failure(self) -> FoundFailure | None:
+        shard = _first_shard(self.store.field("failures"))
+        if shard is None:
+            return None
+        local, instance, site = (
+            int(self.store.field(name)[shard]) for name in ("failed_state", "failed_instance", "failed_site")
+        )
+        return FoundFailure(_id(shard, local), instance, site)
+
+    def _first_deadlock(self) -> int | None:
+        states = self.store.field("deadlock")
+        shard = _first_shard(states != NO_STATE)
+        return None if shard is None else _id(shard, int(states[shard]))
+
+    def _first(self, bit: int) -> FoundViolation:
+        """Return the first state or step that set a bit."""
+        mask = np.uint64(1 << bit)
+        shard = _first_shard(self.store.field("seen_in_states") & mask)
+        if shard is not None:
+            return FoundViolation(_id(shard, int(self.store.field("first_states")[shard, bit])))
+        shard = _first_shard(self.store.field("seen_in_steps") & mask)
+        assert shard is not None, "the bit was seen in a state or in a step"
+        return _step_violation(self.store.step_violations[shard, bit])
+
+
+def _step_violation(entry: Words) -> FoundViolation:
+    origin = int(entry[-1])
+    return FoundViolation(origin & 0xFFFFFFFF, StoredStep(origin >> 32, entry[:-1].copy()))
+
+
+def _first_shard(found: Words | np.ndarray) -> int | None:
+    shards = np.flatnonzero(found)
+    return int(shards[0]) if len(shards) else None
+
+
+def _id(shard: int, local: int) -> int:
+    return local << SHARD_BITS | shard
+
+
+def _bits(mask: int) -> list[int]:
+    return [bit for bit in range(64) if mask >> bit & 1]

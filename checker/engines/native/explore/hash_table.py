@@ -1,0 +1,159 @@
+"""A shard's table: open addressing over uint32 slots, in address space reserved for its largest size.
+
+A slot is 0 where it is empty, else tag << 28 | local index + 1. Whole states are compared, so a search is exact.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from checker.engines.native.explore.memory_layout import (
+    LOAD_DENOMINATOR,
+    LOAD_NUMERATOR,
+    LOCAL_BITS,
+    SHARD_BITS,
+    TAG_BITS,
+)
+from checker.engines.native.explore.shard_record import ShardRecord, state_hash
+from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm.control_flow import (
+    I8,
+    I32,
+    I64,
+    WORD_POINTER,
+    LocalVariable,
+    counted_loop,
+    endless_loop,
+    word,
+)
+from checker.engines.native.llvm.words import item, read_words
+
+_EMPTY = ir.Constant(I32, 0)
+
+
+class HashTable:
+    """A shard's table and states, as they are where it is made: it is made again after `make_room`."""
+
+    def __init__(self, builder: ir.IRBuilder, record: ShardRecord, words: int) -> None:
+        self._builder = builder
+        self._words = words
+        self._slots = record.table()
+        self._mask = record.get("table_mask")
+        self._states = record.array("states")
+
+    def prefetch_slot(self, hashed: ir.Value) -> None:
+        """Fetch the slot where the search for a hash begins."""
+        _prefetch(self._builder, self._slot(self._home(hashed)))
+
+    def prefetch_state(self, hashed: ir.Value) -> None:
+        """Fetch the state that is held where the search for a hash begins; for an empty slot, the word before all."""
+        builder = self._builder
+        held = builder.load(self._slot(self._home(hashed)))
+        offset = builder.mul(self._local_index(held), word(self._words))
+        _prefetch(builder, builder.gep(self._states, [offset]))
+
+    def find(self, state: list[ir.Value], hashed: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """Search for a state; return whether it is absent (i1), its local index, and the position of its slot."""
+        builder = self._builder
+        wanted = builder.trunc(_tag(builder, hashed), I32)
+        position = LocalVariable(builder, self._home(hashed))
+        with endless_loop(builder) as probe:
+            held = builder.load(self._slot(position.get()))
+            probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
+            alike = builder.icmp_unsigned("==", builder.lshr(held, ir.Constant(I32, LOCAL_BITS)), wanted)
+            with builder.if_then(alike):
+                stored = read_words(
+                    builder, item(builder, self._states, self._local_index(held), self._words), self._words
+                )
+                probe.leave_if(_same(builder, stored, state))
+            position.set(self._next(position.get()))
+        held = builder.load(self._slot(position.get()))
+        return builder.icmp_unsigned("==", held, _EMPTY), self._local_index(held), position.get()
+
+    def add(self, hashed: ir.Value, local: ir.Value, position: ir.Value) -> None:
+        """Enter the state at a local index, with its hash, into an empty slot."""
+        builder = self._builder
+        tag = builder.shl(_tag(builder, hashed), word(LOCAL_BITS))
+        held = builder.or_(tag, builder.add(local, word(1)))
+        builder.store(builder.trunc(held, I32), self._slot(position))
+
+    def rebuild(self, count: ir.Value) -> None:
+        """Enter the first `count` states into the table, which is empty."""
+        builder = self._builder
+        with counted_loop(builder, word(0), count) as local:
+            state = read_words(builder, item(builder, self._states, local, self._words), self._words)
+            hashed = state_hash(builder, state)
+            position = LocalVariable(builder, self._home(hashed))
+            with endless_loop(builder) as probe:
+                held = builder.load(self._slot(position.get()))
+                probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
+                position.set(self._next(position.get()))
+            self.add(hashed, local, position.get())
+
+    def clear(self, slots: ir.Value) -> None:
+        """Empty the first `slots` slots."""
+        with counted_loop(self._builder, word(0), slots) as position:
+            self._builder.store(_EMPTY, self._slot(position))
+
+    def _slot(self, position: ir.Value) -> ir.Value:
+        return self._builder.gep(self._slots, [position], inbounds=True)
+
+    def _home(self, hashed: ir.Value) -> ir.Value:
+        return self._builder.and_(hashed, self._mask)
+
+    def _next(self, position: ir.Value) -> ir.Value:
+        return self._builder.and_(self._builder.add(position, word(1)), self._mask)
+
+    def _local_index(self, held: ir.Value) -> ir.Value:
+        """Return the local index (i64) in an occupied slot; -1 for an empty one."""
+        index = self._builder.and_(held, ir.Constant(I32, 2**LOCAL_BITS - 1))
+        return self._builder.sub(self._builder.zext(index, I64), word(1))
+
+
+def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow_table: ir.Function) -> None:
+    """Double the table until it can hold `wanted` states at the agreed load."""
+    with endless_loop(builder) as loop:
+        slots = builder.add(record.get("table_mask"), word(1))
+        allowed = builder.mul(slots, word(LOAD_NUMERATOR))
+        loop.leave_if(builder.icmp_unsigned("<=", builder.mul(wanted, word(LOAD_DENOMINATOR)), allowed))
+        builder.call(grow_table, [record.address])
+
+
+def define_grow_table(spec: SpecFunctions) -> ir.Function:
+    """Define `void grow_table(i64* record)`: double a shard's table in place, in the address space reserved for it."""
+    kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER])
+    function = ir.Function(spec.module, kind, "explore.grow_table")
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    record = ShardRecord(builder, function.args[0], spec.layout)
+    mask = record.get("table_mask")
+    HashTable(builder, record, spec.words).clear(builder.add(mask, word(1)))
+    record.set("table_mask", builder.or_(builder.shl(mask, word(1)), word(1)))
+    HashTable(builder, record, spec.words).rebuild(record.get("count"))
+    builder.ret_void()
+    return function
+
+
+def _tag(builder: ir.IRBuilder, hashed: ir.Value) -> ir.Value:
+    """Return the bits of a hash (i64) next to those that name the shard."""
+    shifted = builder.lshr(hashed, word(64 - SHARD_BITS - TAG_BITS))
+    return builder.and_(shifted, word(2**TAG_BITS - 1))
+
+
+def _same(builder: ir.IRBuilder, left: list[ir.Value], right: list[ir.Value]) -> ir.Value:
+    """Return whether two states are the same (i1)."""
+    difference: ir.Value = word(0)
+    for one, other in zip(left, right, strict=True):
+        difference = builder.or_(difference, builder.xor(one, other))
+    return builder.icmp_unsigned("==", difference, word(0))
+
+
+def _prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
+    name, byte_pointer = "llvm.prefetch.p0", I8.as_pointer()
+    function = builder.module.globals.get(name)
+    if function is None:
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, I32, I32, I32])
+        function = ir.Function(builder.module, kind, name)
+    to_read, keep, data = (ir.Constant(I32, value) for value in (0, 3, 1))
+    builder.call(function, [builder.bitcast(address, byte_pointer), to_read, keep, data])

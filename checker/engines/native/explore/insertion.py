@@ -1,0 +1,114 @@
+"""The second half of a round: a shard takes the successors sent to it, stores the new ones and checks them.
+
+Insertion works on blocks, so that the memory that one entry needs is fetched while others are hashed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from checker.engines.native.explore.hash_table import HashTable, define_grow_table, make_room
+from checker.engines.native.explore.memory_layout import SHARDS
+from checker.engines.native.explore.shard_record import ShardRecord, state_hash
+from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm.control_flow import I1, I64, WORD_POINTER, LocalVariable, counted_loop, each_bit, word
+from checker.engines.native.llvm.words import item, read_words
+
+_BLOCK = 64
+
+
+def define_insert_shard(spec: SpecFunctions) -> ir.Function:
+    """Define `void insert_shard(i64* records, i64 shard, i64 mask)`: one shard's part of a round's second half."""
+    grow_table = define_grow_table(spec)
+    kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64])
+    function = ir.Function(spec.module, kind, "explore.insert_shard")
+    function.linkage = "internal"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    records, shard, mask = function.args
+    record = ShardRecord.of_shard(builder, records, shard, spec.layout)
+    first_new = record.get("count")
+    inserter = _Inserter(builder, record, spec, grow_table, builder.alloca(I64, _BLOCK))
+    with counted_loop(builder, word(0), word(SHARDS)) as source_shard:
+        source = ShardRecord.of_shard(builder, records, source_shard, spec.layout)
+        fill = source.get("fills", shard)
+        inbox = source.outbox(shard)
+        with counted_loop(builder, word(0), fill, word(_BLOCK)) as start:
+            rest = builder.sub(fill, start)
+            size = builder.select(builder.icmp_unsigned("<", rest, word(_BLOCK)), rest, word(_BLOCK))
+            inserter.insert(item(builder, inbox, start, spec.layout.entry_words), size)
+        source.set("fills", word(0), shard)
+    _check_states(builder, record, spec, first_new, mask)
+    builder.ret_void()
+    return function
+
+
+@dataclass(frozen=True)
+class _Inserter:
+    """Inserts blocks of at most _BLOCK entries; `hashes` has room for one hash each."""
+
+    builder: ir.IRBuilder
+    record: ShardRecord
+    spec: SpecFunctions
+    grow_table: ir.Function
+    hashes: ir.Value
+
+    def insert(self, entries: ir.Value, size: ir.Value) -> None:
+        """Insert `size` entries: hash all and fetch their slots, then fetch the states held there, then insert."""
+        builder = self.builder
+        wanted = builder.add(self.record.get("count"), size)
+        make_room(builder, self.record, wanted, self.grow_table)
+        table = HashTable(builder, self.record, self.spec.words)
+        with counted_loop(builder, word(0), size) as index:
+            hashed = state_hash(builder, self._entry(entries, index)[:-1])
+            builder.store(hashed, item(builder, self.hashes, index, 1))
+            table.prefetch_slot(hashed)
+        with counted_loop(builder, word(0), size) as index:
+            table.prefetch_state(self._hash(index))
+        with counted_loop(builder, word(0), size) as index:
+            self._insert_one(table, self._entry(entries, index), self._hash(index))
+
+    def _insert_one(self, table: HashTable, entry: list[ir.Value], hashed: ir.Value) -> None:
+        builder, record = self.builder, self.record
+        *state, origin = entry
+        absent, _, position = table.find(state, hashed)
+        with builder.if_then(absent):
+            local = record.get("count")
+            room = builder.icmp_unsigned("<", local, record.get("capacity"))
+            with builder.if_else(room, likely=True) as (then, otherwise):
+                with then:
+                    record.append(local, state, origin)
+                    table.add(hashed, local, position)
+                    record.set("count", builder.add(local, word(1)))
+                with otherwise:
+                    record.set("full", word(1))
+
+    def _entry(self, entries: ir.Value, index: ir.Value) -> list[ir.Value]:
+        size = self.spec.layout.entry_words
+        return read_words(self.builder, item(self.builder, entries, index, size), size)
+
+    def _hash(self, index: ir.Value) -> ir.Value:
+        return self.builder.load(item(self.builder, self.hashes, index, 1))
+
+
+def _check_states(
+    builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, first_new: ir.Value, mask: ir.Value
+) -> None:
+    """Check the states from a local index on, for the properties in `mask`, and record the first state of each bit."""
+    open_mask = LocalVariable(builder, mask)
+    states = record.array("states")
+    # A constraint may leave its bounds whether or not a property is still open.
+    is_wanted = builder.icmp_unsigned("!=", mask, word(0)) if spec.within_constraint is None else ir.Constant(I1, 1)
+    with (
+        builder.if_then(is_wanted),
+        counted_loop(builder, first_new, record.get("count")) as local,
+    ):
+        state = item(builder, states, local, spec.words)
+        found = builder.call(spec.check_state, [state, open_mask.get()])
+        with builder.if_then(builder.icmp_unsigned("!=", found, word(0)), likely=False):
+            seen = record.get("seen_in_states")
+            with each_bit(builder, builder.and_(found, builder.not_(seen))) as bit:
+                record.set("first_states", local, bit)
+            record.set("seen_in_states", builder.or_(seen, found))
+            open_mask.set(builder.and_(open_mask.get(), builder.not_(found)))

@@ -1,0 +1,113 @@
+"""The explorer's kernels: built into the module of a compiled spec, called through their addresses."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from checker.engines.native.explore.expansion import define_emit, define_expand_shard, define_fail
+from checker.engines.native.explore.hash_table import HashTable
+from checker.engines.native.explore.insertion import define_insert_shard
+from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS, SHARDS, MemoryLayout
+from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
+from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, endless_loop, word
+from checker.engines.native.llvm.words import read_words
+
+__all__ = ["KERNEL_NAMES", "Kernels", "SpecFunctions", "add_kernels"]
+
+EXPAND, INSERT, FIND = KERNEL_NAMES = ("explore_expand", "explore_insert", "explore_find")
+
+
+def add_kernels(functions: SpecFunctions) -> None:
+    """Add the kernels to the spec's module, under KERNEL_NAMES, and give `emit` and `fail` their bodies.
+
+    - `void explore_expand(i64* records, i64* next_shard, i64 step_mask)` is the first half of a round, for the shards
+      from `next_shard` on; it checks the step invariants in `step_mask`. Workers that are given the same `next_shard`
+      share the shards: each takes the next one when it is done with its last.
+    - `void explore_insert(i64* records, i64* next_shard, i64 mask)` is the second half, likewise; it checks new states.
+    - `i64 explore_find(i64* records, i64* state)` is the id of a stored state, or NO_STATE.
+
+    Raises ValueError where the spec has more action instances than the store can name.
+    """
+    define_emit(functions)
+    define_fail(functions)
+    expand_shard = define_expand_shard(functions)
+    insert_shard = define_insert_shard(functions)
+    _define_expand(functions, expand_shard)
+    _define_insert(functions, insert_shard)
+    _define_find(functions)
+
+
+def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
+    arguments = [WORD_POINTER, WORD_POINTER, I64]
+    builder, (records, next_shard, mask) = _define(spec, EXPAND, ir.VoidType(), arguments)
+    with _shards_taken(builder, next_shard) as shard:
+        record = ShardRecord.of_shard(builder, records, shard, spec.layout)
+        builder.call(expand_shard, [record.address, shard, mask])
+    builder.ret_void()
+
+
+def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
+    arguments = [WORD_POINTER, WORD_POINTER, I64]
+    builder, (records, next_shard, mask) = _define(spec, INSERT, ir.VoidType(), arguments)
+    with _shards_taken(builder, next_shard) as shard:
+        builder.call(insert_shard, [records, shard, mask])
+    builder.ret_void()
+
+
+@contextmanager
+def _shards_taken(builder: ir.IRBuilder, next_shard: ir.Value) -> Iterator[ir.Value]:
+    """Build a loop over shards (i64) that no other worker has taken."""
+    with endless_loop(builder) as loop:
+        shard = builder.atomic_rmw("add", next_shard, word(1), "monotonic")
+        loop.leave_if(builder.icmp_unsigned(">=", shard, word(SHARDS)))
+        yield shard
+
+
+def _define_find(spec: SpecFunctions) -> None:
+    builder, (records, address) = _define(spec, FIND, I64, [WORD_POINTER, WORD_POINTER])
+    state = read_words(builder, address, spec.words)
+    hashed = state_hash(builder, state)
+    shard = builder.lshr(hashed, word(64 - SHARD_BITS))
+    record = ShardRecord.of_shard(builder, records, shard, spec.layout)
+    absent, local, _ = HashTable(builder, record, spec.words).find(state, hashed)
+    builder.ret(builder.select(absent, word(NO_STATE), state_id(builder, shard, local)))
+
+
+def _define(
+    spec: SpecFunctions, name: str, result: ir.Type, arguments: list[ir.Type]
+) -> tuple[ir.IRBuilder, tuple[ir.Argument, ...]]:
+    function = ir.Function(spec.module, ir.FunctionType(result, arguments), name)
+    return ir.IRBuilder(function.append_basic_block("entry")), function.args
+
+
+_ROUND_HALF = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
+_FIND_STATE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Kernels:
+    """A compiled spec's kernels, callable; a call releases the interpreter lock.
+
+    `address_of` maps a name of KERNEL_NAMES to an address, such as an execution engine's `get_function_address`;
+    `owner` is whatever keeps the machine code alive. The callables are as `add_kernels` describes them. `better` makes
+    kernels that do the same faster, for an exploration that turns out to be long.
+    """
+
+    def __init__(
+        self,
+        words: int,
+        instances: int,
+        address_of: Callable[[str], int],
+        owner: object = None,
+        better: Callable[[], Kernels] | None = None,
+    ) -> None:
+        self.layout = MemoryLayout(words, instances)
+        self.expand: Callable[[int, int, int], None] = _ROUND_HALF(address_of(EXPAND))
+        self.insert: Callable[[int, int, int], None] = _ROUND_HALF(address_of(INSERT))
+        self.find: Callable[[int, int], int] = _FIND_STATE(address_of(FIND))
+        self.better = better
+        self._owner = owner

@@ -1,0 +1,221 @@
+"""The breadth-first search: level by level, and within a level round by round.
+
+A round has two halves. First every shard expands states of its frontier, until an outbox is full; then every shard
+inserts what the others sent to it. Shards are independent of workers, so the result is the same for any number of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+
+import numpy as np
+
+from checker.engines.native.explore.exploration import Exploration, Outcome, SearchProgress
+from checker.engines.native.explore.findings import SearchFindings
+from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.explore.workers import Workers, deferred_interrupts
+
+PARALLEL_FROM = 1500
+"""With fewer states to expand in a round, starting threads takes longer than expanding them."""
+
+PROGRESS_SECONDS = 0.25
+
+IMPROVE_SECONDS = 0.4
+"""After so long better kernels pay, where those that an exploration began with were made in a hurry."""
+
+
+@dataclass(frozen=True)
+class _Limits:
+    stop_after: int
+    stop_mask: int
+    stop_on_deadlock: bool
+    await_deadlock: bool
+    max_states: int | None
+    max_depth: int | None
+
+
+def explore(
+    kernels: Kernels,
+    initial: Words,
+    *,
+    workers: int = 1,
+    invariant_mask: int = 0,
+    step_mask: int = 0,
+    reachable_mask: int = 0,
+    stop_after: int = 0,
+    stop_on_any: bool = False,
+    stop_on_deadlock: bool = False,
+    await_deadlock: bool = False,
+    max_states: int | None = None,
+    max_depth: int | None = None,
+    on_progress: Callable[[SearchProgress], None] | None = None,
+    cancelled: threading.Event | None = None,
+) -> Exploration:
+    """Explore all states that are reachable from the initial ones (n, words), breadth-first.
+
+    The masks say which property bits are invariants, step invariants and reachables to check; a bit in the masks of
+    both steps and reachables is reached by a step. The search stops, at the end of a round,
+
+    - with an evaluation that leaves its bounds, always;
+    - with any violation of an invariant or step invariant (`stop_on_any`), or with a deadlock (`stop_on_deadlock`);
+    - once all property bits in `stop_after` have been seen, violated or reached, and a deadlock with `await_deadlock`
+      (0 and False: never);
+    - with `max_states` states or more, or when `max_depth` levels are found: the last one is checked, not expanded;
+    - when `cancelled` is set, or on an interrupt from the keyboard.
+
+    `on_progress` is called at the end of a round, at most four times a second. Raises ValueError where an argument is
+    out of its range and MemoryError where the states do not fit into the machine's memory.
+    """
+    states = np.ascontiguousarray(initial, np.uint64)
+    if states.ndim != 2 or states.shape[1] != kernels.layout.words or not len(states):
+        raise ValueError(f"initial states have shape (n, {kernels.layout.words}), n >= 1; not {states.shape}")
+    if max_depth is not None and max_depth < 1:
+        raise ValueError("max_depth is at least 1: the initial states are the first level")
+    stop_mask = (invariant_mask | step_mask) & ~reachable_mask if stop_on_any else 0
+    limits = _Limits(stop_after, stop_mask, stop_on_deadlock, await_deadlock, max_states, max_depth)
+    with Workers(workers) as team, deferred_interrupts() as interrupted:
+        interrupts = [interrupted] if cancelled is None else [interrupted, cancelled]
+        search = _BreadthFirstSearch(
+            kernels, team, invariant_mask | reachable_mask, step_mask, limits, on_progress, interrupts
+        )
+        outcome = search.run(states)
+    return search.result(outcome, reachable_mask)
+
+
+class _BreadthFirstSearch:
+    """One exploration under way."""
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        team: Workers,
+        state_mask: int,
+        step_mask: int,
+        limits: _Limits,
+        on_progress: Callable[[SearchProgress], None] | None,
+        interrupts: list[threading.Event],
+    ) -> None:
+        self._store = Store(kernels)
+        self._team = team
+        self._state_mask = state_mask
+        self._step_mask = step_mask
+        self._limits = limits
+        self._on_progress = on_progress
+        self._interrupts = interrupts
+        self._findings = SearchFindings(self._store)
+        self._level_ends: list[int] = []
+        self._initial_states = 0
+        self._started = self._reported = perf_counter()
+
+    def run(self, initial: Words) -> Outcome:
+        """Explore until nothing is left or a reason to stop is found; return the outcome."""
+        try:
+            self._insert_initial(initial)
+            improves = True
+            while (outcome := self._outcome()) is None:
+                if improves and perf_counter() - self._started > IMPROVE_SECONDS:
+                    self._store.improve_kernels()
+                    improves = False
+                self._round()
+        except KeyboardInterrupt:
+            outcome = "interrupted"
+        return outcome
+
+    def result(self, outcome: Outcome, reachable_mask: int) -> Exploration:
+        """Return what was found."""
+        found = self._findings.by_bit
+        ends = [0, *self._level_ends, self._store.distinct]
+        sizes = [end - start for start, end in pairwise(ends)]
+        return Exploration(
+            distinct=self._store.distinct,
+            generated=self._generated(),
+            levels=[size for size in sizes if size],
+            outcome=outcome,
+            seconds=perf_counter() - self._started,
+            violations={bit: where for bit, where in found.items() if not reachable_mask >> bit & 1},
+            reached={bit: where for bit, where in found.items() if reachable_mask >> bit & 1},
+            error=self._findings.error,
+            property_error=self._findings.property_error,
+            deadlock=self._findings.deadlock,
+            generated_per_instance=self._store.generated_per_instance(),
+            store=self._store,
+        )
+
+    def _insert_initial(self, initial: Words) -> None:
+        for _ in self._store.send_initial(initial):
+            self._insert(in_parallel=False)
+        self._initial_states = len(initial)
+        self._begin_level()
+
+    def _begin_level(self) -> None:
+        self._level_ends.append(self._store.distinct)
+        self._store.begin_level()
+
+    def _round(self) -> None:
+        in_parallel = self._store.left_in_level >= PARALLEL_FROM
+        step_mask = self._step_mask & ~self._findings.seen
+        self._store.offer_shards()
+        self._team.run(lambda: self._store.expand(step_mask), in_parallel)
+        self._insert(in_parallel)
+        if not self._store.left_in_level and self._store.left:
+            self._begin_level()
+
+    def _insert(self, in_parallel: bool) -> None:
+        mask = self._state_mask & ~self._findings.seen
+        self._store.offer_shards()
+        self._team.run(lambda: self._store.insert(mask), in_parallel)
+        if self._store.field("full").any():
+            raise MemoryError(f"the states do not fit into memory: {self._store.distinct} were found; set max_states")
+        self._findings.collect()
+        self._report()
+
+    def _outcome(self) -> Outcome | None:
+        """Return why to stop at the end of this round, or None to go on."""
+        findings, limits = self._findings, self._limits
+        if findings.error is not None or findings.property_error is not None:
+            return "error"
+        if (
+            self._has_all_waited_for()
+            or findings.seen & limits.stop_mask
+            or (limits.stop_on_deadlock and findings.deadlock is not None)
+        ):
+            return "stopped"
+        if not self._store.left:
+            return "complete"
+        if any(event.is_set() for event in self._interrupts):
+            return "interrupted"
+        if limits.max_states is not None and self._store.distinct >= limits.max_states:
+            return "max_states"
+        if limits.max_depth is not None and len(self._level_ends) >= limits.max_depth:
+            return "max_depth"
+        return None
+
+    def _has_all_waited_for(self) -> bool:
+        findings, limits = self._findings, self._limits
+        waits = limits.stop_after != 0 or limits.await_deadlock
+        lacks_deadlock = limits.await_deadlock and findings.deadlock is None
+        return waits and not lacks_deadlock and not limits.stop_after & ~findings.seen
+
+    def _generated(self) -> int:
+        return self._initial_states + int(self._store.generated_per_instance().sum())
+
+    def _report(self) -> None:
+        now = perf_counter()
+        if self._on_progress is None or now - self._reported < PROGRESS_SECONDS:
+            return
+        self._reported = now
+        self._on_progress(
+            SearchProgress(
+                level=max(1, len(self._level_ends)),
+                distinct=self._store.distinct,
+                generated=self._generated(),
+                queue=self._store.left,
+                seconds=now - self._started,
+                memory_bytes=self._store.memory_bytes,
+            )
+        )

@@ -1,0 +1,79 @@
+"""Access to a shard's record, and to states and entries in flight, from kernels under construction."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from checker.engines.native.explore.memory_layout import FIELD_OFFSETS, RECORD_WORDS, SHARD_BITS, MemoryLayout
+from checker.engines.native.llvm.control_flow import I16, I32, WORD_POINTER, word
+from checker.engines.native.llvm.words import item, write_words
+
+_HASH_MULTIPLIER = 0x9E3779B97F4A7C15
+_HASH_FINISHER = 0xD6E8FEB86659FD93
+
+
+class ShardRecord:
+    """The record of one shard, as a pointer (i64*) in the function that `builder` builds."""
+
+    def __init__(self, builder: ir.IRBuilder, address: ir.Value, layout: MemoryLayout) -> None:
+        self._builder = builder
+        self._layout = layout
+        self.address = address
+
+    @classmethod
+    def of_shard(cls, builder: ir.IRBuilder, records: ir.Value, shard: ir.Value, layout: MemoryLayout) -> ShardRecord:
+        """Return the record of a shard (i64) among all of them."""
+        offset = builder.mul(shard, word(RECORD_WORDS))
+        return cls(builder, builder.gep(records, [offset], inbounds=True), layout)
+
+    def slot(self, name: str, index: ir.Value | None = None) -> ir.Value:
+        """Return the address of a field, or of one of its items."""
+        offset = word(FIELD_OFFSETS[name])
+        if index is not None:
+            offset = self._builder.add(offset, index)
+        return self._builder.gep(self.address, [offset], inbounds=True)
+
+    def get(self, name: str, index: ir.Value | None = None) -> ir.Value:
+        """Return the value (i64) of a field, or of one of its items."""
+        return self._builder.load(self.slot(name, index))
+
+    def set(self, name: str, value: ir.Value, index: ir.Value | None = None) -> None:
+        """Replace the value of a field, or of one of its items."""
+        self._builder.store(value, self.slot(name, index))
+
+    def array(self, name: str, pointer: ir.Type = WORD_POINTER) -> ir.Value:
+        """Return the address that a field holds."""
+        return self._builder.inttoptr(self.get(name), pointer)
+
+    def table(self) -> ir.Value:
+        """Return the table (i32*)."""
+        return self.array("table", I32.as_pointer())
+
+    def outbox(self, target: ir.Value) -> ir.Value:
+        """Return the first entry of the outbox to a target shard (i64)."""
+        offset = self._builder.mul(target, word(self._layout.outbox_capacity * self._layout.entry_words))
+        return self._builder.gep(self.array("outboxes"), [offset], inbounds=True)
+
+    def append(self, position: ir.Value, state: list[ir.Value], origin: ir.Value) -> None:
+        """Store a state with its origin (parent id | instance << 32) at a local index."""
+        builder = self._builder
+        write_words(builder, item(builder, self.array("states"), position, self._layout.words), state)
+        parent = builder.gep(self.array("parents", I32.as_pointer()), [position], inbounds=True)
+        builder.store(builder.trunc(origin, I32), parent)
+        instance = builder.gep(self.array("instances", I16.as_pointer()), [position], inbounds=True)
+        builder.store(builder.trunc(builder.lshr(origin, word(32)), I16), instance)
+
+
+def state_id(builder: ir.IRBuilder, shard: ir.Value, position: ir.Value) -> ir.Value:
+    """Return the id (i64) of the state at a local index of a shard."""
+    return builder.or_(builder.shl(position, word(SHARD_BITS)), shard)
+
+
+def state_hash(builder: ir.IRBuilder, state: list[ir.Value]) -> ir.Value:
+    """Return the 64-bit hash of a state; its top bits name the shard, the next the tag, the low ones the slot."""
+    value: ir.Value = word(_HASH_FINISHER)
+    for part in state:
+        value = builder.mul(builder.xor(value, part), word(_HASH_MULTIPLIER))
+        value = builder.xor(value, builder.lshr(value, word(32)))
+    value = builder.mul(value, word(_HASH_FINISHER))
+    return builder.xor(value, builder.lshr(value, word(32)))

@@ -1,0 +1,216 @@
+"""The states found so far, exact and append-only, in shards; and the buffers for successors in flight.
+
+Every array is a mapping of its largest size, which no machine of this memory could fill: it never moves, and only
+the pages that were written are resident.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.memory_layout import (
+    FIELD_LENGTHS,
+    FIELD_OFFSETS,
+    INITIAL_INSTANCE,
+    INITIAL_PARENT,
+    INITIAL_TABLE_SLOTS,
+    LOAD_DENOMINATOR,
+    LOAD_NUMERATOR,
+    MAXIMUM_LOCAL,
+    MAXIMUM_OUTBOX_ENTRIES,
+    NO_STATE,
+    RECORD_WORDS,
+    SHARD_BITS,
+    SHARDS,
+)
+
+Words = NDArray[np.uint64]
+Number = TypeVar("Number", bound=np.generic)
+
+_LINUX_MAP_NORESERVE = 0x4000
+_SLOT_BYTES = 4
+_LARGE_PAGE = 2 << 20
+_SMALL_PAGES_BYTES = 4 << 20
+
+
+class Store:
+    """All states of one exploration. A state's id is local index * SHARDS + shard; ids fit into 32 bits."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+        self.layout = layout = kernels.layout
+        capacity = min(MAXIMUM_LOCAL, physical_memory() // (SHARDS * layout.bytes_per_state))
+        self.states: Words = _reserve(np.uint64, SHARDS, capacity, layout.words)
+        self.parents: NDArray[np.uint32] = _reserve(np.uint32, SHARDS, capacity)
+        self.instances: NDArray[np.uint16] = _reserve(np.uint16, SHARDS, capacity)
+        self._generated: Words = _reserve(np.uint64, SHARDS, layout.counter_words)
+        self.step_violations: Words = np.zeros((SHARDS, 64, layout.entry_words), np.uint64)
+        self._table: NDArray[np.uint32] = _reserve(np.uint32, SHARDS, _largest_table(capacity))
+        self._successors: Words = _reserve(np.uint64, SHARDS, layout.outbox_capacity, layout.entry_words)
+        self._outboxes: Words = _reserve(np.uint64, SHARDS, SHARDS, layout.outbox_capacity, layout.entry_words)
+        self._records: Words = _reserve(np.uint64, SHARDS, RECORD_WORDS)
+        self._records_address: int = self._records.ctypes.data
+        self._next_shard: Words = np.zeros(1, np.uint64)
+        self._next_shard_address: int = self._next_shard.ctypes.data
+        self._place_arrays()
+        self.field("capacity")[:] = capacity
+        self.field("table_mask")[:] = INITIAL_TABLE_SLOTS - 1
+        self.field("deadlock")[:] = NO_STATE
+
+    def _place_arrays(self) -> None:
+        arrays: dict[str, NDArray[Any]] = {
+            "states": self.states,
+            "parents": self.parents,
+            "instances": self.instances,
+            "table": self._table,
+            "successors": self._successors,
+            "outboxes": self._outboxes,
+            "generated": self._generated,
+            "step_violations": self.step_violations,
+        }
+        for name, array in arrays.items():
+            self.field(name)[:] = array.ctypes.data + array.strides[0] * np.arange(SHARDS, dtype=np.uint64)
+
+    def field(self, name: str) -> Words:
+        """Return a field of all shards' records, as a view: (SHARDS,), or (SHARDS, items) where it has several."""
+        offset, length = FIELD_OFFSETS[name], FIELD_LENGTHS[name]
+        return self._records[:, offset] if length == 1 else self._records[:, offset : offset + length]
+
+    def offer_shards(self) -> None:
+        """Offer all shards to the workers that will run the next half of a round."""
+        self._next_shard[0] = 0
+
+    def improve_kernels(self) -> None:
+        """Go on with better kernels, where there are any."""
+        if self._kernels.better is not None:
+            self._kernels = self._kernels.better()
+
+    def expand(self, step_mask: int) -> None:
+        """Run the first half of a round for the shards that no other worker takes."""
+        self._kernels.expand(self._records_address, self._next_shard_address, step_mask)
+
+    def insert(self, mask: int) -> None:
+        """Run the second half of a round for the shards that no other worker takes."""
+        self._kernels.insert(self._records_address, self._next_shard_address, mask)
+
+    def send_initial(self, initial: Words) -> Iterator[None]:
+        """Put initial states (n, words) into the outboxes, as many as a round takes; each round is to be inserted."""
+        size = self.layout.outbox_entries
+        for start in range(0, len(initial), size):
+            batch = initial[start : start + size]
+            self._successors[0, : len(batch), :-1] = batch
+            self._successors[0, : len(batch), -1] = INITIAL_INSTANCE
+            self.field("pending")[0] = len(batch)
+            self.field("pending_parent")[0] = INITIAL_PARENT
+            self.offer_shards()
+            self.expand(0)
+            yield
+
+    def begin_level(self) -> None:
+        """Make the frontier all states that were found since the last level began."""
+        self.field("frontier_end")[:] = self.field("count")
+
+    @property
+    def distinct(self) -> int:
+        """The number of states."""
+        return int(self.field("count").sum())
+
+    @property
+    def left_in_level(self) -> int:
+        """The number of states of this level that are not yet expanded, or whose successors are not yet stored."""
+        unexpanded = self.field("frontier_end") - self.field("cursor")
+        return int(unexpanded.sum()) + int(np.count_nonzero(self.field("pending")))
+
+    @property
+    def left(self) -> int:
+        """The number of states, of this level and the next, that are not yet expanded."""
+        found_since = self.field("count") - self.field("frontier_end")
+        return self.left_in_level + int(found_since.sum())
+
+    @property
+    def memory_bytes(self) -> int:
+        """The bytes that states, parents, instances and tables take."""
+        slots = int(self.field("table_mask").sum()) + SHARDS
+        return self.distinct * self.layout.bytes_per_state + slots * _SLOT_BYTES
+
+    def find(self, words: Words) -> int | None:
+        """Return the id of the state with these words (words,), or None where it is not stored."""
+        state = np.ascontiguousarray(words, np.uint64)
+        if state.shape != (self.layout.words,):
+            raise ValueError(f"a state has {self.layout.words} words, not shape {state.shape}")
+        found = self._kernels.find(self._records_address, state.ctypes.data)
+        return None if found == NO_STATE else found
+
+    def words_of(self, state_id: int) -> Words:
+        """Return a copy of a state's words."""
+        words: Words = self.states[state_id % SHARDS, state_id >> SHARD_BITS].copy()
+        return words
+
+    def origin_of(self, state_id: int) -> tuple[int, int] | None:
+        """Return the state that a state was first reached from and the action instance; None for an initial state."""
+        shard, local = state_id % SHARDS, state_id >> SHARD_BITS
+        parent = int(self.parents[shard, local])
+        return None if parent == INITIAL_PARENT else (parent, int(self.instances[shard, local]))
+
+    def all_states(self) -> Words:
+        """Return a copy of all states (distinct, words), shard by shard."""
+        return np.concatenate([self.states[shard, :count] for shard, count in enumerate(self._counts())])
+
+    def generated_per_instance(self) -> NDArray[np.int64]:
+        """Return how many successors each action instance has generated (instances,)."""
+        total: NDArray[np.int64] = self._generated.sum(axis=0)[: self.layout.instances].astype(np.int64)
+        return total
+
+    def distinct_per_instance(self) -> NDArray[np.int64]:
+        """Return how many states each action instance was the first to reach (instances,)."""
+        total = np.zeros(self.layout.instances, np.int64)
+        for shard, count in enumerate(self._counts()):
+            by_instance = np.bincount(self.instances[shard, :count], minlength=INITIAL_INSTANCE + 1)
+            total += by_instance[: self.layout.instances]
+        return total
+
+    def _counts(self) -> list[int]:
+        return [int(count) for count in self.field("count")]
+
+
+def physical_memory() -> int:
+    """Return the machine's memory in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _largest_table(capacity: int) -> int:
+    """Return the slots of the table of a shard that is full: a power of two."""
+    slots = INITIAL_TABLE_SLOTS
+    while slots * LOAD_NUMERATOR < (capacity + MAXIMUM_OUTBOX_ENTRIES) * LOAD_DENOMINATOR:
+        slots *= 2
+    return slots
+
+
+def _reserve(kind: type[Number], *shape: int) -> NDArray[Number]:
+    """Return an array of zeros, of a part for each shard, of which only the pages that are written take memory."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", _LINUX_MAP_NORESERVE)
+    try:
+        region = mmap.mmap(-1, size, flags=flags)
+    except OSError as error:
+        raise MemoryError(f"cannot reserve {size >> 20} MiB of address space: raise its limit (ulimit -v)") from error
+    _advise_large_pages(region, size // SHARDS)
+    return np.frombuffer(region, kind).reshape(shape)
+
+
+def _advise_large_pages(region: mmap.mmap, part: int) -> None:
+    """Ask for large pages where a shard's part of a region is already long, so that they waste little."""
+    for shard in range(SHARDS):
+        start = -(-(shard * part + _SMALL_PAGES_BYTES) // _LARGE_PAGE) * _LARGE_PAGE
+        length = (shard + 1) * part // _LARGE_PAGE * _LARGE_PAGE - start
+        if length > 0:
+            with suppress(OSError, AttributeError):
+                region.madvise(mmap.MADV_HUGEPAGE, start, length)

@@ -1,0 +1,1 @@
+"""Building blocks for LLVM code: control flow, arrays of words, machine code."""

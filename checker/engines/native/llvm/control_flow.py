@@ -1,0 +1,89 @@
+"""Structured control flow for llvmlite's builder: loops, and variables that LLVM turns into registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+WORD_POINTER = I64.as_pointer()
+
+
+def word(value: int) -> ir.Constant:
+    """Return a 64-bit constant; `value` is taken modulo 2**64."""
+    return ir.Constant(I64, value % 2**64)
+
+
+class LocalVariable:
+    """A local variable of the function under construction, kept in an alloca of its entry block."""
+
+    def __init__(self, builder: ir.IRBuilder, initial: ir.Value) -> None:
+        self._builder = builder
+        with builder.goto_entry_block():
+            self._slot = builder.alloca(initial.type)
+        self.set(initial)
+
+    def get(self) -> ir.Value:
+        """Return the current value."""
+        return self._builder.load(self._slot)
+
+    def set(self, value: ir.Value) -> None:
+        """Replace the value."""
+        self._builder.store(value, self._slot)
+
+    def add(self, amount: int) -> None:
+        """Add a constant to the value."""
+        self.set(self._builder.add(self.get(), ir.Constant(self._slot.type.pointee, amount)))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The exit of a loop under construction."""
+
+    builder: ir.IRBuilder
+    exit: ir.Block
+
+    def leave_if(self, condition: ir.Value) -> None:
+        """Leave the loop where `condition` (i1) holds, else go on with what is built next."""
+        following = self.builder.append_basic_block("following")
+        self.builder.cbranch(condition, self.exit, following)
+        self.builder.position_at_end(following)
+
+
+@contextmanager
+def endless_loop(builder: ir.IRBuilder) -> Iterator[Loop]:
+    """Build a loop whose body is what the `with` block builds; only `Loop.leave_if` ends it."""
+    head = builder.append_basic_block("loop")
+    loop = Loop(builder, builder.append_basic_block("done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    yield loop
+    builder.branch(head)
+    builder.position_at_end(loop.exit)
+
+
+@contextmanager
+def counted_loop(
+    builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: ir.Value | None = None
+) -> Iterator[ir.Value]:
+    """Build a loop over start, start + step, ... below `stop` (unsigned i64; step 1 if not given); yields the index."""
+    index = LocalVariable(builder, start)
+    with endless_loop(builder) as loop:
+        current = index.get()
+        loop.leave_if(builder.icmp_unsigned(">=", current, stop))
+        yield current
+        index.set(builder.add(current, word(1) if step is None else step))
+
+
+@contextmanager
+def each_bit(builder: ir.IRBuilder, bits: ir.Value) -> Iterator[ir.Value]:
+    """Build a loop over the numbers of the bits (i64) that are set in `bits`, lowest first."""
+    rest = LocalVariable(builder, bits)
+    with endless_loop(builder) as loop:
+        current = rest.get()
+        loop.leave_if(builder.icmp_unsigned("==", current, word(0)))
+        yield builder.cttz(current, ir.Constant(I1, 1))
+        rest.set(builder.and_(current, builder.sub(current, word(1))))

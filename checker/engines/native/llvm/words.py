@@ -1,0 +1,23 @@
+"""Reads and writes of 64-bit words in arrays, for kernels under construction."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from checker.engines.native.llvm.control_flow import word
+
+
+def item(builder: ir.IRBuilder, array: ir.Value, index: ir.Value, size: int) -> ir.Value:
+    """Return the address of item `index` of an array (i64*) whose items have `size` words."""
+    return builder.gep(array, [builder.mul(index, word(size))], inbounds=True)
+
+
+def read_words(builder: ir.IRBuilder, address: ir.Value, count: int) -> list[ir.Value]:
+    """Return `count` words from an address."""
+    return [builder.load(builder.gep(address, [word(i)], inbounds=True)) for i in range(count)]
+
+
+def write_words(builder: ir.IRBuilder, address: ir.Value, values: list[ir.Value]) -> None:
+    """Store words from an address on."""
+    for i, value in enumerate(values):
+        builder.store(value, builder.gep(address, [word(i)], inbounds=True))

@@ -1,0 +1,1 @@
+"""Lowering: from typed expressions and statements to LLVM code over packed states."""

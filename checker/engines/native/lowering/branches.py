@@ -1,0 +1,74 @@
+"""Which branches a step took: both sides of every `if` and `x if c else y` of the actions and their helpers."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from checker.engines.native.llvm.control_flow import I64, word
+from checker.engines.native.llvm.words import read_words
+from checker.ir import nodes
+
+_WORD = 64
+
+
+def branches_of(program: nodes.Program) -> list[nodes.Site]:
+    """Return the conditions that a program's actions branch on, in the order in which they are written."""
+    found: dict[nodes.Site, None] = {}
+    helpers: set[nodes.Function] = set()
+
+    def visit(node: object) -> None:
+        if isinstance(node, tuple):
+            for item in node:
+                visit(item)
+        elif isinstance(node, (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)):
+            if isinstance(node, (nodes.If, nodes.Conditional)):
+                found[node.test.site] = None
+            if isinstance(node, nodes.HelperCall) and node.function not in helpers:
+                helpers.add(node.function)
+                visit(node.function.body)
+            for value in vars(node).values():
+                visit(value)
+
+    for action in program.actions:
+        visit(action.body)
+    return list(found)
+
+
+class Branches:
+    """The branches of the action instance that runs, as bits of a variable of the module, for one thread at a time.
+
+    Bit 2i is the true side of condition i of `branches_of`, bit 2i + 1 the false one.
+    """
+
+    def __init__(self, module: ir.Module, program: nodes.Program):
+        self._numbers = {site: number for number, site in enumerate(branches_of(program))}
+        self.words = branch_words(len(self._numbers))
+        kind = ir.ArrayType(I64, self.words)
+        self._taken = ir.GlobalVariable(module, kind, "branches")
+        self._taken.linkage = "internal"
+        self._taken.initializer = ir.Constant(kind, None)
+
+    def clear(self, builder: ir.IRBuilder) -> None:
+        """Emit the beginning of an action instance."""
+        for number in range(self.words):
+            builder.store(word(0), self._word(builder, number))
+
+    def mark(self, builder: ir.IRBuilder, site: nodes.Site, is_true: bool) -> None:
+        """Emit that a side of a condition is taken; a condition of properties alone is passed over."""
+        if site not in self._numbers:
+            return
+        bit = 2 * self._numbers[site] + (not is_true)
+        place = self._word(builder, bit // _WORD)
+        builder.store(builder.or_(builder.load(place), word(1 << bit % _WORD)), place)
+
+    def taken(self, builder: ir.IRBuilder) -> list[ir.Value]:
+        """Return the words of the branches that were taken since `clear`."""
+        return read_words(builder, self._word(builder, 0), self.words)
+
+    def _word(self, builder: ir.IRBuilder, number: int) -> ir.Value:
+        return builder.gep(self._taken, [word(0), word(number)], inbounds=True)
+
+
+def branch_words(conditions: int) -> int:
+    """Return how many words the bits of some conditions take."""
+    return -(-2 * conditions // _WORD)

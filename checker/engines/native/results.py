@@ -1,0 +1,164 @@
+"""From an exploration of packed states to a `Result`, for every engine that explores them: in memory or on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from checker.engines.native.explore import exploration
+from checker.errors import SpecError
+from checker.explain import violations
+from checker.ir import nodes
+from checker.language.interpreter import State
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
+from checker.run.memory import peak_memory
+from checker.run.plan import Plan
+from checker.run.result import Coverage, End, Result, TraceStep, Violation
+
+MOST_INSTANCES = 65535
+MOST_PROPERTIES = 63
+
+
+def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
+    """Raise SpecError where a spec has more action instances or properties than there are numbers for."""
+    if program.instances > MOST_INSTANCES:
+        raise SpecError(
+            f"{spec.name} has {program.instances} action instances, over {MOST_INSTANCES}: "
+            "bind a parameter with require(parameter in self.collection)"
+        )
+    if len(properties) > MOST_PROPERTIES:
+        raise SpecError(f"{len(properties)} properties at once, over {MOST_PROPERTIES}: choose some with --property")
+
+
+def initial_states(spec: Spec) -> list[State]:
+    """Return the initial states; raise BoundsError as `init` does, and SpecError where there are none."""
+    initial = spec.initial_states()
+    if not initial:
+        raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
+    return initial
+
+
+def property_mask(spec: Spec, names: list[str], *roles: Role) -> int:
+    """Return the bits of the properties that have one of some roles; bit i is that of names[i]."""
+    return sum(1 << bit for bit, name in enumerate(names) if spec.roles[name] in roles)
+
+
+def failed_init(engine: str, spec: Spec, plan: Plan, compile_seconds: float) -> Result:
+    """Return the result of a run whose `init` leaves a type's bounds."""
+    violation = violations.bounds_in_init(spec)
+    return Result(
+        engine,
+        plan.workers,
+        distinct_states=0,
+        generated_states=0,
+        levels=(),
+        seconds=0.0,
+        ended="violation",
+        compile_seconds=compile_seconds,
+        memory_bytes=peak_memory(),
+        violations=[violation],
+        coverage={action: Coverage() for action in spec.actions},
+        unreached=tuple(name for name in plan.properties if spec.roles.get(name) is Role.REACHABLE),
+    )
+
+
+class ResultBuilder:
+    """Turns an exploration's numbers into a result, with the interpreter's words for what failed.
+
+    `state_of` unpacks the words of a state; bit i of the exploration is the property names[i].
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        spec: Spec,
+        state_of: Callable[[Any], State],
+        plan: Plan,
+        names: list[str],
+        found: exploration.Exploration,
+    ):
+        self.engine, self.spec, self.state_of = engine, spec, state_of
+        self.plan, self.names, self.found = plan, names, found
+
+    def result(self, compile_seconds: float) -> Result:
+        """Return the result."""
+        found = self.found
+        reachables = [name for name in self.names if self.spec.roles[name] is Role.REACHABLE]
+        reached = {
+            self.names[bit]: len(found.path(where.state))
+            for bit, where in found.reached.items()
+            if bit < len(self.names)
+        }
+        unreached = tuple(name for name in reachables if name not in reached)
+        return Result(
+            engine=self.engine,
+            workers=self.plan.workers,
+            distinct_states=found.distinct,
+            generated_states=int(found.generated_per_instance.sum()),
+            levels=tuple(found.levels),
+            seconds=found.seconds,
+            ended=self._end(),
+            compile_seconds=compile_seconds,
+            memory_bytes=peak_memory(),
+            violations=[*self._violations(), *self._never_reached(unreached)],
+            coverage=self._coverage(),
+            reached=reached,
+            unreached=unreached,
+        )
+
+    def _end(self) -> End:
+        outcome = self.found.outcome
+        return "violation" if outcome in ("stopped", "error") else outcome  # type: ignore[return-value]
+
+    def _trace(self, path: list[tuple[int | None, Any]]) -> tuple[TraceStep, ...]:
+        """Return a path of packed states as a trace, with the action and arguments of each step."""
+        steps: list[TraceStep] = []
+        for instance, words in path:
+            state = self.state_of(words)
+            if instance is None:
+                steps.append(TraceStep(None, (), state))
+                continue
+            action, arguments = self.spec.arguments_of(instance, steps[-1].state)
+            steps.append(TraceStep(action, arguments, state))
+        return tuple(steps)
+
+    def _violations(self) -> list[Violation]:
+        found = self.found
+        result = []
+        for bit, where in sorted(found.violations.items()):
+            trace = self._trace(found.path_to(where))
+            result.append(violations.false_property(self.spec, self.names[bit], trace))
+        if found.error is not None:
+            trace = self._trace(found.path(found.error.state))
+            action, arguments = self.spec.arguments_of(found.error.instance, trace[-1].state)
+            result.append(violations.bounds_in_action(self.spec, action, arguments, trace))
+        if found.property_error is not None:
+            result.append(self._failed_property(self._trace(found.path_to(found.property_error))))
+        if self.plan.deadlock and found.deadlock is not None:
+            result.append(violations.deadlock(self._trace(found.path(found.deadlock))))
+        return result
+
+    def _failed_property(self, trace: tuple[TraceStep, ...]) -> Violation:
+        for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT)]:
+            is_step = self.spec.roles[name] is Role.STEP_INVARIANT
+            if is_step and len(trace) < 2:
+                continue
+            try:
+                self.spec.holds(name, trace[-1].state, trace[-2].state if is_step else None)
+            except BoundsError:
+                return violations.bounds_in_property(self.spec, name, trace)
+        raise AssertionError("the engines disagree: a property left its bounds in one, and not in the interpreter")
+
+    def _never_reached(self, unreached: tuple[str, ...]) -> list[Violation]:
+        if self.found.outcome != "complete":
+            return []
+        return [violations.never_reached(name, self.found.distinct) for name in unreached]
+
+    def _coverage(self) -> dict[str, Coverage]:
+        generated, distinct = self.found.generated_per_instance, self.found.distinct_per_instance
+        coverage = {}
+        for shape in self.spec.shapes():
+            span = slice(shape.first_instance, shape.first_instance + shape.instances)
+            coverage[shape.name] = Coverage(int(generated[span].sum()), int(distinct[span].sum()))
+        return coverage

@@ -1,0 +1,155 @@
+"""One state at a time through a spec's machine code, without a store: what the engines are compared by."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.lowering.emitter import I1, I32, I64, WORD_POINTER
+from checker.engines.native.lowering.program import FAILED_BIT, NativeSpec, lower
+from checker.frontend import compile_spec
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+
+_INSTANCE, _SITE, _HEADER = range(3)
+"""An entry of the buffer: the action instance, 0 for a successor or a site's number + 1, and the successor's words."""
+
+
+@dataclass
+class ExpandedState:
+    """What the action instances of a state do: the `words` of each successor, `failures` with the text of the site."""
+
+    words: dict[int, list[int]] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CheckedState:
+    """The (step) invariants that are false and the reachables that are true; `failed`: one left its bounds."""
+
+    names: frozenset[str]
+    failed: bool
+
+
+class SingleStateEngine:
+    """A spec as machine code that expands and checks the states it is given. Raises SpecError as the engine does."""
+
+    def __init__(self, spec: Spec, properties: list[str] | None = None):
+        self.spec = spec
+        program = compile_spec(spec, properties)
+        self._native = lower(program)
+        self.layout = self._native.layout
+        self._names = [predicate.name for predicate in program.properties]
+        self._entry = _HEADER + self._native.layout.words
+        _define_buffer(self._native, self._entry)
+        exported = _export(self._native)
+        self._code = MachineCode(self._native.module)
+        self._functions = {name: self._callable(name, count) for name, count in exported.items()}
+
+    def _callable(self, name: str, arguments: int) -> ctypes._FuncPointer:
+        kind = ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_void_p] * arguments)
+        return kind(self._code.address_of(f"probe.{name}"))
+
+    def words_of(self, state: State) -> list[int]:
+        """Return the packed words of a state."""
+        return self._native.layout.encode(state.values)
+
+    def state_of(self, words: Iterable[int]) -> State:
+        """Return the state that some words stand for."""
+        return State(self._native.layout.decode(list(words)))
+
+    def expand(self, state: State) -> ExpandedState:
+        """Return what every action instance does in a state."""
+        return self.expand_words(self.words_of(state))
+
+    def expand_words(self, words: Iterable[int]) -> ExpandedState:
+        """Return what every action instance does in the state that some words stand for."""
+        buffer = (ctypes.c_uint64 * (1 + self._entry * self._native.instances))()
+        self._functions["expand_state"](self._words(words), buffer)
+        found = ExpandedState()
+        for number in range(buffer[0]):
+            entry = list(buffer[1 + number * self._entry : 1 + (number + 1) * self._entry])
+            if entry[_SITE]:
+                found.failures[entry[_INSTANCE]] = self._native.sites[entry[_SITE] - 1].text
+            else:
+                found.words[entry[_INSTANCE]] = entry[_HEADER:]
+        return found
+
+    def check(self, state: State, names: Iterable[str]) -> CheckedState:
+        """Check invariants and reachables in a state, and that every constraint can be evaluated in it."""
+        return self.check_words(self.words_of(state), names)
+
+    def check_words(self, words: Iterable[int], names: Iterable[str]) -> CheckedState:
+        """Check the same in the state that some words stand for."""
+        return self._finding(self._functions["check_state"](self._words(words), self._mask(names)))
+
+    def check_step(self, old: State, new: State, names: Iterable[str]) -> CheckedState:
+        """Check step invariants of the step between two states."""
+        return self._finding(self._functions["check_step"](self._array(old), self._array(new), self._mask(names)))
+
+    def within_constraints(self, state: State) -> bool:
+        """Return whether every constraint is true in a state; false where one leaves its bounds."""
+        if "within_constraint" not in self._functions:
+            return True
+        return bool(self._functions["within_constraint"](self._array(state)))
+
+    def _array(self, state: State) -> ctypes.Array[ctypes.c_uint64]:
+        return self._words(self.words_of(state))
+
+    def _words(self, words: Iterable[int]) -> ctypes.Array[ctypes.c_uint64]:
+        return (ctypes.c_uint64 * self._native.layout.words)(*words)
+
+    def _mask(self, names: Iterable[str]) -> int:
+        return sum(1 << self._names.index(name) for name in names)
+
+    def _finding(self, mask: int) -> CheckedState:
+        found = frozenset(name for bit, name in enumerate(self._names) if mask >> bit & 1)
+        return CheckedState(found, bool(mask >> FAILED_BIT & 1))
+
+
+def _define_buffer(native: NativeSpec, entry: int) -> None:
+    """Give `emit` and `fail` bodies that append to a buffer: the number of its entries, then the entries."""
+    emit = ir.IRBuilder(native.emit.append_basic_block("entry"))
+    sink, successor, instance = native.emit.args
+    target = _append(emit, sink, entry, instance, ir.Constant(I64, 0))
+    for word in range(native.layout.words):
+        loaded = emit.load(emit.gep(successor, [ir.Constant(I32, word)]))
+        emit.store(loaded, emit.gep(target, [ir.Constant(I32, _HEADER + word)]))
+    emit.ret_void()
+    fail = ir.IRBuilder(native.fail.append_basic_block("entry"))
+    sink, instance, site = native.fail.args
+    _append(fail, sink, entry, instance, fail.add(fail.zext(site, I64), ir.Constant(I64, 1)))
+    fail.ret_void()
+
+
+def _append(builder: ir.IRBuilder, sink: ir.Value, entry: int, instance: ir.Value, site: ir.Value) -> ir.Value:
+    buffer = builder.bitcast(sink, WORD_POINTER)
+    count = builder.load(buffer)
+    offset = builder.add(builder.mul(count, ir.Constant(I64, entry)), ir.Constant(I64, 1))
+    target = builder.gep(buffer, [offset])
+    builder.store(builder.zext(instance, I64), builder.gep(target, [ir.Constant(I32, _INSTANCE)]))
+    builder.store(site, builder.gep(target, [ir.Constant(I32, _SITE)]))
+    builder.store(builder.add(count, ir.Constant(I64, 1)), buffer)
+    return target
+
+
+def _export(native: NativeSpec) -> dict[str, int]:
+    """Add functions of external linkage around the spec's own; return how many arguments each takes."""
+    spec_functions = (native.expand_state, native.check_state, native.check_step, native.within_constraint)
+    found = {}
+    for inner in spec_functions:
+        if inner is None:
+            continue
+        arguments = [argument.type for argument in inner.args]
+        outer = ir.Function(native.module, ir.FunctionType(I64, arguments), f"probe.{inner.name}")
+        builder = ir.IRBuilder(outer.append_basic_block("entry"))
+        result = builder.call(inner, outer.args)
+        if inner.type.pointee.return_type == I1:
+            result = builder.zext(result, I64)
+        builder.ret(result if inner.type.pointee.return_type != ir.VoidType() else ir.Constant(I64, 0))
+        found[inner.name] = len(arguments)
+    return found

@@ -1,0 +1,273 @@
+"""Random walks of a spec in machine code: many in one call, each a function of its own seed alone."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.native.conjuncts import NONE, Conjuncts, conjuncts_of
+from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.lowering.branches import branch_words, branches_of
+from checker.engines.native.lowering.program import lower
+from checker.engines.native.results import MOST_INSTANCES, MOST_PROPERTIES
+from checker.engines.native.walk import kernel
+from checker.errors import SpecError
+from checker.frontend import compile_spec
+from checker.ir import nodes
+from checker.ir.digest import digest_of
+from checker.language.interpreter import State
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
+from checker.run.plan import DEADLOCK
+
+MOST_WEIGHT = 1_000_000
+PILOT_WALKS, PILOT_SEED, PILOT_MOST = 2_000, 0x51D, 100
+"""A pilot that finds rare actions: its walks, their seed, and how many times as likely one may become."""
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Walks (n of them), by number. Bit i of a mask is property i of the walker.
+
+    - `seeds`, `initial` (the number of the initial state), `lengths` in steps, `endings` (numbers in ENDINGS): (n,)
+    - `violated`, `reached`: masks of what is violated where the walk ends, and of the reachables seen on the way: (n,)
+    - `failed_instance`: the action instance that left its bounds, or -1; `failed_property`: the property that did, -1,
+      or CONSTRAINT; `conjunct`: the first false operand of a violated property's outermost `and`, or -1: (n,)
+    - `actions`: the action instances of all steps, walk after walk (sum of lengths,)
+    - `coverage`: bit i % 64 of word i // 64: action instance i was taken: (n, words)
+    - `branches`: bits 2i and 2i + 1: a step took the true, the false side of condition i of the walker: (n, words)
+    - `sampled`: hashes of the visited states in the sampled part, walk after walk; `sampled_ends` (n,): each walk's end
+    - `last_states`: the state that each walk ends in and the one before, packed: (n, 2, words of a state)
+    - `hashes`, `enabled`: of all steps, the hash of the state it led to and how many instances were enabled; or None
+    """
+
+    seeds: NDArray[np.uint64]
+    initial: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    endings: NDArray[np.uint8]
+    violated: NDArray[np.uint64]
+    reached: NDArray[np.uint64]
+    failed_instance: NDArray[np.int32]
+    failed_property: NDArray[np.int32]
+    conjunct: NDArray[np.int64]
+    actions: NDArray[np.uint16]
+    coverage: NDArray[np.uint64]
+    branches: NDArray[np.uint64]
+    sampled: NDArray[np.uint64]
+    sampled_ends: NDArray[np.int64]
+    last_states: NDArray[np.uint64]
+    hashes: NDArray[np.uint64] | None
+    enabled: NDArray[np.uint32] | None
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Where each walk's steps end in `actions`: (n,)."""
+        return np.cumsum(self.lengths, dtype=np.int64)
+
+    @property
+    def first_violated(self) -> NDArray[np.int64]:
+        """The lowest bit of `violated`, or -1: (n,)."""
+        lowest = self.violated & (~self.violated + np.uint64(1))
+        bits = np.full(len(lowest), -1, dtype=np.int64)
+        is_bad = lowest != 0
+        bits[is_bad] = np.log2(lowest[is_bad].astype(np.float64)).astype(np.int64)
+        return bits
+
+
+def walk_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:
+    """Return the seeds (count,) of walks from number `first` on: splitmix64 of the run's seed and the walk's number."""
+    with np.errstate(over="ignore"):
+        value = np.arange(first + 1, first + count + 1, dtype=np.uint64) * np.uint64(kernel.GAMMA)
+        value += np.uint64(seed % 2**64)
+        value = (value ^ (value >> np.uint64(30))) * np.uint64(kernel.FIRST_MULTIPLIER)
+        value = (value ^ (value >> np.uint64(27))) * np.uint64(kernel.SECOND_MULTIPLIER)
+    return value ^ (value >> np.uint64(31))
+
+
+class Walker:
+    """A spec as machine code that walks.
+
+    `properties`: the names to check, `deadlock` among them or not. Raises SpecError where the spec is outside the
+    language, has no initial state, or is too large for the native engine. `digest`: what the spec means. `branches`:
+    the conditions that its actions branch on.
+    """
+
+    def __init__(self, spec: Spec, properties: list[str]):
+        self.spec, self.properties = spec, list(properties)
+        self.names = [name for name in properties if name != DEADLOCK]
+        self.program = program = compile_spec(spec, self.names)
+        if program.instances > MOST_INSTANCES or len(self.properties) > MOST_PROPERTIES:
+            what = f"{program.instances} action instances and {len(self.properties)} properties"
+            raise SpecError(f"{spec.name} has {what}: walks take {MOST_INSTANCES} and {MOST_PROPERTIES} at most")
+        self.digest = digest_of(program)
+        native = lower(program, branches=True)
+        kernel.add_walk_kernel(native)
+        self._layout, self.instances = native.layout, native.instances
+        self._code = MachineCode(native.module)
+        self._walk = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address_of(kernel.WALK))
+        self._conjuncts: dict[int, Conjuncts | None] = {}
+        self.branches = branches_of(program)
+        self.initial_states = _initial_states(spec)
+        packed = [self.words_of(state) for state in self.initial_states]
+        self._initial = np.array(packed, dtype=np.uint64).reshape(len(packed), self._layout.words)
+        self._listed = np.empty((native.instances + 1, kernel.entry_words(native)), dtype=np.uint64)
+
+    def state_of(self, words: Any) -> State:
+        """Return the state that some words stand for."""
+        return State(self._layout.decode([int(word) for word in words]))
+
+    def words_of(self, state: State) -> list[int]:
+        """Return the packed words of a state, of which `hashes` and `sampled` hold the hash."""
+        return self._layout.encode(state.values)
+
+    def weights_of(self, weights: Mapping[str, int]) -> NDArray[np.uint64] | None:
+        """Return the weight of each action instance (instances,) from those of actions, 1 where none is given."""
+        if all(weight == 1 for weight in weights.values()):
+            return None
+        found = np.ones(self.instances, dtype=np.uint64)
+        for shape in self.spec.shapes():
+            found[shape.first_instance : shape.first_instance + shape.instances] = weights.get(shape.name, 1)
+        return found
+
+    def rare_weights(self, depth: int) -> dict[str, int]:
+        """Return weights that make actions more likely the rarer they are: the same ones each time.
+
+        A pilot of some uniform walks counts how often each action is taken; its weight is the inverse, 1 for the most
+        frequent one and PILOT_MOST at most.
+        """
+        pilot = self.walk(walk_seeds(PILOT_SEED, 0, PILOT_WALKS), depth)
+        taken = np.bincount(pilot.actions, minlength=self.instances)
+        counts = {
+            shape.name: int(taken[shape.first_instance : shape.first_instance + shape.instances].sum())
+            for shape in self.spec.shapes()
+        }
+        most = max(counts.values(), default=0)
+        return {name: min(PILOT_MOST, max(1, most // max(1, count))) for name, count in counts.items()}
+
+    def walk(
+        self,
+        seeds: NDArray[np.uint64],
+        depth: int,
+        *,
+        weights: NDArray[np.uint64] | None = None,
+        sampling: int | None = None,
+        steps: bool = False,
+    ) -> Walks:
+        """Walk once for each seed, `depth` steps at most.
+
+        `weights`: from `weights_of`. `sampling`: keep the hashes of states whose top bits, so many, are 0 (None: of no
+        state). `steps`: give `hashes` and `enabled`. The interpreter's lock is released meanwhile.
+        """
+        count, most = len(seeds), len(seeds) * depth
+        arrays: dict[str, NDArray[Any]] = {
+            "seeds": np.ascontiguousarray(seeds, dtype=np.uint64),
+            "initial_states": self._initial,
+            "listed": self._listed,
+            "initial": np.empty(count, dtype=np.int32),
+            "lengths": np.empty(count, dtype=np.int32),
+            "endings": np.empty(count, dtype=np.uint8),
+            "violated": np.empty(count, dtype=np.uint64),
+            "reached": np.empty(count, dtype=np.uint64),
+            "failed_instance": np.empty(count, dtype=np.int32),
+            "failed_property": np.empty(count, dtype=np.int32),
+            "actions": np.empty(most, dtype=np.uint16),
+            "coverage": np.zeros((count, kernel.coverage_words(self.instances)), dtype=np.uint64),
+            "branches": np.zeros((count, branch_words(len(self.branches))), dtype=np.uint64),
+            "sampled": np.empty(most + count if sampling is not None else 1, dtype=np.uint64),
+            "sampled_ends": np.empty(count, dtype=np.int64),
+            "last_states": np.empty((count, 2, self._layout.words), dtype=np.uint64),
+        }
+        if weights is not None:
+            arrays["weights"] = np.ascontiguousarray(weights, dtype=np.uint64)
+        if steps:
+            arrays |= {"hashes": np.empty(most, dtype=np.uint64), "enabled": np.empty(most, dtype=np.uint32)}
+        self._run(count, depth, sampling, arrays)
+        return self._result(arrays, steps)
+
+    def _run(self, count: int, depth: int, sampling: int | None, arrays: dict[str, NDArray[Any]]) -> None:
+        record = np.zeros(len(kernel.FIELDS), dtype=np.uint64)
+        numbers = {
+            "count": count,
+            "depth": depth,
+            "initial_count": len(self._initial),
+            "limit": 2 ** (64 - sampling) - 1 if sampling is not None else 0,
+            "invariants": self._mask(Role.INVARIANT),
+            "reachables": self._mask(Role.REACHABLE),
+            "step_invariants": self._mask(Role.STEP_INVARIANT),
+        }
+        for name, value in numbers.items():
+            record[kernel.FIELDS[name]] = value
+        for name, array in arrays.items():
+            record[kernel.FIELDS[name]] = array.ctypes.data
+        self._walk(record.ctypes.data)
+
+    def _mask(self, role: Role) -> int:
+        return sum(1 << bit for bit, name in enumerate(self.names) if self.spec.roles[name] is role)
+
+    def _result(self, arrays: dict[str, NDArray[Any]], steps: bool) -> Walks:
+        lengths = arrays["lengths"]
+        taken = int(lengths.sum(dtype=np.int64))
+        sampled = int(arrays["sampled_ends"][-1]) if len(lengths) else 0
+        if DEADLOCK in self.properties:
+            is_stuck = arrays["endings"] == kernel.ENDINGS.index("deadlock")
+            arrays["violated"][is_stuck] |= np.uint64(1 << self.properties.index(DEADLOCK))
+        walks = Walks(
+            **{
+                name: arrays[name]
+                for name in (
+                    *("seeds", "initial", "lengths", "endings", "violated", "reached", "failed_instance"),
+                    *("failed_property", "coverage", "branches", "sampled_ends", "last_states"),
+                )
+            },
+            conjunct=np.full(len(lengths), NONE, dtype=np.int64),
+            # Copies: what was reserved for the longest walks is given back.
+            actions=arrays["actions"][:taken].copy(),
+            sampled=arrays["sampled"][:sampled].copy(),
+            hashes=arrays["hashes"][:taken].copy() if steps else None,
+            enabled=arrays["enabled"][:taken].copy() if steps else None,
+        )
+        self._find_conjuncts(walks)
+        return walks
+
+    def _find_conjuncts(self, walks: Walks) -> None:
+        first = np.where(walks.endings == kernel.ENDINGS.index("violation"), walks.first_violated, NONE)
+        for bit in np.unique(first[first >= 0]):
+            conjuncts = self._conjuncts_of(int(bit))
+            if conjuncts is not None:
+                rows = np.flatnonzero(first == bit)
+                walks.conjunct[rows] = conjuncts.first_false(walks.last_states[rows])
+
+    def _conjuncts_of(self, bit: int) -> Conjuncts | None:
+        """Return the code that tells a property's conjuncts apart, compiled where one is violated first; or None."""
+        if bit not in self._conjuncts:
+            predicate: nodes.Predicate | None = self.program.properties[bit] if bit < len(self.names) else None
+            has_some = predicate is not None and bool(conjuncts_of(predicate))
+            self._conjuncts[bit] = Conjuncts(self.program, predicate) if predicate is not None and has_some else None
+        return self._conjuncts[bit]
+
+    def failed_constraint(self, words: Any) -> str:
+        """Return the name of the constraint that leaves its bounds in a state."""
+        state = self.state_of(words)
+        for name in self.spec.names_of(Role.CONSTRAINT):
+            try:
+                self.spec.holds(name, state)
+            except BoundsError:
+                return name
+        raise AssertionError("the engines disagree: a constraint left its bounds in one, and not in the interpreter")
+
+
+def _initial_states(spec: Spec) -> list[State]:
+    try:
+        found = spec.initial_states()
+    except BoundsError as error:
+        raise SpecError(f"{spec.name} cannot be walked, its init leaves a type's bounds: {error}") from None
+    if not found:
+        raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
+    return found

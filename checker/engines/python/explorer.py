@@ -1,0 +1,235 @@
+"""The `python` engine: breadth-first over the interpreter.
+
+Slow, and simple enough to be read at one sitting: the counts, the depth and the lengths that the other engines must
+give are the ones that it gives.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from checker.errors import SpecError
+from checker.explain import violations
+from checker.language.error_location import line_in, located, source_files
+from checker.language.interpreter import State, Step
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
+from checker.run.memory import peak_memory
+from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
+from checker.run.result import Coverage, End, Result, TraceStep, Violation
+
+_PROGRESS_INTERVAL = 0.1
+"""Seconds between two calls of `Plan.on_progress`."""
+
+
+def explore(spec: Spec, plan: Plan) -> Result:
+    """Explore a spec breadth-first and return what was found.
+
+    Properties are checked on each new state, step invariants on each step (those to known states included). States
+    outside the constraints are checked and not expanded. A run that has found what it was asked for ends with the level
+    in which it did; a value that leaves its bounds ends it likewise, whatever else was asked.
+
+    Raises SpecError where the spec's own code raises an exception that is no matter of bounds.
+    """
+    return explore_states(spec, plan).result
+
+
+@dataclass
+class ExploredStates:
+    """The result of an exploration, its states in breadth-first order, and the actions that changed a state."""
+
+    result: Result
+    states: list[State]
+    changing_actions: set[str]
+
+
+def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
+    """Explore as `explore` does, and keep the states."""
+    exploration = _Exploration(spec, plan)
+    try:
+        ended = exploration.run()
+    except Exception as error:
+        files = source_files(type(spec))
+        if isinstance(error, SpecError) or line_in(files, error.__traceback__):
+            raise located(error, files) from error
+        raise
+    return ExploredStates(exploration.result(ended), exploration.states, exploration.changing)
+
+
+class _Exploration:
+    """The store of one run: states in breadth-first order, each with its parent and the step that found it."""
+
+    def __init__(self, spec: Spec, plan: Plan):
+        self._spec, self._plan = spec, plan
+        self._started = self._reported = time.perf_counter()
+        self._index: dict[State, int] = {}
+        self.states: list[State] = []
+        self._origins: list[tuple[int, Step] | None] = []
+        self._levels: list[int] = []
+        self._generated = 0
+        self._enabled = dict.fromkeys(spec.actions, 0)
+        self._first_found = dict.fromkeys(spec.actions, 0)
+        self.changing: set[str] = set()
+        self._violations: dict[str, Violation] = {}
+        self._failed = False
+        self._reached: dict[str, int] = {}
+        checked = [name for name in plan.properties if name in spec.roles]
+        self._invariants = [name for name in checked if spec.roles[name] is Role.INVARIANT]
+        self._step_invariants = [name for name in checked if spec.roles[name] is Role.STEP_INVARIANT]
+        self._reachables = [name for name in checked if spec.roles[name] is Role.REACHABLE]
+        self._constraints = spec.names_of(Role.CONSTRAINT)
+
+    def run(self) -> End:
+        """Explore level by level, and return why the exploration ended."""
+        frontier = self._start()
+        has_new = bool(self.states)
+        while True:
+            if self._failed or self._plan.satisfied_by(set(self._violations)):
+                return "violation"
+            # States of the last level count as left, whether or not the constraints would let them be expanded.
+            if has_new and self._plan.max_depth is not None and len(self._levels) >= self._plan.max_depth:
+                return "max_depth"
+            if not frontier:
+                return self._complete()
+            first_new = len(self.states)
+            stopped = self._expand_level(frontier)
+            has_new = len(self.states) > first_new
+            if has_new:
+                self._levels.append(len(self.states) - first_new)
+            if stopped is not None:
+                return stopped
+            frontier = self._to_expand(first_new)
+
+    def result(self, ended: End) -> Result:
+        """Return what was found."""
+        return Result(
+            engine="python",
+            workers=1,
+            distinct_states=len(self.states),
+            generated_states=self._generated,
+            levels=tuple(self._levels),
+            seconds=time.perf_counter() - self._started,
+            ended=ended,
+            memory_bytes=peak_memory(),
+            violations=list(self._violations.values()),
+            coverage={
+                action: Coverage(self._enabled[action], self._first_found[action]) for action in self._spec.actions
+            },
+            reached=self._reached,
+            unreached=tuple(name for name in self._reachables if name not in self._reached),
+        )
+
+    def _start(self) -> list[int]:
+        """Store the initial states and return those to expand."""
+        try:
+            states = self._spec.initial_states()
+        except BoundsError:
+            self._fail(violations.bounds_in_init(self._spec))
+            return []
+        for state in states:
+            self._store(state, None)
+        if states:
+            self._levels.append(len(states))
+        return self._to_expand(0)
+
+    def _complete(self) -> End:
+        for name in self._reachables:
+            if name not in self._reached:
+                self._violations[name] = violations.never_reached(name, len(self.states))
+        return "complete"
+
+    def _expand_level(self, frontier: list[int]) -> End | None:
+        """Expand every state of a level; return what cut that short, if anything did."""
+        limit = self._plan.max_states
+        for done, number in enumerate(frontier):
+            if self._plan.cancelled.is_set():
+                return "interrupted"
+            if limit is not None and len(self.states) >= limit:
+                return "max_states"
+            self._expand(number)
+            self._report(queue=len(self.states) - frontier[0] - done - 1)
+        return None
+
+    def _expand(self, number: int) -> None:
+        state = self.states[number]
+        steps, failures = self._spec.expand(state)
+        for failure in failures:
+            self._fail(violations.bounds_in_action(self._spec, failure.action, failure.arguments, self._trace(number)))
+        for step in steps:
+            self._generated += 1
+            self._enabled[step.action] += 1
+            if step.state != state:
+                self.changing.add(step.action)
+            self._check_step(number, step)
+            if step.state not in self._index:
+                self._first_found[step.action] += 1
+                self._store(step.state, (number, step))
+        if self._plan.deadlock and not steps and not failures and DEADLOCK not in self._violations:
+            self._violations[DEADLOCK] = violations.deadlock(self._trace(number))
+
+    def _store(self, state: State, origin: tuple[int, Step] | None) -> None:
+        number = self._index[state] = len(self.states)
+        self.states.append(state)
+        self._origins.append(origin)
+        for name in self._invariants:
+            if name not in self._violations and not self._true(name, number):
+                self._violations[name] = violations.false_property(self._spec, name, self._trace(number))
+        for name in self._reachables:
+            if name not in self._reached and self._true(name, number, if_failed=False):
+                self._reached[name] = len(self._trace(number))
+
+    def _true(self, name: str, number: int, *, if_failed: bool = True) -> bool:
+        """Return whether a property is true in a state; `if_failed` where it cannot be evaluated, which is reported."""
+        try:
+            return self._spec.holds(name, self.states[number])
+        except BoundsError:
+            self._fail(violations.bounds_in_property(self._spec, name, self._trace(number)))
+            return if_failed
+
+    def _check_step(self, number: int, step: Step) -> None:
+        for name in self._step_invariants:
+            if name in self._violations:
+                continue
+            try:
+                if self._spec.holds(name, step.state, self.states[number]):
+                    continue
+                self._violations[name] = violations.false_property(self._spec, name, self._trace_with(number, step))
+            except BoundsError:
+                self._fail(violations.bounds_in_property(self._spec, name, self._trace_with(number, step)))
+
+    def _fail(self, violation: Violation) -> None:
+        """Keep the first failure of an action or property: breadth-first order makes its trace a shortest one."""
+        self._failed = True
+        self._violations.setdefault(violation.property, violation)
+
+    def _to_expand(self, first: int) -> list[int]:
+        """Return the states from number `first` on that are within the constraints."""
+        numbers = range(first, len(self.states))
+        if not self._constraints:
+            return list(numbers)
+        return [number for number in numbers if all(self._true(name, number) for name in self._constraints)]
+
+    def _trace(self, number: int) -> tuple[TraceStep, ...]:
+        """Return the steps from an initial state to a stored one."""
+        steps = []
+        while (origin := self._origins[number]) is not None:
+            parent, step = origin
+            steps.append(TraceStep(step.action, step.arguments, self.states[number]))
+            number = parent
+        steps.append(TraceStep(None, (), self.states[number]))
+        return tuple(reversed(steps))
+
+    def _trace_with(self, number: int, step: Step) -> tuple[TraceStep, ...]:
+        """Return the steps to a stored state and one step more, wherever it leads."""
+        return (*self._trace(number), TraceStep(step.action, step.arguments, step.state))
+
+    def _report(self, queue: int) -> None:
+        now = time.perf_counter()
+        if self._plan.on_progress is None or now - self._reported < _PROGRESS_INTERVAL:
+            return
+        self._reported = now
+        seconds = now - self._started
+        self._plan.on_progress(
+            ExplorationProgress(len(self._levels), len(self.states), self._generated, queue, seconds, peak_memory())
+        )

@@ -1,0 +1,209 @@
+"""Bounded search: the shortest violation within a number of states, by unrolling the system from its initial states."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import z3
+
+from checker.engines.smt.lowering.logic import Truth, any_of, both, implies, negate, truth_term
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, satisfiable
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.engines.smt.unrolling import Unrolling
+from checker.errors import SpecError
+from checker.explain import violations
+from checker.language.interpreter import State
+from checker.language.spec import Role
+from checker.language.types import BoundsError
+from checker.run.plan import Stop
+from checker.run.result import Violation
+
+BOUNDS = "bounds"
+"""The name of what every action must do besides: stay within the bounds of all types."""
+
+OnLength = Callable[[int, float], None]
+"""Is told the number of states that is searched now, and the seconds so far."""
+
+
+@dataclass(frozen=True)
+class UnansweredQuestion:
+    """A question that Z3 did not answer: what it is about, the number of states, the reason."""
+
+    property: str
+    length: int
+    reason: str
+
+
+@dataclass
+class BoundedSearch:
+    """What a bounded search found.
+
+    - `depth` is how many states the longest traces have of which all are covered: nothing shorter or as long violates
+      a property, but what is in `violations`.
+    - `seen` has the number of states by which each of the watched conditions can first be true.
+    - `seconds` has the time of every length, of the first state alone first.
+    """
+
+    depth: int = 0
+    violations: list[Violation] = field(default_factory=list)
+    unknown: list[UnansweredQuestion] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+
+
+def search(
+    system: TransitionSystem,
+    names: list[str],
+    depth: int,
+    limits: QueryLimits,
+    stop: Stop = "first",
+    on_length: OnLength = lambda length, seconds: None,
+    is_over: Callable[[int, float], bool] = lambda length, seconds: False,
+    watched: Mapping[str, Truth] | None = None,
+) -> BoundedSearch:
+    """Search for violations by traces of up to `depth` states, the shortest first.
+
+    Invariants, step invariants and lemmas are searched for where they are false or cannot be evaluated, actions for
+    where they leave a type's bounds. `is_over` may end the search before a length. Of `watched` conditions on a state
+    it is noted when they can first be true. Raises SpecError where there is no initial state.
+    """
+    return _BoundedSearch(system, names, limits, stop, on_length, dict(watched or {})).run(depth, is_over)
+
+
+def refuse_no_initial_state(system: TransitionSystem, limits: QueryLimits) -> None:
+    """Raise SpecError if there is no initial state: everything would hold in all of none."""
+    initial = system.initial
+    found = satisfiable(
+        [initial.assumed, any_of((initial.enabled, initial.failed))], limits, is_finite=system.is_finite
+    )
+    if found.answer == "no":
+        raise SpecError(
+            f"{system.spec.name} has no initial state: `init` is disabled for every choice of its parameters"
+        )
+
+
+class _BoundedSearch:
+    def __init__(
+        self,
+        system: TransitionSystem,
+        names: list[str],
+        limits: QueryLimits,
+        stop: Stop,
+        on_length: OnLength,
+        watched: dict[str, Truth],
+    ):
+        self.watched = watched
+        self.system, self.limits, self.stop, self.on_length = system, limits, stop, on_length
+        self.unrolling = Unrolling(system)
+        self.open = list(names)
+        self.found = BoundedSearch()
+        self.started = time.perf_counter()
+
+    def run(self, depth: int, is_over: Callable[[int, float], bool]) -> BoundedSearch:
+        """Search length by length."""
+        refuse_no_initial_state(self.system, self.limits)
+        if self._init_fails():
+            return self.found
+        self.unrolling.begin_initially()
+        for length in range(1, depth + 1):
+            seconds = time.perf_counter() - self.started
+            if is_over(length, seconds):
+                break
+            self.on_length(length, seconds)
+            began = time.perf_counter()
+            if length > 1:
+                self.unrolling.extend()
+            is_found = self._search_length(length)
+            self.found.seconds.append(time.perf_counter() - began)
+            if is_found:
+                break
+        return self.found
+
+    def _init_fails(self) -> bool:
+        initial = self.system.initial
+        query = satisfiable([initial.assumed, initial.failed], self.limits, is_finite=self.system.is_finite)
+        if query.answer == "yes":
+            self.found.violations.append(violations.bounds_in_init(self.system.spec))
+        return query.answer == "yes"
+
+    def _search_length(self, length: int) -> bool:
+        """Search the traces of a length; return whether the search is over."""
+        for name in list(self.open):
+            self._search_property(name, length)
+        self._watch(length)
+        self._search_bounds(length)
+        if self.found.unknown:
+            return True
+        self.found.depth = length
+        if any(violation.kind == "bounds_error" for violation in self.found.violations):
+            return True
+        violated = {violation.property for violation in self.found.violations}
+        if self.stop == "first":
+            return bool(violated)
+        return not (self.open or self.watched) or (self.stop != "all" and self.stop <= violated)
+
+    def _watch(self, length: int) -> None:
+        for name, truth in list(self.watched.items()):
+            query = self._ask(truth, length)
+            if query.answer == "unknown":
+                self.found.unknown.append(UnansweredQuestion(name, length, query.reason))
+            elif query.answer == "yes":
+                self.found.seen[name] = length
+                del self.watched[name]
+
+    def _search_property(self, name: str, length: int) -> None:
+        property_ = self.system.properties[name]
+        if property_.role is Role.STEP_INVARIANT and length == 1:
+            return
+        query = self._ask(negate(property_.holds), length)
+        if query.answer == "unknown":
+            self.found.unknown.append(UnansweredQuestion(name, length, query.reason))
+        elif query.answer == "yes":
+            trace = self.unrolling.trace(query)
+            old = trace[-2].state if property_.role is Role.STEP_INVARIANT else None
+            if self._is_evaluated(name, trace[-1].state, old):
+                self.found.violations.append(violations.false_property(self.system.spec, name, trace))
+            else:
+                self.found.violations.append(violations.bounds_in_property(self.system.spec, name, trace))
+            self.open.remove(name)
+        else:
+            # What is known of a prefix helps the search for longer traces.
+            self.unrolling.add(property_.holds, length - 1)
+
+    def _is_evaluated(self, name: str, state: State, old: State | None) -> bool:
+        try:
+            is_true = self.system.spec.holds(name, state, old)
+        except BoundsError:
+            return False
+        assert not is_true, f"the engines disagree: {name} is true in {state}"
+        return True
+
+    def _search_bounds(self, length: int) -> None:
+        """Search for an action that leaves a type's bounds in the last state."""
+        failing = [both(found.assumed, found.failed) for found in self.system.transitions]
+        if any_of(failing) is False:
+            return
+        query = self._ask(both(self.system.within_constraints, any_of(failing)), length)
+        if query.answer == "unknown":
+            self.found.unknown.append(UnansweredQuestion(BOUNDS, length, query.reason))
+        if query.answer != "yes":
+            return
+        trace = self.unrolling.trace(query)
+        last = length - 1
+        for transition, condition in zip(self.system.transitions, failing, strict=True):
+            if z3.is_true(query.evaluate(truth_term(self.unrolling.at(condition, last)))):
+                arguments = self.unrolling.arguments(query, transition.parameters, last)
+                found = violations.bounds_in_action(self.system.spec, transition.name, arguments, trace)
+                self.found.violations.append(found)
+                return
+
+    def _ask(self, truth: Truth, length: int) -> AnsweredQuery:
+        """Return whether a condition can be true in the last state."""
+        found = self.unrolling.at(truth, length - 1)
+        if isinstance(found, bool):
+            return ask(self.unrolling.solver, self.limits, found)
+        asked = z3.FreshBool("asked")
+        self.unrolling.solver.add(truth_term(implies(asked, found)))
+        return ask(self.unrolling.solver, self.limits, asked)

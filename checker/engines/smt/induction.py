@@ -1,0 +1,216 @@
+"""Proof by induction: what holds initially, and is preserved by every action, holds in every reachable state.
+
+The induction hypothesis is that a state is well formed, within the constraints, and satisfies all invariants and lemmas
+that are proved together. Every pair of a conjunct and an action is a query of its own, so that a proof that fails says
+which action breaks which conjunct, and shows a step that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import z3
+
+from checker.engines.smt.bounded import BOUNDS, refuse_no_initial_state
+from checker.engines.smt.lowering.logic import Truth, both, negate, truth_term
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, new_solver
+from checker.engines.smt.transition_system import SymbolicProperty, Transition, TransitionSystem
+from checker.engines.smt.unrolling import confirm
+from checker.errors import SpecError
+from checker.language.interpreter import State as PlainState
+from checker.language.spec import Role
+from checker.run.result import TraceStep
+
+INIT = "init"
+"""The name of the row of the initial states."""
+
+Outcome = Literal["proved", "fails", "unknown"]
+
+OnQuery = Callable[[str, str], None]
+"""Is told the conjunct and the action of the query that begins now."""
+
+
+@dataclass(frozen=True)
+class CounterexampleToInduction:
+    """A step from a state that satisfies the hypothesis to one that does not satisfy a conjunct.
+
+    `before` is None for an initial state; `step` has no state of its own (None) where it leaves a type's bounds.
+    """
+
+    before: PlainState | None
+    action: str
+    arguments: tuple[Any, ...]
+    after: PlainState | None
+
+
+@dataclass(frozen=True)
+class ProofCell:
+    """One query: whether an action (or `init`) preserves a conjunct."""
+
+    conjunct: str
+    action: str
+    outcome: Outcome
+    seconds: float
+    reason: str = ""
+    counterexample: CounterexampleToInduction | None = None
+
+
+@dataclass
+class InductionProof:
+    """The queries of a proof. `never_taken`: actions that no state of the hypothesis allows."""
+
+    targets: list[str]
+    lemmas: list[str]
+    cells: list[ProofCell] = field(default_factory=list)
+    never_taken: list[str] = field(default_factory=list)
+
+    @property
+    def conjuncts(self) -> list[str]:
+        """The names of what is proved, in order."""
+        return list(dict.fromkeys(cell.conjunct for cell in self.cells))
+
+    def outcome(self, conjunct: str) -> Outcome:
+        """Return what is known of one conjunct's own queries."""
+        outcomes = {cell.outcome for cell in self.cells if cell.conjunct == conjunct}
+        return "fails" if "fails" in outcomes else "unknown" if "unknown" in outcomes else "proved"
+
+    @property
+    def verdict(self) -> Outcome:
+        """What is known of all of them together: one that fails makes the hypothesis of the others unproved."""
+        outcomes = {cell.outcome for cell in self.cells}
+        return "fails" if "fails" in outcomes else "unknown" if "unknown" in outcomes else "proved"
+
+    @property
+    def seconds(self) -> float:
+        """The time of all queries."""
+        return sum(cell.seconds for cell in self.cells)
+
+
+def prove(
+    system: TransitionSystem,
+    targets: list[str],
+    lemmas: list[str],
+    limits: QueryLimits,
+    on_query: OnQuery = lambda conjunct, action: None,
+) -> InductionProof:
+    """Prove invariants and step invariants, with lemmas, by induction.
+
+    Raises SpecError where nothing would be proved: there is no initial state, or no state satisfies the hypothesis.
+    """
+    return _InductionProof(system, targets, lemmas, limits, on_query).run()
+
+
+class _InductionProof:
+    def __init__(
+        self, system: TransitionSystem, targets: list[str], lemmas: list[str], limits: QueryLimits, on_query: OnQuery
+    ):
+        self.system, self.limits, self.on_query = system, limits, on_query
+        self.proof = InductionProof(targets, lemmas)
+        names = [*targets, *(name for name in lemmas if name not in targets)]
+        self.properties = [system.properties[name] for name in names]
+        self.invariants = [found for found in self.properties if found.role is not Role.STEP_INVARIANT]
+
+    def run(self) -> InductionProof:
+        """Ask all queries."""
+        refuse_no_initial_state(self.system, self.limits)
+        refuse_contradictions(self._hypothesis(), self.system, self.limits)
+        for property_ in self.invariants:
+            self._initially(property_.name, negate(self._after(property_, self.system.initial)))
+        self._initially(BOUNDS, self.system.initial.failed)
+        for transition in self.system.transitions:
+            self._preserved_by(transition)
+        order = {name: index for index, name in enumerate([p.name for p in self.properties] + [BOUNDS])}
+        self.proof.cells.sort(key=lambda cell: order[cell.conjunct])
+        return self.proof
+
+    def _hypothesis(self) -> Iterator[tuple[str, Truth]]:
+        """Iterate over the conditions on a state that a step is taken from, each with its name."""
+        yield from _within(self.system)
+        for property_ in self.invariants:
+            yield property_.name, property_.holds
+
+    def _after(self, property_: SymbolicProperty, transition: Transition) -> Truth:
+        """Return a property as a term about the state that a transition leads to."""
+        system = self.system
+        old = system.state if property_.role is Role.STEP_INVARIANT else None
+        return system.over(property_.holds, transition.successor, old)
+
+    def _initially(self, conjunct: str, violated: Truth) -> None:
+        initial = self.system.initial
+        reached = initial.assumed if conjunct == BOUNDS else initial.taken
+        self.on_query(conjunct, INIT)
+        solver = new_solver(is_finite=self.system.is_finite)
+        query = self._ask(solver, both(reached, violated))
+        self._note(conjunct, initial, query)
+
+    def _preserved_by(self, transition: Transition) -> None:
+        solver = new_solver(is_finite=self.system.is_finite)
+        for _, truth in self._hypothesis():
+            solver.add(truth_term(truth))
+        if self._ask(solver, transition.taken).answer == "no":
+            self.proof.never_taken.append(transition.name)
+        for property_ in self.properties:
+            self.on_query(property_.name, transition.name)
+            violated = both(transition.taken, negate(self._after(property_, transition)))
+            self._note(property_.name, transition, self._ask(solver, violated))
+        self.on_query(BOUNDS, transition.name)
+        self._note(BOUNDS, transition, self._ask(solver, both(transition.assumed, transition.failed)))
+
+    def _ask(self, solver: Any, truth: Truth) -> AnsweredQuery:
+        if isinstance(truth, bool):
+            return ask(solver, self.limits, truth)
+        asked = z3.FreshBool("asked")
+        solver.add(z3.Implies(asked, truth))
+        return ask(solver, self.limits, asked)
+
+    def _note(self, conjunct: str, transition: Transition, query: AnsweredQuery) -> None:
+        outcomes: dict[str, Outcome] = {"no": "proved", "yes": "fails", "unknown": "unknown"}
+        found = self._counterexample(conjunct, transition, query) if query.answer == "yes" else None
+        cell = ProofCell(conjunct, transition.name, outcomes[query.answer], query.seconds, query.reason, found)
+        self.proof.cells.append(cell)
+
+    def _counterexample(self, conjunct: str, transition: Transition, query: AnsweredQuery) -> CounterexampleToInduction:
+        system = self.system
+        with system.spec.bound():
+            arguments = transition.arguments(query.evaluate)
+        after = None if conjunct == BOUNDS else system.decoded(transition.successor, query.evaluate)
+        if transition.name == INIT:
+            return CounterexampleToInduction(None, INIT, arguments, after)
+        before = system.decoded(system.state, query.evaluate)
+        if after is not None:
+            confirm(system, (TraceStep(None, (), before), TraceStep(transition.name, arguments, after)))
+        return CounterexampleToInduction(before, transition.name, arguments, after)
+
+
+def refuse_false_constraints(system: TransitionSystem, limits: QueryLimits) -> None:
+    """Raise SpecError if the constraints are false in every state: then no step is ever taken, and nothing proved."""
+    if system.constraints:
+        refuse_contradictions(_within(system), system, limits)
+
+
+def refuse_contradictions(
+    hypothesis: Iterable[tuple[str, Truth]], system: TransitionSystem, limits: QueryLimits
+) -> None:
+    """Raise SpecError if no state satisfies the hypothesis: from a contradiction everything follows."""
+    solver = z3.Solver() if not system.is_finite else z3.SolverFor("QF_BV")
+    markers = {}
+    for number, (name, truth) in enumerate(hypothesis):
+        marker = z3.Bool(f"hypothesis {number}")
+        markers[marker.decl().name()] = name
+        solver.add(z3.Implies(marker, truth_term(truth)))
+    query = ask(solver, limits, *[z3.Bool(name) for name in markers])
+    if query.answer != "no":
+        return
+    core = [markers[found.decl().name()] for found in solver.unsat_core()]
+    named = " and ".join(name for name in core if name != "the types") or "the types"
+    verb = "contradict each other" if " and " in named else "is false in every state"
+    raise SpecError(f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it")
+
+
+def _within(system: TransitionSystem) -> Iterator[tuple[str, Truth]]:
+    """Iterate over what is known of every state that a step is taken from, each with its name."""
+    yield "the types", system.well_formed
+    for constraint in system.constraints:
+        yield constraint.name, constraint.holds

@@ -1,0 +1,123 @@
+"""k-induction: what holds in the first k states, and after any k states in which it holds, always holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import z3
+
+from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuestion, search
+from checker.engines.smt.induction import Outcome, refuse_false_constraints
+from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, truth_term
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.engines.smt.unrolling import Unrolling
+from checker.language.spec import Role
+from checker.run.result import ActionCall, TraceStep
+
+OnDepth = Callable[[int, str], None]
+"""Is told k and the conjunct of the query that begins now."""
+
+
+@dataclass
+class KInductionProof:
+    """What k-induction came to.
+
+    - `k` is the number of states of the last induction step; with it everything is proved if the verdict says so.
+    - `base` is the bounded search of the first k states.
+    - `failing` has, for each conjunct that is not preserved, a path of states that the hypothesis allows, but the last;
+      `failed_actions` the action that leaves its bounds after it.
+    """
+
+    k: int
+    base: BoundedSearch
+    failing: dict[str, tuple[TraceStep, ...]] = field(default_factory=dict)
+    failed_actions: dict[str, ActionCall] = field(default_factory=dict)
+    unknown: list[UnansweredQuestion] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Outcome:
+        """What is known of all conjuncts together."""
+        if self.base.violations:
+            return "fails"
+        if self.unknown or self.base.unknown:
+            return "unknown"
+        return "fails" if self.failing else "proved"
+
+
+def prove(
+    system: TransitionSystem,
+    names: list[str],
+    depth: int,
+    limits: QueryLimits,
+    on_depth: OnDepth = lambda k, conjunct: None,
+) -> KInductionProof:
+    """Prove properties and lemmas together by k-induction, for k from 1 to `depth`.
+
+    Raises SpecError where nothing would be proved: no initial state, or constraints that are false in every state.
+    """
+    refuse_false_constraints(system, limits)
+    proof = KInductionProof(0, BoundedSearch())
+    for k in range(1, depth + 1):
+        proof = KInductionProof(k, proof.base)
+        _step(system, names, limits, proof, on_depth)
+        if not proof.failing or proof.unknown:
+            break
+    on_depth(proof.k, "the first states")
+    proof.base = search(system, names, proof.k, limits)
+    return proof
+
+
+def _step(
+    system: TransitionSystem, names: list[str], limits: QueryLimits, proof: KInductionProof, on_depth: OnDepth
+) -> None:
+    """Ask, for paths of k states that satisfy everything, what the state after them may violate."""
+    unrolling = Unrolling(system)
+    unrolling.begin_anywhere()
+    properties = [system.properties[name] for name in names]
+    for index in range(proof.k):
+        for found in properties:
+            if found.role is not Role.STEP_INVARIANT or index:
+                unrolling.add(found.holds, index)
+        if index + 1 == proof.k:
+            on_depth(proof.k, BOUNDS)
+            # An action that fails leads nowhere: this is asked before there is a state after this one.
+            failing = both(system.within_constraints, _fails(system))
+            query = _ask(unrolling, failing, index, limits)
+            _note(proof, BOUNDS, unrolling, query)
+            if query.answer == "yes":
+                proof.failed_actions[BOUNDS] = _failed_action(system, unrolling, query, index)
+        unrolling.extend()
+    for found in properties:
+        on_depth(proof.k, found.name)
+        _note(proof, found.name, unrolling, _ask(unrolling, negate(found.holds), proof.k, limits))
+
+
+def _fails(system: TransitionSystem) -> Truth:
+    """Return whether some action leaves a type's bounds."""
+    return any_of(both(found.assumed, found.failed) for found in system.transitions)
+
+
+def _failed_action(system: TransitionSystem, unrolling: Unrolling, query: AnsweredQuery, index: int) -> ActionCall:
+    """Return the action instance that leaves its bounds in a state of the model."""
+    for found in system.transitions:
+        if z3.is_true(query.evaluate(truth_term(unrolling.at(both(found.assumed, found.failed), index)))):
+            return ActionCall(found.name, unrolling.arguments(query, found.parameters, index))
+    raise AssertionError("no action of the model leaves its bounds")
+
+
+def _ask(unrolling: Unrolling, truth: Truth, index: int, limits: QueryLimits) -> AnsweredQuery:
+    found = unrolling.at(truth, index)
+    if isinstance(found, bool):
+        return ask(unrolling.solver, limits, found)
+    asked = z3.FreshBool("asked")
+    unrolling.solver.add(z3.Implies(asked, truth_term(found)))
+    return ask(unrolling.solver, limits, asked)
+
+
+def _note(proof: KInductionProof, conjunct: str, unrolling: Unrolling, query: AnsweredQuery) -> None:
+    if query.answer == "unknown":
+        proof.unknown.append(UnansweredQuestion(conjunct, proof.k, query.reason))
+    elif query.answer == "yes":
+        proof.failing[conjunct] = unrolling.trace(query)

@@ -1,0 +1,1 @@
+"""Search for the lemmas that an inductive proof lacks."""

@@ -1,0 +1,301 @@
+"""What can be said of a spec's state in a few words: terms over its variables, and atoms that compare them.
+
+Both are Python text with a slot for each variable that a quantifier would bind: `self.at[{a}]`, with {a} a Process. A
+term without a value in some states (the inside of None, the last item of a sequence) carries the condition for that,
+and an atom with such a term is true there: it can be evaluated everywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from checker.language.spec import Spec
+from checker.language.types import (
+    BagType,
+    BoolType,
+    DomainType,
+    EnumType,
+    IntType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+)
+
+SLOTS = ("a", "b")
+
+MOST_KEYS = 8
+"""Maps with more keys are left out: each key is looked at by itself."""
+
+MOST_VALUES = 4
+"""An integer with more values is compared with its bounds only, not with each of its values."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression over the state: its text, its type, and the types of its slots.
+
+    `absent` are conditions in which it has no value, each as (text, negated text). `rank`: how involved it is.
+    """
+
+    text: str
+    kind: Type
+    slots: tuple[Type, ...] = ()
+    absent: tuple[tuple[str, str], ...] = ()
+    rank: int = 1
+
+    def moved(self, names: tuple[str, ...]) -> Term:
+        """Return the term with its slots renamed, in order; its `slots` stay as they are."""
+        given = {slot: "{" + name + "}" for slot, name in zip(SLOTS, names, strict=False)}
+        absent = tuple((text.format(**given), other.format(**given)) for text, other in self.absent)
+        return replace(self, text=self.text.format(**given), absent=absent)
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A condition on the state with its negation, both as text, and the types of its slots."""
+
+    text: str
+    negated: str
+    slots: tuple[Type, ...]
+    rank: int
+
+    def put(self, names: tuple[str, ...], *, is_true: bool = True) -> str:
+        """Return the text of the atom, or of its negation, with names or values in the slots."""
+        return (self.text if is_true else self.negated).format(**dict(zip(SLOTS, names, strict=False)))
+
+
+def atoms_of(spec: Spec) -> list[Atom]:
+    """Return what can be said of a spec's state, the plainest first; each atom has at most two slots."""
+    terms = [term for name, kind in spec.variables.items() for term in _terms(Term(f"self.{name}", kind))]
+    terms += list(_looked_up(terms))
+    constants = [
+        Term(f"self.{name}", IntType(value, value), rank=2)
+        for name, value in spec.constants.items()
+        if isinstance(value, int) and not isinstance(value, bool)
+    ]
+    found: dict[str, Atom] = {}
+    for atom in itertools.chain(
+        *(_of_one(term) for term in terms),
+        _of_two(terms, constants),
+        _of_items(terms, constants),
+    ):
+        found.setdefault(atom.text, atom)
+    return sorted(found.values(), key=lambda atom: (atom.rank, len(atom.text), atom.text))
+
+
+# Terms.
+
+
+def _terms(term: Term) -> Iterator[Term]:
+    """Iterate over a term and the parts of its value."""
+    kind = term.kind
+    if isinstance(kind, StructType):
+        for name, field in kind.fields:
+            yield from _terms(replace(term, text=f"{term.text}.{name}", kind=field))
+    elif isinstance(kind, MapType):
+        slots = (*term.slots, kind.key)
+        if len(slots) <= len(SLOTS) and _is_slot(kind.key):
+            key = "{" + SLOTS[len(slots) - 1] + "}"
+            yield from _terms(replace(term, text=f"{term.text}[{key}]", kind=kind.value, slots=slots))
+    elif isinstance(kind, OptionType):
+        yield term
+        condition = (f"{term.text} is None", f"{term.text} is not None")
+        inner = replace(term, kind=kind.item, absent=(*term.absent, condition), rank=term.rank + 1)
+        # A name is compared with None as it is: only what is inside a struct or counted needs a value.
+        if not isinstance(kind.item, (DomainType, EnumType)):
+            yield from _terms(inner)
+    else:
+        yield term
+        if isinstance(kind, (SeqType, SetType, BagType)):
+            capacity = kind.capacity if kind.capacity is not None else kind.item.cardinality()
+            yield replace(term, text=f"len({term.text})", kind=IntType(0, capacity))
+        if isinstance(kind, SeqType) and kind.capacity:
+            empty = (f"len({term.text}) == 0", f"len({term.text}) > 0")
+            last = f"{term.text}[len({term.text}) - 1]"
+            parts = replace(term, text=last, kind=kind.item, absent=(*term.absent, empty), rank=term.rank + 2)
+            yield from _terms(parts)
+
+
+def _is_slot(kind: Type) -> bool:
+    return isinstance(kind, (DomainType, EnumType, IntType)) and kind.cardinality() <= MOST_KEYS
+
+
+def _looked_up(terms: list[Term]) -> Iterator[Term]:
+    """Iterate over what a map has for a name in the state: `self.leader_epoch[self.leader[{a}]]`."""
+    for name, term in itertools.product(terms, terms):
+        kind = name.kind.item if isinstance(name.kind, OptionType) else name.kind
+        if not isinstance(kind, DomainType) or term.slots != (kind,) or not _is_single(term.kind):
+            continue
+        none = ((f"{name.text} is None", f"{name.text} is not None"),) if isinstance(name.kind, OptionType) else ()
+        inside = tuple((one.format(a=name.text), other.format(a=name.text)) for one, other in term.absent)
+        text = term.text.format(a=name.text)
+        if name.slots and "{a}" not in text:
+            continue
+        rank = name.rank + term.rank + 1
+        yield Term(text, term.kind, name.slots, (*name.absent, *none, *inside), rank)
+
+
+def _is_single(kind: Type) -> bool:
+    inner = kind.item if isinstance(kind, OptionType) else kind
+    return isinstance(inner, (BoolType, IntType, DomainType, EnumType, SetType))
+
+
+# Atoms.
+
+
+def atom(term_slots: tuple[Type, ...], text: str, negated: str, terms: tuple[Term, ...], rank: int) -> Atom:
+    """Return an atom over some terms, which is true where one of them has no value."""
+    absent = dict.fromkeys(condition for term in terms for condition in term.absent)
+    if absent:
+        text = f"({' or '.join([one for one, _ in absent] + [text])})"
+        negated = f"({' and '.join([other for _, other in absent] + [negated])})"
+    return Atom(text, negated, term_slots, rank + sum(term.rank for term in terms))
+
+
+def _of_one(term: Term) -> Iterator[Atom]:
+    """Iterate over what can be said of one term alone."""
+    kind, text = term.kind, term.text
+    if isinstance(kind, BoolType):
+        yield atom(term.slots, text, f"not {text}", (term,), 0)
+    elif isinstance(kind, OptionType):
+        yield atom(term.slots, f"{text} is None", f"{text} is not None", (term,), 0)
+    values = kind.item if isinstance(kind, OptionType) else kind
+    if isinstance(values, EnumType):
+        for member in values.declared:
+            name = f"{values.declared.__name__}.{member.name}"
+            yield atom(term.slots, f"{text} == {name}", f"{text} != {name}", (term,), 0)
+    elif isinstance(kind, IntType):
+        assert kind.low is not None and kind.high is not None
+        ends = range(kind.low, kind.high + 1) if kind.cardinality() <= MOST_VALUES else (kind.low, kind.high)
+        for value in ends:
+            yield atom(term.slots, f"{text} == {value}", f"{text} != {value}", (term,), 0 if value == kind.low else 1)
+        if kind.cardinality() > 2:
+            yield atom(term.slots, f"{text} % 2 == 0", f"{text} % 2 == 1", (term,), 2)
+    elif isinstance(values, DomainType) and not term.slots:
+        # The members of a domain are alike: only one that a quantifier binds is named.
+        yield atom((values,), f"{text} == {{a}}", f"{text} != {{a}}", (term,), 0)
+    elif isinstance(values, DomainType) and values in term.slots and len(term.slots) == 1:
+        yield atom(term.slots, f"{text} == {{a}}", f"{text} != {{a}}", (term,), 0)
+        yield atom((values, values), f"{text} == {{b}}", f"{text} != {{b}}", (term,), 0)
+    elif isinstance(kind, SetType) and _is_slot(kind.item):
+        yield from _members(term, kind)
+
+
+def _members(term: Term, kind: SetType) -> Iterator[Atom]:
+    if len(term.slots) < len(SLOTS):
+        name = "{" + SLOTS[len(term.slots)] + "}"
+        yield atom((*term.slots, kind.item), f"{name} in {term.text}", f"{name} not in {term.text}", (term,), 0)
+    if term.slots == (kind.item,):
+        yield atom(term.slots, f"{{a}} in {term.text}", f"{{a}} not in {term.text}", (term,), 0)
+
+
+def _of_two(terms: list[Term], constants: list[Term]) -> Iterator[Atom]:
+    """Iterate over the comparisons of two terms; terms with a slot of one type share it, or have one each."""
+    for one, other in itertools.combinations_with_replacement(terms, 2):
+        for slots, left, right in _placed(one, other):
+            yield from _compared(slots, left, right)
+    for term, number in itertools.product(terms, constants):
+        yield from _compared(term.slots, term, number)
+
+
+def _placed(one: Term, other: Term) -> Iterator[tuple[tuple[Type, ...], Term, Term]]:
+    """Iterate over the ways in which two terms can have slots together."""
+    if not other.slots or not one.slots:
+        yield one.slots or other.slots, one, other
+    elif one.slots == other.slots:
+        yield one.slots, one, other
+        if len(one.slots) == 1:
+            yield (*one.slots, *other.slots), one, other.moved(("b",))
+    elif len(one.slots) == len(other.slots) == 1:
+        yield (*one.slots, *other.slots), one, other.moved(("b",))
+
+
+def _compared(slots: tuple[Type, ...], one: Term, other: Term) -> Iterator[Atom]:
+    """Iterate over the comparisons of two terms whose types have values in common."""
+    if one.text == other.text:
+        return
+    left, right = one.text, other.text
+    inner = [kind.item if isinstance(kind, OptionType) else kind for kind in (one.kind, other.kind)]
+    if isinstance(one.kind, IntType) and isinstance(other.kind, IntType):
+        if not _comparable(one.kind, other.kind):
+            return
+        # Numbers that go equally far are likelier to have to do with each other.
+        rank = 0 if (one.kind.low, one.kind.high) == (other.kind.low, other.kind.high) else 1
+        yield atom(slots, f"{left} <= {right}", f"{left} > {right}", (one, other), rank)
+        yield atom(slots, f"{left} >= {right}", f"{left} < {right}", (one, other), rank)
+        yield atom(slots, f"{left} == {right}", f"{left} != {right}", (one, other), rank + 1)
+    elif isinstance(inner[0], (DomainType, EnumType)) and inner[0] == inner[1]:
+        yield atom(slots, f"{left} == {right}", f"{left} != {right}", (one, other), 0)
+    elif isinstance(one.kind, BoolType) and isinstance(other.kind, BoolType):
+        yield atom(slots, f"{left} == {right}", f"{left} != {right}", (one, other), 1)
+    elif isinstance(one.kind, SetType) and one.kind == other.kind:
+        yield atom(slots, f"{left} <= {right}", f"not {left} <= {right}", (one, other), 1)
+        yield atom(slots, f"{right} <= {left}", f"not {right} <= {left}", (one, other), 1)
+    elif isinstance(inner[0], DomainType) and isinstance(other.kind, SetType) and other.kind.item == inner[0]:
+        yield atom(slots, f"{left} in {right}", f"{left} not in {right}", (one, other), 0)
+    elif isinstance(inner[1], DomainType) and isinstance(one.kind, SetType) and one.kind.item == inner[1]:
+        yield atom(slots, f"{right} in {left}", f"{right} not in {left}", (one, other), 0)
+    elif isinstance(one.kind, SeqType) and one.kind == other.kind and len(slots) == len(SLOTS):
+        same = f"{left}[i] == {right}[i]"
+        places = f"for i in range(min(len({left}), len({right})))"
+        differ = same.replace("==", "!=")
+        yield atom(slots, f"all({same} {places})", f"any({differ} {places})", (one, other), 1)
+
+
+def _comparable(one: IntType, other: IntType) -> bool:
+    """Say whether comparing two integers can tell anything: numbers of different names are of different things."""
+    if one.name and other.name and one.name != other.name:
+        return False
+    assert None not in (one.low, one.high, other.low, other.high)
+    return not (one.high < other.low or other.high < one.low)  # type: ignore[operator]
+
+
+def _of_items(terms: list[Term], constants: list[Term]) -> Iterator[Atom]:
+    """Iterate over what can be said of every item of a collection."""
+    for collection in terms:
+        kind = collection.kind
+        if not isinstance(kind, (SeqType, SetType, BagType)) or (isinstance(kind, SetType) and kind.capacity is None):
+            continue
+        parts = [part for part in _terms(Term("item", kind.item)) if not part.slots]
+        items = parts + [_present(part) for part in parts if isinstance(part.kind, OptionType)]
+        for item in items:
+            others = [found for found in terms if not found.slots or found.slots == collection.slots] + constants
+            inside = itertools.chain(_of_one(item), *(_compared((), item, found) for found in [*others, *items]))
+            for said in inside:
+                if not said.slots:
+                    yield _for_all(collection, said)
+        if isinstance(kind, SeqType):
+            yield from _ascending(collection, items)
+
+
+def _present(term: Term) -> Term:
+    """Return an option as its value: what is said of it is said of those that have one."""
+    assert isinstance(term.kind, OptionType)
+    condition = (f"{term.text} is None", f"{term.text} is not None")
+    return replace(term, kind=term.kind.item, absent=(*term.absent, condition), rank=term.rank)
+
+
+def _for_all(collection: Term, said: Atom) -> Atom:
+    of_all = f"all({said.text} for item in {collection.text})"
+    of_some = f"any({said.negated} for item in {collection.text})"
+    return atom(collection.slots, of_all, of_some, (collection,), said.rank + 1)
+
+
+def _ascending(collection: Term, items: list[Term]) -> Iterator[Atom]:
+    for item in items:
+        if isinstance(item.kind, IntType) and not item.absent:
+            one = item.text.replace("item", f"{collection.text}[i]", 1)
+            next_one = item.text.replace("item", f"{collection.text}[i + 1]", 1)
+            places = f"for i in range(len({collection.text}) - 1)"
+            yield atom(
+                collection.slots,
+                f"all({one} <= {next_one} {places})",
+                f"any({one} > {next_one} {places})",
+                (collection, item),
+                1,
+            )

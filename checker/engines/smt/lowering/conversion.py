@@ -1,0 +1,168 @@
+"""Values of one type as values of another, and the condition under which there is such a value."""
+
+from __future__ import annotations
+
+from checker.engines.smt.lowering import arrays, integers
+from checker.engines.smt.lowering.integers import SymbolicInteger, bounds_of, compare, known
+from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies, negate
+from checker.engines.smt.lowering.symbolic_values import (
+    SymbolicArray,
+    SymbolicOption,
+    SymbolicSet,
+    SymbolicTuple,
+    UnboundedSequence,
+    Value,
+    blank,
+    constant,
+    each_index,
+    equal,
+    is_bit_set,
+    is_long,
+    merged,
+)
+from checker.language.types import BagType, BoundsError, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
+
+
+def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
+    """Return a value as one of `target`, and whether it is one; where it is not, any value may result."""
+    if source == target and not isinstance(source, IntType):
+        return value, True
+    if isinstance(source, NeverType):
+        return blank(target), True
+    if isinstance(target, OptionType):
+        return _to_option(value, source, target)
+    if isinstance(source, OptionType):
+        if isinstance(source.item, NeverType):
+            return blank(target), False
+        inner, is_one = converted(value.item, source.item, target)
+        return inner, both(value.present, is_one)
+    if isinstance(source, IntType) and isinstance(target, IntType):
+        low, high = bounds_of(target)
+        is_one = both(integers.inside(value, low, high), integers.within_open_bound(value, target))
+        return integers.narrowed(value, low, high), is_one
+    if isinstance(source, MapType) and isinstance(target, MapType):
+        parts = [converted(part, source.value, target.value) for part in value.parts]
+        return SymbolicTuple(tuple(part for part, _ in parts)), all_of(is_one for _, is_one in parts)
+    if is_bit_set(source) or is_bit_set(target):
+        assert isinstance(source, SetType) and isinstance(target, SetType)
+        return _set_converted(value, source, target)
+    assert isinstance(source, (SeqType, SetType, BagType)) and type(source) is type(target)
+    if is_long(source) or is_long(target):
+        assert isinstance(source, SeqType) and isinstance(target, SeqType)
+        return _long_converted(value, source, target)
+    return _array_converted(value, source, target)
+
+
+def _to_option(value: Value, source: Type, target: OptionType) -> tuple[Value, Truth]:
+    if not isinstance(source, OptionType):
+        inner, is_one = converted(value, source, target.item)
+        return SymbolicOption(True, inner), is_one
+    if isinstance(source.item, NeverType):
+        return blank(target), True
+    inner, is_one = converted(value.item, source.item, target.item)
+    return SymbolicOption(value.present, merged(value.present, inner, blank(target.item))), implies(
+        value.present, is_one
+    )
+
+
+def _long_converted(value: SymbolicArray | UnboundedSequence, source: SeqType, target: SeqType) -> tuple[Value, Truth]:
+    """Return a sequence of any length as one of a type, which may have a capacity, or the other way round."""
+    if isinstance(value, SymbolicArray):
+        items = value.items
+        value = UnboundedSequence(
+            value.length, lambda index: arrays.select(list(items), index) if items else blank(source.item)
+        )
+    at = value.at
+    items_fit = source.item == target.item or each_index(
+        value.length, lambda index: converted(at(index), source.item, target.item)[1]
+    )
+    most = integers.open_number(target.capacity)
+    fits = both(items_fit, most is None or compare("<=", value.length, most))
+    if is_long(target):
+        return UnboundedSequence(value.length, lambda index: converted(at(index), source.item, target.item)[0]), fits
+    found = [
+        merged(
+            compare("<", known(position), value.length),
+            converted(at(known(position)), source.item, target.item)[0],
+            blank(target.item),
+        )
+        for position in range(target.capacity)
+    ]
+    return SymbolicArray(integers.narrowed(value.length, 0, target.capacity), tuple(found)), fits
+
+
+def _array_converted(
+    value: SymbolicArray, source: SeqType | SetType | BagType, target: SeqType | SetType | BagType
+) -> tuple[Value, Truth]:
+    assert target.capacity is not None
+    conditions: list[Truth] = [compare("<=", value.length, known(target.capacity))]
+    items, unused = [], blank(target.item)
+    for position, item in enumerate(value.items):
+        is_used = compare("<", known(position), value.length)
+        if is_used is False:
+            break
+        inner, is_one = converted(item, source.item, target.item)
+        conditions.append(implies(is_used, is_one))
+        if position < target.capacity:
+            items.append(merged(is_used, inner, unused))
+    items += [unused] * (target.capacity - len(items))
+    return SymbolicArray(integers.narrowed(value.length, 0, target.capacity), tuple(items)), all_of(conditions)
+
+
+def _set_converted(value: Value, source: SetType, target: SetType) -> tuple[Value, Truth]:
+    if isinstance(value, SymbolicArray):
+        return _array_to_bits(value, source, target)
+    if not is_bit_set(target):
+        return _bits_to_array(value, source, target)
+    positions = {item: index for index, item in enumerate(target.item.values())}
+    members: list[Truth] = [False] * len(positions)
+    outside = []
+    for item, member in zip(source.item.values(), value.members, strict=True):
+        try:
+            members[positions[target.item.coerce(item)]] = member
+        except BoundsError:
+            outside.append(member)
+    return SymbolicSet(tuple(members)), negate(any_of(outside))
+
+
+def _array_to_bits(value: SymbolicArray, source: SetType, target: SetType) -> tuple[Value, Truth]:
+    conditions: list[Truth] = []
+    found = []
+    for position, item in enumerate(value.items):
+        is_used = compare("<", known(position), value.length)
+        inner, is_one = converted(item, source.item, target.item)
+        conditions.append(implies(is_used, is_one))
+        found.append((is_used, inner))
+    members = [
+        any_of(both(is_used, equal(inner, constant(target.item, item))) for is_used, inner in found)
+        for item in target.item.values()
+    ]
+    return SymbolicSet(tuple(members)), all_of(conditions)
+
+
+def _bits_to_array(value: SymbolicSet, source: SetType, target: SetType) -> tuple[Value, Truth]:
+    result, is_one = arrays.empty(target), True
+    conditions: list[Truth] = []
+    for item, member in zip(source.item.values(), value.members, strict=True):
+        inner, is_one = converted(constant(source.item, item), source.item, target.item)
+        fits = compare("<", result.length, known(len(result.items)))
+        conditions.append(implies(member, both(is_one, fits)))
+        result = arrays.appended(result, inner, member)
+    return result, all_of(conditions)
+
+
+def shaped(kind: Type, value: Value) -> Value:
+    """Return a value of a type with its numbers in the form that constants of the type have."""
+    if isinstance(value, SymbolicInteger):
+        low, high = bounds_of(kind) if isinstance(kind, IntType) else (0, kind.cardinality() - 1)
+        return integers.fitted(value, low, high)
+    if isinstance(kind, OptionType):
+        return SymbolicOption(value.present, shaped(kind.item, value.item))
+    if isinstance(value, SymbolicTuple):
+        kinds = [kind.value] * len(value.parts) if isinstance(kind, MapType) else [k for _, k in kind.fields]  # type: ignore[attr-defined]
+        return SymbolicTuple(tuple(shaped(part_kind, part) for part_kind, part in zip(kinds, value.parts, strict=True)))
+    if isinstance(value, SymbolicArray):
+        assert isinstance(kind, (SeqType, SetType, BagType)) and kind.capacity == len(value.items)
+        length = integers.fitted(value.length, 0, kind.capacity)
+        return SymbolicArray(length, tuple(shaped(kind.item, item) for item in value.items))
+    return value

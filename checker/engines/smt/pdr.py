@@ -1,0 +1,207 @@
+"""Property-directed reachability: Z3's Spacer looks for an inductive invariant, or for a way to a violation, by itself.
+
+A state is given to Spacer as bits, and every action as a relation of bits. So the spec has to be finite, and small:
+what Spacer finds of bits it finds one clause at a time.
+
+Source: A. Komuravelli, A. Gurfinkel, S. Chaki, SMT-Based Model Checking for Recursive Programs, CAV 2014.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import z3
+
+from checker.engines.smt.bounded import refuse_no_initial_state, search
+from checker.engines.smt.induction import refuse_false_constraints
+from checker.engines.smt.lowering.evaluation import State
+from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both, negate, truth_term
+from checker.engines.smt.lowering.symbolic_values import constants_of
+from checker.engines.smt.solving import QueryLimits, was_interrupted
+from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
+from checker.errors import SpecError
+from checker.language.spec import Role
+from checker.run.result import Violation
+
+MOST_BITS = 300
+"""A state of more bits is refused: Spacer would not come to an end."""
+
+Verdict = Literal["holds", "violated", "unknown"]
+
+
+@dataclass(frozen=True)
+class Bit:
+    """One bit of a state: which constant of the system it belongs to, and its place in it."""
+
+    constant: int
+    place: int
+
+
+@dataclass(frozen=True)
+class PdrResult:
+    """What Spacer came to: an `invariant` over the bits `variables` for `holds`, a violation, or the `reason`."""
+
+    verdict: Verdict
+    seconds: float
+    invariant: Term = None
+    bits: tuple[Bit, ...] = ()
+    variables: tuple[Term, ...] = ()
+    violation: Violation | None = None
+    reason: str = ""
+
+
+def solve(system: TransitionSystem, names: list[str], limits: QueryLimits) -> PdrResult:
+    """Say whether properties and lemmas hold in all reachable states, and no action leaves its bounds.
+
+    Raises SpecError where the spec is not finite, has more than `MOST_BITS` bits, has no initial state, or constraints
+    that are false in every state.
+    """
+    return _Spacer(system, names, limits).solve()
+
+
+class _Spacer:
+    def __init__(self, system: TransitionSystem, names: list[str], limits: QueryLimits):
+        self.system, self.names, self.limits = system, names, limits
+        name = system.spec.name
+        if not system.is_finite:
+            raise SpecError(f"pdr takes finite specs: {name} has numbers without bounds, use --method induction")
+        self.bits = [
+            Bit(number, place)
+            for number, term in enumerate(system.constants)
+            for place in range(term.size() if isinstance(term, z3.BitVecRef) else 1)
+        ]
+        if len(self.bits) > MOST_BITS:
+            raise SpecError(
+                f"pdr takes states of up to {MOST_BITS} bits: one of {name} has {len(self.bits)}; "
+                "set smaller constants, or use --method induction with lemmas"
+            )
+        self.now = [z3.Bool(f"bit {number}") for number in range(len(self.bits))]
+        self.next = [z3.Bool(f"next bit {number}") for number in range(len(self.bits))]
+        self.extra: list[Term] = []
+        self.reached = z3.Function("reached", *[z3.BoolSort()] * len(self.bits), z3.BoolSort())
+        self.bad = z3.Function("bad", z3.BoolSort())
+        self.fixedpoint = z3.Fixedpoint()
+
+    def solve(self) -> PdrResult:
+        """Run Spacer."""
+        started = time.perf_counter()
+        refuse_no_initial_state(self.system, self.limits)
+        refuse_false_constraints(self.system, self.limits)
+        self._rules()
+        try:
+            answer = self.fixedpoint.query(self.bad())
+        except z3.Z3Exception as error:
+            return self._unknown(str(error), started)
+        if answer == z3.unsat:
+            invariant = self._invariant()
+            return PdrResult("holds", time.perf_counter() - started, invariant, tuple(self.bits), tuple(self.now))
+        if answer == z3.sat:
+            return self._violation(started)
+        return self._unknown(str(self.fixedpoint.reason_unknown()), started)
+
+    def _unknown(self, reason: str, started: float) -> PdrResult:
+        seconds = time.perf_counter() - started
+        if self.limits.seconds is not None and seconds >= self.limits.seconds:
+            reason = f"timeout: no answer within {self.limits.seconds:g} s"
+        elif was_interrupted(reason, seconds, self.limits):
+            raise KeyboardInterrupt
+        return PdrResult("unknown", seconds, reason=reason)
+
+    # The rules.
+
+    def _rules(self) -> None:
+        fixedpoint, system = self.fixedpoint, self.system
+        fixedpoint.set(engine="spacer")
+        # The relation is to be in the answer: nothing is done to it before.
+        for transformation in ("slice", "inline_eager", "inline_linear"):
+            fixedpoint.set(f"xform.{transformation}", False)
+        if self.limits.seconds is not None:
+            fixedpoint.set("timeout", max(1, int(self.limits.seconds * 1000)))
+        fixedpoint.register_relation(self.reached, self.bad)
+        before, after = self.reached(*self.now), self.reached(*self.next)
+        rules = [(after, [self._blasted(self._leads_on(system.initial))])]
+        bad: list[Truth] = [both(system.initial.assumed, system.initial.failed)]
+        steps = [both(system.within_constraints, found.assumed) for found in system.transitions]
+        for found, within in zip(system.transitions, steps, strict=True):
+            rules.append((after, [before, self._blasted(both(within, self._leads_on(found)))]))
+            rules.append((self.bad(), [before, self._blasted(both(within, found.failed))]))
+        for name in self.names:
+            property_ = system.properties[name]
+            if property_.role is not Role.STEP_INVARIANT:
+                rules.append((self.bad(), [before, self._blasted(negate(property_.holds))]))
+                continue
+            for found, within in zip(system.transitions, steps, strict=True):
+                violated = negate(system.over(property_.holds, found.successor, system.state))
+                rules.append((self.bad(), [before, self._blasted(all_of((within, found.enabled, violated)))]))
+        rules.append((self.bad(), [self._blasted(any_of(bad))]))
+        fixedpoint.declare_var(*self.now, *self.next, *self.extra)
+        for head, body in rules:
+            fixedpoint.rule(head, body)
+
+    def _leads_on(self, transition: Transition) -> Truth:
+        """Return whether an action leads to the state of the next bits."""
+        return all_of((transition.taken, *self._same_bits(transition.successor)))
+
+    def _same_bits(self, state: State) -> list[Term]:
+        pairs = [term for _, term in assignments(self.system.state, state)]
+        return [self.next[number] == _bit_of(pairs[bit.constant], bit.place) for number, bit in enumerate(self.bits)]
+
+    def _blasted(self, truth: Truth) -> Term:
+        """Return a condition over bits only."""
+        term = truth_term(truth)
+        pairs = []
+        for number, constant in enumerate(self.system.constants):
+            mine = [self.now[index] for index, bit in enumerate(self.bits) if bit.constant == number]
+            pairs.append((constant, _joined(constant, mine)))
+        parameters = [
+            constant
+            for transition in [self.system.initial, *self.system.transitions]
+            for parameter in transition.parameters
+            for constant in constants_of(parameter.value)
+        ]
+        for constant in parameters:
+            width = constant.size() if isinstance(constant, z3.BitVecRef) else 1
+            mine = [z3.Bool(f"{constant.decl().name()} bit {place}") for place in range(width)]
+            self.extra += [bit for bit in mine if not any(bit.eq(known) for known in self.extra)]
+            pairs.append((constant, _joined(constant, mine)))
+        goal = z3.Goal()
+        goal.add(z3.substitute(term, *pairs))
+        return z3.Then("simplify", "bit-blast", "simplify")(goal).as_expr()
+
+    # The answers.
+
+    def _invariant(self) -> Term:
+        """Return what Spacer says of the reached states, over the bits."""
+        answer = self.fixedpoint.get_cover_delta(-1, self.reached)
+        return z3.simplify(z3.substitute_vars(answer, *self.now))
+
+    def _violation(self, started: float) -> PdrResult:
+        """Return the violation that Spacer knows of: a bounded search of as many states finds a shortest one.
+
+        Spacer says by which rules it came there: one for each state, and two for the question.
+        """
+        most = len(list(self.fixedpoint.get_rules_along_trace()))
+        found = search(self.system, self.names, most, self.limits)
+        seconds = time.perf_counter() - started
+        if found.violations:
+            return PdrResult("violated", seconds, violation=found.violations[0])
+        assert found.unknown, f"the engines disagree: Spacer finds a violation of {most} states, bounded search none"
+        why = found.unknown[0].reason
+        reason = f"Spacer finds a violation of up to {most} states, but its trace was not found: {why}"
+        return PdrResult("unknown", seconds, reason=reason)
+
+
+def _bit_of(term: Term, place: int) -> Term:
+    if not isinstance(term, z3.BitVecRef):
+        return term
+    return z3.Extract(place, place, term) == 1
+
+
+def _joined(constant: Term, bits: list[Term]) -> Term:
+    """Return a constant's value as made of bits, the lowest first."""
+    if not isinstance(constant, z3.BitVecRef):
+        return bits[0]
+    parts = [z3.If(bit, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)) for bit in reversed(bits)]
+    return z3.Concat(*parts) if len(parts) > 1 else parts[0]

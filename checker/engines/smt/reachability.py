@@ -1,0 +1,86 @@
+"""States looked up among those that the explorer reaches: is a counterexample to induction a real one?"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from checker.errors import SpecError
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.language.types import BoundsError
+from checker.run.result import TraceStep
+
+MOST_STATES = 5_000_000
+"""The exploration stops here: a state that was not found by then may still be reachable."""
+
+
+@dataclass(frozen=True)
+class Reachability:
+    """Whether a state is reachable: `trace` leads to it; without one `is_certain` says that nothing does."""
+
+    trace: tuple[TraceStep, ...] | None
+    is_certain: bool
+    explored: int
+
+    @property
+    def label(self) -> str:
+        """In one word: reachable, unreachable, or open."""
+        return "reachable" if self.trace is not None else "unreachable" if self.is_certain else "open"
+
+
+class ReachableStates:
+    """The reachable states of a spec in one configuration, explored when the first question comes."""
+
+    def __init__(self, spec: Spec, workers: int, cancelled: threading.Event | None = None):
+        self._spec, self._workers, self._cancelled = spec, workers, cancelled
+        self._compiled: Any = None
+        self._found: Any = None
+        self._is_too_large = False
+
+    def whereabouts(self, state: State) -> Reachability:
+        """Return whether a state is reachable, with a shortest trace to it if it is."""
+        if self._found is None and not self._is_too_large:
+            self._explore()
+        if self._found is None:
+            return Reachability(None, is_certain=not self._is_too_large, explored=0)
+        number = self._found.find(np.array(self._compiled.words_of(state), dtype=np.uint64))
+        if number is None:
+            return Reachability(None, self._found.outcome == "complete", self._found.distinct)
+        return Reachability(self._trace(number), is_certain=True, explored=self._found.distinct)
+
+    def _explore(self) -> None:
+        from checker.engines.native.engine import compile_native
+        from checker.engines.native.explore.search import explore
+
+        try:
+            self._compiled = compile_native(self._spec, [])
+            initial = self._spec.initial_states()
+        except BoundsError:
+            return
+        except SpecError:
+            self._is_too_large = True
+            return
+        if initial:
+            words = np.array([self._compiled.words_of(state) for state in initial], dtype=np.uint64)
+            self._found = explore(
+                self._compiled.kernels,
+                words,
+                workers=self._workers,
+                max_states=MOST_STATES,
+                cancelled=self._cancelled or threading.Event(),
+            )
+
+    def _trace(self, number: int) -> tuple[TraceStep, ...]:
+        steps: list[TraceStep] = []
+        for instance, words in self._found.path(number):
+            state = self._compiled.state_of(words)
+            if instance is None:
+                steps.append(TraceStep(None, (), state))
+            else:
+                action, arguments = self._spec.arguments_of(instance, steps[-1].state)
+                steps.append(TraceStep(action, arguments, state))
+        return tuple(steps)

@@ -1,0 +1,123 @@
+"""What has no proof for every value of some constants, at one value of each: there counterexamples are exact.
+
+An unbounded query without a proof has no counterexample of its own: a model of quantified formulas need not be one.
+But a step that breaks an induction at one size breaks the claim for all sizes. So the spec at its own constants is
+proved as a finite one, and explored.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from dataclasses import dataclass, field
+
+from checker.engines.smt import induction
+from checker.engines.smt.bounded import BOUNDS
+from checker.engines.smt.induction import CounterexampleToInduction, InductionProof, ProofCell
+from checker.engines.smt.reachability import Reachability, ReachableStates
+from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.errors import SpecError
+from checker.language.interpreter import State
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
+from checker.run.plan import Plan
+from checker.run.result import Violation
+
+MOST_STATES = 500_000
+"""An instance is explored this far."""
+
+
+@dataclass
+class InstanceResult:
+    """What the spec at its own constants says of a proof.
+
+    `proof` has the counterexamples that were found put in; `whereabouts` says of each, by conjunct and action, whether
+    its first state is reachable. `violations`: the properties and lemmas that are violated, each with its trace.
+    """
+
+    proof: InductionProof
+    whereabouts: dict[tuple[str, str], Reachability] = field(default_factory=dict)
+    violations: dict[str, Violation] = field(default_factory=dict)
+
+
+def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int) -> InstanceResult:
+    """Look for counterexamples to what a proof for all sizes leaves open, at the size of a spec's constants.
+
+    Raises AssertionError where a step breaks here what is proved for every size, and SpecError where the spec is
+    refused at this size.
+    """
+    names = [*proof.targets, *proof.lemmas]
+    finite = induction.prove(TransitionSystem(spec, names), proof.targets, proof.lemmas, limits)
+    cells = {(cell.conjunct, cell.action): cell for cell in finite.cells}
+    found = InstanceResult(proof, violations=_explored(spec, names, workers))
+    looked_up = ReachableStates(spec, workers)
+    found.proof = dataclasses.replace(proof, cells=[])
+    for cell in proof.cells:
+        here = cells[cell.conjunct, cell.action]
+        if cell.outcome == "proved":
+            if here.outcome == "fails":
+                raise AssertionError(f"the engines disagree: {cell.conjunct}, {cell.action} is proved for every size")
+            found.proof.cells.append(cell)
+            continue
+        found.proof.cells.append(_examined(spec, cell, here, found, looked_up))
+    return found
+
+
+def _examined(
+    spec: Spec, cell: ProofCell, here: ProofCell, found: InstanceResult, looked_up: ReachableStates
+) -> ProofCell:
+    real = _reachable_step(spec, cell, found)
+    if real is not None:
+        step, where = real
+    elif here.counterexample is not None:
+        step = here.counterexample
+        if step.before is not None:
+            where = looked_up.whereabouts(step.before)
+    else:
+        return cell
+    if step.before is not None:
+        found.whereabouts[cell.conjunct, cell.action] = where
+    return dataclasses.replace(cell, outcome="fails", counterexample=step)
+
+
+def _reachable_step(
+    spec: Spec, cell: ProofCell, found: InstanceResult
+) -> tuple[CounterexampleToInduction, Reachability] | None:
+    """Return the last step of a violation, where it leads from a state of the hypothesis by the cell's action."""
+    violation = found.violations.get(cell.conjunct)
+    if violation is None:
+        return None
+    if violation.failed_action is not None:
+        call, trace, after = violation.failed_action, violation.trace, None
+        action, arguments = call.action, call.arguments
+    else:
+        last, trace = violation.trace[-1], violation.trace[:-1]
+        action, arguments, after = last.action or "", last.arguments, last.state
+    if action != cell.action or not trace or not _satisfies(spec, found.proof, trace[-1].state):
+        return None
+    step = CounterexampleToInduction(trace[-1].state, action, arguments, after)
+    return step, Reachability(trace, is_certain=True, explored=0)
+
+
+def _satisfies(spec: Spec, proof: InductionProof, state: State) -> bool:
+    names = [*proof.targets, *proof.lemmas, *spec.names_of(Role.CONSTRAINT)]
+    try:
+        return all(spec.holds(name, state) for name in names if spec.roles[name] is not Role.STEP_INVARIANT)
+    except BoundsError:
+        return False
+
+
+def _explored(spec: Spec, names: list[str], workers: int) -> dict[str, Violation]:
+    """Return what is violated in the states that are explored, lemmas among it."""
+    from checker.engines.native.engine import explore
+
+    watched = copy.copy(spec)
+    watched.roles = {  # type: ignore[misc]
+        name: Role.INVARIANT if role is Role.LEMMA else role for name, role in spec.roles.items()
+    }
+    try:
+        result = explore(watched, Plan(tuple(names), stop="all", workers=workers, max_states=MOST_STATES))
+    except SpecError:
+        return {}  # too large to explore: the steps that break the induction are all there is to say
+    return {BOUNDS if found.kind == "bounds_error" else found.property: found for found in result.violations}

@@ -1,0 +1,158 @@
+"""A spec with constants left open as a transition system: what holds of it holds for every value of the constants."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import z3
+
+from checker.engines.smt.lowering import integers
+from checker.engines.smt.lowering.conversion import converted, shaped
+from checker.engines.smt.lowering.evaluation import State
+from checker.engines.smt.lowering.integers import SymbolicInteger
+from checker.engines.smt.lowering.logic import Truth, all_of, has_quantifier, negate, truth_term
+from checker.engines.smt.lowering.symbolic_values import constant, fresh, well_formed
+from checker.engines.smt.transition_system import SymbolicParameter, SymbolicProperty, Transition, either_failed
+from checker.engines.smt.unbounded.attempts import conjuncts
+from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
+from checker.frontend import compile_spec
+from checker.ir import nodes
+from checker.language.interpreter import ParameterDeclaration as Declared
+from checker.language.spec import Role, Spec
+from checker.language.symbols import OpenNumber
+from checker.language.types import BoolType, DomainType, EnumType, Type
+
+QUICK = 100
+"""Milliseconds after which an obligation is kept for the proof instead of being settled at once."""
+
+
+class UnboundedSystem:
+    """A spec over one set of Z3 constants and functions for a state, with some of its constants left open.
+
+    An action has a transition for each choice of those parameters that have few values. All numbers are mathematical
+    integers. Terms hold together with `definitions`, which grow as terms are made, and `axioms`: the least and greatest
+    values of the open constants. Raises SpecError where the spec is outside the language, or has what an unbounded type
+    cannot take.
+    """
+
+    def __init__(self, spec: Spec, unbounded: list[str], properties: list[str]):
+        self.spec = spec.unenumerated().unbounded(unbounded)
+        self.unbounded = unbounded
+        self.program = compile_spec(self.spec, properties)
+        self.definitions: list[Truth] = []
+        self._cases: dict[int, list[SymbolicInteger]] = {}
+        self._predicates = {found.name: found for found in self.program.properties}
+        with integers.mathematical(), self.spec.bound():
+            self.axioms = list(self._axioms())
+            self.state = {name: fresh(kind, name) for name, kind in self.program.variables.items()}
+            self.well_formed = all_of(
+                well_formed(kind, self.state[name]) for name, kind in self.program.variables.items()
+            )
+            self._certainty = _Certainty([*self.axioms, *conjuncts(self.well_formed)])
+            shapes = {shape.name: shape for shape in self.spec.shapes()}
+            self.transitions = [
+                self._transition(action, choice, self.state)
+                for action in self.program.actions
+                for choice in _choices(action.name, shapes[action.name].parameters)
+            ]
+            self.initials = self._initials()
+
+    def _axioms(self) -> Iterator[Truth]:
+        for name in self.unbounded:
+            declared = self.spec.constants[name]
+            assert isinstance(declared, OpenNumber)
+            number = integers.open_number(declared)
+            assert number is not None
+            yield integers.is_within(number)
+
+    def _engine(self, state: State, old: State | None = None) -> QuantifiedLowering:
+        return QuantifiedLowering(state, old, self._certainty.implied)
+
+    def _transition(self, action: nodes.Action, parameters: tuple[SymbolicParameter, ...], state: State) -> Transition:
+        engine = self._engine(state)
+        for parameter, given in zip(action.parameters, parameters, strict=True):
+            engine.frame.locals[parameter.local] = converted(given.value, given.type, parameter.local.type)[0]
+        assumed = all_of(well_formed(given.type, given.value) for given in parameters)
+        with engine.under(assumed):
+            engine.statements(action.body)
+        found = engine.roots["self"]
+        successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
+        self.definitions += engine.definitions
+        made = Transition(action.name, parameters, assumed, engine.alive, tuple(engine.failures), successor)
+        self._cases[id(made)] = engine.cases
+        return made
+
+    def cases_of(self, transition: Transition) -> list[SymbolicInteger]:
+        """Return the numbers of few values by which what a transition does differs most."""
+        return self._cases.get(id(transition), [])
+
+    def _initials(self) -> list[Transition]:
+        variables = self.program.variables
+        first = {name: constant(kind, kind.first()) for name, kind in variables.items()}
+        if self.program.init is None:
+            return [Transition("init", (), True, True, (), first)]
+        choices = _choices("init", self.spec.parameters_of("init"))
+        return [self._transition(self.program.init, choice, first) for choice in choices]
+
+    def claim(self, name: str, state: State, old: State | None = None) -> SymbolicProperty:
+        """Return a property, lemma or constraint as a term about a state, whose values may be any terms."""
+        predicate = self._predicates.get(name)
+        if predicate is None:
+            predicate = next(found for found in self.program.constraints if found.name == name)
+        with integers.mathematical(), self.spec.bound():
+            engine, function = self._engine(state, old), predicate.function
+            assert function.result is not None
+            call = nodes.HelperCall(function.result, nodes.Site("", 0, ""), function, ())
+            value, is_bool = converted(engine.evaluate(call), function.result, nodes.BOOL)
+            self.definitions += engine.definitions
+            return SymbolicProperty(name, Role(predicate.role), value, either_failed(engine.failed, is_bool))
+
+    @property
+    def constraints(self) -> list[str]:
+        """The names of the constraints."""
+        return [found.name for found in self.program.constraints]
+
+
+def _choices(action: str, parameters: tuple[Declared, ...]) -> Iterator[tuple[SymbolicParameter, ...]]:
+    """Iterate over the parameters of an action: those of few values as each value, the others as constants."""
+    few = [list(p.type.values()) if _has_few_values(p.type) else [None] for p in parameters]
+    for values in itertools.product(*few):
+        yield tuple(
+            SymbolicParameter(
+                p.name, p.type, constant(p.type, v) if v is not None else fresh(p.type, f"{action}({p.name})")
+            )
+            for p, v in zip(parameters, values, strict=True)
+        )
+
+
+def _has_few_values(kind: Type) -> bool:
+    return isinstance(kind, (DomainType, EnumType, BoolType))
+
+
+class _Certainty:
+    """Settles small obligations at once: an index that a loop keeps within its sequence, for one."""
+
+    def __init__(self, facts: list[Truth]):
+        self._solver = z3.SolverFor("QF_UFLIA")
+        self._solver.set("timeout", QUICK)
+        self._solver.add(*[truth_term(fact) for fact in facts if not has_quantifier(fact)])
+        self._known: dict[tuple[int, ...], bool] = {}
+        self._kept: list[Truth] = []
+
+    def implied(self, premises: list[Truth], conclusion: Truth) -> bool:
+        """Say whether something follows from what is free of quantifiers among some conditions."""
+        parts = [part for premise in premises for part in conjuncts(premise) if part is not True]
+        usable = [part for part in parts if part is False or not has_quantifier(part)]
+        if any(part is False for part in usable):
+            return True
+        if conclusion is False or has_quantifier(conclusion):
+            return False
+        key = (conclusion.get_id(), *sorted(part.get_id() for part in usable))
+        if key not in self._known:
+            self._kept += [conclusion, *usable]  # terms keep their numbers while they live
+            self._solver.push()
+            self._solver.add(*usable, truth_term(negate(conclusion)))
+            self._known[key] = self._solver.check() == z3.unsat
+            self._solver.pop()
+        return self._known[key]

@@ -1,0 +1,130 @@
+"""A system unrolled: a chain of states, each a step of the one before, as constraints of one solver."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import z3
+
+from checker.engines.smt.lowering.evaluation import State
+from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, implies, negate, truth_term
+from checker.engines.smt.lowering.symbolic_values import constants_of, decoded, merged
+from checker.engines.smt.solving import AnsweredQuery, new_solver
+from checker.engines.smt.transition_system import SymbolicParameter, Transition, TransitionSystem
+from checker.errors import Disabled
+from checker.language.types import BoundsError
+from checker.run.result import TraceStep
+
+
+class Unrolling:
+    """States 0 to n with the steps between them. The step is lowered once; each state has a copy of its terms."""
+
+    def __init__(self, system: TransitionSystem):
+        self.system = system
+        self.solver: Any = new_solver(is_finite=system.is_finite)
+        self._next = system.new_state("next ")
+        self._takes = [z3.Bool(f"takes {transition.name}") for transition in system.transitions]
+        self._parameters = [
+            term for transition in system.transitions for p in transition.parameters for term in constants_of(p.value)
+        ]
+        self._initial_parameters = [term for p in system.initial.parameters for term in constants_of(p.value)]
+        self._step = truth_term(self._step_relation())
+        self._states: list[list[Term]] = [self._copies(system.constants, 0)]
+
+    def _step_relation(self) -> Truth:
+        """Return the step as a function of the action taken: as a choice of relations the search takes longer."""
+        system, takes = self.system, self._takes
+        if not takes:
+            return False
+        successor: State = system.transitions[-1].successor
+        for take, transition in zip(takes[-2::-1], system.transitions[-2::-1], strict=True):
+            successor = {name: merged(take, transition.successor[name], value) for name, value in successor.items()}
+        only_one = [negate(all_of((one, other))) for index, one in enumerate(takes) for other in takes[:index]]
+        enabled = [implies(take, found.taken) for take, found in zip(takes, system.transitions, strict=True)]
+        return all_of((any_of(takes), *only_one, *enabled, system.is_state(self._next, successor)))
+
+    @property
+    def length(self) -> int:
+        """How many states there are."""
+        return len(self._states)
+
+    def begin_anywhere(self) -> None:
+        """Let the first state be any state of the variables' types."""
+        self.add(self.system.well_formed, 0)
+
+    def begin_initially(self) -> None:
+        """Let the first state be an initial one."""
+        system, initial = self.system, self.system.initial
+        relation = all_of((initial.taken, system.is_state(system.state, initial.successor)))
+        self.add(relation, 0)
+
+    def extend(self) -> None:
+        """Add a state, a step away from the last one, which the constraints do not cut off."""
+        last = self.length - 1
+        self.add(self.system.within_constraints, last)
+        self._states.append(self._copies(self.system.constants, last + 1))
+        self.solver.add(self.at(self._step, last))
+
+    def add(self, truth: Truth, index: int) -> None:
+        """Add a condition on a state, and, for a step invariant, the one before."""
+        self.solver.add(truth_term(self.at(truth, index)))
+
+    def at(self, truth: Truth, index: int) -> Truth:
+        """Return a term as one of the state `index`; terms over the old state become terms of the one before."""
+        if isinstance(truth, bool):
+            return truth
+        system = self.system
+        pairs = list(zip(system.constants, self._states[index], strict=True))
+        for terms in (self._parameters, self._takes, self._initial_parameters):
+            pairs += zip(terms, self._copies(terms, index), strict=True)
+        if index + 1 < self.length:
+            pairs += zip(system.constants_of(self._next), self._states[index + 1], strict=True)
+        if index:
+            pairs += zip(system.constants_of(system.old), self._states[index - 1], strict=True)
+        return z3.substitute(truth, *pairs)
+
+    def _copies(self, terms: list[Term], index: int) -> list[Term]:
+        return [z3.Const(f"{term.decl().name()}@{index}", term.sort()) for term in terms]
+
+    # Back to the interpreter.
+
+    def trace(self, query: AnsweredQuery) -> tuple[TraceStep, ...]:
+        """Return the states and steps of a model, each step executed again by the interpreter."""
+        found = []
+        for index in range(self.length):
+            state = self.system.decoded(self.system.state, lambda term, at=index: query.evaluate(self.at(term, at)))  # type: ignore[misc]
+            if index == 0:
+                found.append(TraceStep(None, (), state))
+            else:
+                transition = self._taken(query, index - 1)
+                arguments = self.arguments(query, transition.parameters, index - 1)
+                found.append(TraceStep(transition.name, arguments, state))
+        confirm(self.system, tuple(found))
+        return tuple(found)
+
+    def _taken(self, query: AnsweredQuery, index: int) -> Transition:
+        for take, transition in zip(self._takes, self.system.transitions, strict=True):
+            if z3.is_true(query.evaluate(self.at(take, index))):
+                return transition
+        raise AssertionError("a step of the model takes no action")
+
+    def arguments(self, query: AnsweredQuery, parameters: tuple[SymbolicParameter, ...], index: int) -> tuple[Any, ...]:
+        """Return the values of parameters in the step out of a state."""
+        with self.system.spec.bound():
+            return tuple(
+                decoded(p.type, p.value, lambda term: query.evaluate(self.at(term, index))) for p in parameters
+            )
+
+
+def confirm(system: TransitionSystem, trace: tuple[TraceStep, ...]) -> None:
+    """Execute every step of a trace again; raise AssertionError where the interpreter does not do the same."""
+    for before, step in pairwise(trace):
+        assert step.action is not None
+        with system.spec.bound():
+            try:
+                found = system.spec.step(before.state, step.action, *step.arguments)
+            except (Disabled, BoundsError) as error:
+                raise AssertionError(f"the engines disagree: {step} in {before.state}: {error!r}") from error
+        if found != step.state:
+            raise AssertionError(f"the engines disagree: {step} in {before.state}: {found} against {step.state}")

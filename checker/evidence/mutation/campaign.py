@@ -1,0 +1,163 @@
+"""A campaign: every mutant of a spec explored, in processes of their own, and held against the original."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+
+from checker.errors import SpecError
+from checker.evidence.mutation.injection import mutated
+from checker.evidence.mutation.mutants import Mutant, mutants_of
+from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, judge, summary_of
+from checker.language.spec import Spec
+from checker.run import registry
+from checker.run.plan import DEADLOCK, Plan
+from checker.run.result import Result
+
+STATES_FACTOR = 4
+FEWEST_STATES = 2_000
+SECONDS_A_MUTANT = 20.0
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A spec and its mutants; they change the very functions of this class."""
+
+    spec: type[Spec]
+    mutants: list[Mutant]
+
+
+@functools.lru_cache(maxsize=1)
+def _subject(target: str) -> _Subject:
+    # Kept, for a user's file is a new module with new functions each time that it is loaded.
+    spec = registry.select_spec(target).spec
+    return _Subject(spec, mutants_of(spec))
+
+
+@dataclass(frozen=True)
+class MutationTask:
+    """What is mutated: a spec by its name on the command line, its constants, and the properties to hold it to."""
+
+    target: str
+    constants: tuple[tuple[str, int | bool | str], ...]
+    properties: tuple[str, ...]
+
+    def spec(self) -> Spec:
+        """Return the spec with its constants set; raise SpecError if there is none of that name."""
+        return _subject(self.target).spec(**dict(self.constants))
+
+
+@dataclass
+class MutationReport:
+    """The original, and each mutant with what became of it, in the order of the source."""
+
+    task: MutationTask
+    original: MutantRun
+    mutants: list[Mutant]
+    total: int
+    outcomes: dict[int, MutantVerdict] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def with_status(self, status: str) -> list[tuple[Mutant, MutantVerdict]]:
+        """Return the mutants with a status and their outcomes."""
+        pairs = ((self.mutants[number], outcome) for number, outcome in sorted(self.outcomes.items()))
+        return [(mutant, outcome) for mutant, outcome in pairs if outcome.status == status]
+
+    @property
+    def kills(self) -> Mapping[str, int]:
+        """How many mutants each property kills, those that kill none included."""
+        counts = dict.fromkeys(self.task.properties, 0)
+        for outcome in self.outcomes.values():
+            for name in outcome.killed_by:
+                counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    @property
+    def sole_kills(self) -> Mapping[str, int]:
+        """How many mutants each property is the only one to kill."""
+        counts = dict.fromkeys(self.kills, 0)
+        for outcome in self.outcomes.values():
+            if len(outcome.killed_by) == 1:
+                counts[outcome.killed_by[0]] += 1
+        return counts
+
+
+def run(
+    task: MutationTask, *, workers: int, most: int | None = None, on_progress: Callable[[int, int], None] | None = None
+) -> MutationReport:
+    """Explore the original and its mutants (`most` of them, spread evenly) and return what became of each.
+
+    `on_progress(done, total)` is called after each mutant. Raises SpecError where the original cannot be explored.
+    """
+    started = time.perf_counter()
+    _subject.cache_clear()
+    original = summary_of(_explore(task.spec(), task, max_states=None, seconds=None))
+    mutants = _subject(task.target).mutants
+    chosen = _spread(len(mutants), most)
+    report = MutationReport(task, original, mutants, len(mutants))
+    for done, (number, outcome) in enumerate(_outcomes(task, original, chosen, workers), 1):
+        report.outcomes[number] = outcome
+        if on_progress is not None:
+            on_progress(done, len(chosen))
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def _spread(count: int, most: int | None) -> list[int]:
+    """Return the numbers of `most` mutants, evenly spread over all: the first ones are all of one method."""
+    if most is None or most >= count:
+        return list(range(count))
+    return sorted({position * count // most for position in range(most)})
+
+
+def _outcomes(
+    task: MutationTask, original: MutantRun, chosen: list[int], workers: int
+) -> Iterator[tuple[int, MutantVerdict]]:
+    # New interpreters, not forks: this process may have threads, and a mutant changes the spec for its whole process.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context) as pool:
+        futures = {pool.submit(try_mutant, task, original, number): number for number in chosen}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def try_mutant(task: MutationTask, original: MutantRun, number: int) -> MutantVerdict:
+    """Explore one mutant and return what became of it."""
+    mutant = _subject(task.target).mutants[number]
+    started = time.perf_counter()
+    most = max(STATES_FACTOR * original.distinct_states, FEWEST_STATES)
+    with mutated(mutant.method.function, mutant.mutation.tree):
+        try:
+            found = summary_of(_explore(task.spec(), task, max_states=most, seconds=SECONDS_A_MUTANT))
+        except SpecError as error:
+            return MutantVerdict("invalid", (), error.message, None, time.perf_counter() - started)
+    return judge(original, found, time.perf_counter() - started)
+
+
+def _explore(spec: Spec, task: MutationTask, max_states: int | None, seconds: float | None) -> Result:
+    from checker.engines.native.engine import explore
+
+    plan = Plan(
+        properties=tuple(name for name in task.properties if name != DEADLOCK),
+        stop="all",
+        max_states=max_states,
+        deadlock=DEADLOCK in task.properties,
+        quick=True,
+    )
+    if seconds is None:
+        return explore(spec, plan)
+    timer = threading.Timer(seconds, plan.cancelled.set)
+    timer.start()
+    try:
+        return explore(spec, plan)
+    finally:
+        timer.cancel()

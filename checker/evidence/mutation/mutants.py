@@ -1,0 +1,102 @@
+"""The mutants of a spec: every mutation of its actions and of the helpers that they call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from checker.evidence.mutation.operators import Mutation, mutations
+from checker.language.source import source_of
+from checker.language.spec import PROPERTY_ROLES, Role, Spec
+
+
+@dataclass(frozen=True)
+class Method:
+    """A function that a spec's steps run: an action, `init`, or a helper; `owner` is the class that defines it."""
+
+    function: FunctionType
+    owner: type | None
+
+    @property
+    def name(self) -> str:
+        """The name with its class, `Kip320.may_follow`."""
+        return self.function.__qualname__
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A method with one mutation; `is_shared` where properties run the method too."""
+
+    method: Method
+    mutation: Mutation
+    file: str
+    is_shared: bool
+
+
+def mutants_of(spec: type[Spec]) -> list[Mutant]:
+    """Return the mutants of a spec, the methods of the oldest base first, each from the top down."""
+    steps = _reached(spec, [name for name, role in spec.roles.items() if role is Role.ACTION] + ["init"])
+    of_properties = set(_reached(spec, [name for name, role in spec.roles.items() if role in PROPERTY_ROLES]))
+    found = []
+    for method in steps:
+        source = source_of(method.function)
+        is_shared = method in of_properties
+        found += [Mutant(method, mutation, source.file, is_shared) for mutation in mutations(source.tree)]
+    return found
+
+
+def _reached(spec: type[Spec], names: list[str]) -> list[Method]:
+    """Return the methods that some methods of a spec run, themselves included, in the order in which they are met."""
+    found: dict[Method, None] = {}
+    open_methods = [method for name in names if (method := _method(spec, name, after=None)) is not None]
+    while open_methods:
+        method = open_methods.pop(0)
+        if method not in found:
+            found[method] = None
+            open_methods += _called(spec, method)
+    return sorted(found, key=lambda method: (_seniority(spec, method), method.function.__code__.co_firstlineno))
+
+
+def _seniority(spec: type[Spec], method: Method) -> int:
+    """Return a number that is less for an older base; plain functions come last."""
+    order = spec.__mro__
+    return len(order) - order.index(method.owner) if method.owner is not None else len(order)
+
+
+def _method(spec: type[Spec], name: str, after: type | None) -> Method | None:
+    order = spec.__mro__
+    for owner in order[order.index(after) + 1 :] if after is not None else order:
+        found = vars(owner).get(name)
+        if isinstance(found, FunctionType) and issubclass(owner, Spec) and owner is not Spec:
+            return Method(found, owner)
+    return None
+
+
+def _called(spec: type[Spec], method: Method) -> Iterator[Method]:
+    tree = source_of(method.function).tree
+    receiver = tree.args.args[0].arg if method.owner is not None and tree.args.args else None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            found = _callee(spec, method, receiver, node.func)
+            if found is not None:
+                yield found
+
+
+def _callee(spec: type[Spec], method: Method, receiver: str | None, called: ast.expr) -> Method | None:
+    if isinstance(called, ast.Name):
+        return _plain(method.function.__globals__.get(called.id))
+    if not isinstance(called, ast.Attribute):
+        return None
+    owner = called.value
+    if isinstance(owner, ast.Name) and owner.id in (receiver, "old"):
+        return _method(spec, called.attr, after=None)
+    is_super = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
+    return _method(spec, called.attr, after=method.owner) if is_super else None
+
+
+def _plain(found: Any) -> Method | None:
+    is_of_spec = isinstance(found, FunctionType) and not found.__module__.startswith("checker.language")
+    return Method(found, None) if is_of_spec else None

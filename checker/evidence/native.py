@@ -1,0 +1,136 @@
+"""Evidence from a complete native exploration: premises by their bits, values by columns of packed states."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+from checker.engines.native.engine import (
+    CompiledSpec,
+    compile_program,
+    explore_compiled,
+    extra_masks,
+    garbage_collection_paused,
+    property_names,
+)
+from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.explore.search import explore as search
+from checker.engines.native.explore.store import Words
+from checker.engines.native.results import MOST_PROPERTIES, failed_init, initial_states
+from checker.evidence.judge import Evidence, IdlePremise, findings_of
+from checker.evidence.packed import constant_variables, tallies_of
+from checker.evidence.premises import NOWHERE, Premise, premises_of
+from checker.frontend import compile_spec
+from checker.ir import nodes
+from checker.language.spec import Spec
+from checker.language.types import BoundsError
+from checker.run.finding import Finding
+from checker.run.plan import Plan
+from checker.run.result import Result
+
+
+def explore(spec: Spec, plan: Plan) -> Result:
+    """Explore a spec as the native engine does, and add the findings of a complete exploration to the result.
+
+    The exploration also looks for the properties' premises, as long as there are bits for them. Raises SpecError where
+    the spec is outside the language.
+    """
+    started = time.perf_counter()
+    names = property_names(plan)
+    with garbage_collection_paused():
+        program = compile_spec(spec, names)
+        premises = [premise.predicate for premise in premises_of(program)[: MOST_PROPERTIES - len(names)]]
+        program.properties += premises
+        compiled = compile_program(spec, program, names, premises, quick=plan.quick)
+    compile_seconds = time.perf_counter() - started
+    try:
+        initial = initial_states(spec)
+    except BoundsError:
+        return failed_init("native", spec, plan, compile_seconds)
+    result, found = explore_compiled(compiled, plan, initial, compile_seconds)
+    if result.ended == "complete":
+        result.findings = _findings(compiled, names, found, result)
+    return result
+
+
+def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, result: Result) -> tuple[Finding, ...]:
+    """Return what a complete exploration shows to be idle; `names` are the properties that it checked."""
+    states = found.all_states()
+    layout = compiled.native.layout
+    return findings_of(
+        compiled.spec,
+        Evidence(
+            coverage=result.coverage,
+            unreached=result.unreached,
+            idle_actions=_idle_actions(compiled, states, result),
+            constant_variables=constant_variables(layout, states),
+            tallies=tallies_of(layout, states),
+            idle_premises=_idle_premises(compiled, names, found, states),
+        ),
+    )
+
+
+# Premises.
+
+
+def _idle_premises(compiled: CompiledSpec, names: list[str], found: Exploration, states: Words) -> list[IdlePremise]:
+    """Return the outermost premises that nothing makes true."""
+    program = compile_spec(compiled.spec, names)
+    premises = premises_of(program)
+    explored = len(compiled.extra)
+    is_true = [len(names) + number in found.reached for number in range(explored)]
+    for first in range(explored, len(premises), MOST_PROPERTIES):
+        is_true += _true_somewhere(compiled, program, premises[first : first + MOST_PROPERTIES], states)
+    idle = []
+    for premise, is_reached in zip(premises, is_true, strict=True):
+        if not is_reached and (premise.parent is None or is_true[premise.parent]):
+            is_of_steps = premise.predicate.role == "step premise"
+            idle.append(IdlePremise(premise.property, premise.text, premise.site.file, premise.site.line, is_of_steps))
+    return idle
+
+
+def _true_somewhere(
+    compiled: CompiledSpec, program: nodes.Program, premises: list[Premise], states: Words
+) -> list[bool]:
+    """Return of each premise whether a stored state, or a step out of one, makes it true."""
+    narrowed = dataclasses.replace(program, properties=[premise.predicate for premise in premises])
+    again = compile_program(compiled.spec, narrowed, [], narrowed.properties)
+    mask, step_mask = extra_masks(narrowed.properties, first_bit=0)
+    found = search(again.kernels, states, step_mask=step_mask, reachable_mask=mask, stop_after=mask)
+    return [number in found.reached for number in range(len(premises))]
+
+
+# Actions that change nothing.
+
+
+def _idle_actions(compiled: CompiledSpec, states: Words, result: Result) -> list[str]:
+    """Return the actions that are enabled and whose every step leads back to its own state."""
+    # An action that found a state first has changed something: only the others need a closer look.
+    suspects = {name for name, coverage in result.coverage.items() if coverage.generated and not coverage.distinct}
+    return [name for name in result.coverage if name in suspects and not _changes_something(compiled, name, states)]
+
+
+def _changes_something(compiled: CompiledSpec, action: str, states: Words) -> bool:
+    program = compile_spec(compiled.spec, [])
+    changed = nodes.Predicate("changed", "step premise", _changed(program))
+    actions = [found for found in program.actions if found.name == action]
+    alone = dataclasses.replace(program, actions=actions, properties=[changed])
+    kernels = compile_program(compiled.spec, alone, [], [changed]).kernels
+    found = search(kernels, states, step_mask=1, reachable_mask=1, stop_after=1)
+    return bool(found.reached)
+
+
+def _changed(program: nodes.Program) -> nodes.Function:
+    """Return the function that is true of a step between different states."""
+    different: tuple[nodes.Expr, ...] = tuple(
+        nodes.Comparison(
+            nodes.BOOL,
+            NOWHERE,
+            "!=",
+            nodes.StateRead(kind, NOWHERE, "old", name),
+            nodes.StateRead(kind, NOWHERE, "self", name),
+        )
+        for name, kind in program.variables.items()
+    )
+    test = nodes.Logical(nodes.BOOL, NOWHERE, "or", different) if len(different) > 1 else different[0]
+    return nodes.Function("changed", (), (nodes.Return(NOWHERE, test),), nodes.BOOL, writes=False, requires=False)

@@ -1,0 +1,71 @@
+"""Why an action instance is not enabled: the `require` that is false, where it stands, and the values in it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+from checker.errors import Disabled
+from checker.explain.frames import EvaluationScope
+from checker.explain.reasons import reason_of_expression
+from checker.language.error_location import source_files
+from checker.language.source import source_of
+from checker.language.spec import Spec
+
+
+def why_disabled(spec: Spec, error: Disabled) -> str:
+    """Return why a step of a spec raised `Disabled`, as `require(...) is false (file.py:12): ...`."""
+    found = _innermost(error.__traceback__, set(source_files(type(spec))))
+    if found is None:
+        return "a require is false"
+    frame, line = found
+    function = _function_of(type(spec), frame.f_code)
+    call = _require_at(function, line) if function is not None else None
+    place = f"({Path(frame.f_code.co_filename).name}:{line})"
+    if function is None or call is None:
+        return f"a require is false {place}"
+    text = f"{ast.unparse(call)} is false {place}"
+    try:
+        with spec.bound():
+            reason = reason_of_expression(call.args[0], EvaluationScope(function, dict(frame.f_locals)), wanted=False)
+    except Exception:
+        # The walk is a convenience: where it fails the guard alone has to do.
+        return text
+    values = ", ".join(f"{name} = {value!r}" for name, value in reason.bindings.items())
+    words = reason.text.removeprefix(f"{ast.unparse(call.args[0])} is false: ")
+    return f"{text}: {values}: {words}" if values else f"{text}: {words}"
+
+
+def _innermost(traceback: TracebackType | None, files: set[str]) -> tuple[FrameType, int] | None:
+    found = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename in files:
+            found = (traceback.tb_frame, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found
+
+
+def _function_of(spec: type[Spec], code: CodeType) -> Callable[..., Any] | None:
+    """Return the method that a code object belongs to; None where it is no method of the spec."""
+    for base in spec.__mro__:
+        for value in vars(base).values():
+            if inspect.isfunction(value) and value.__code__ is code:
+                return value
+    return None
+
+
+def _require_at(function: Callable[..., Any], line: int) -> ast.Call | None:
+    for node in ast.walk(source_of(function).tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "require"
+            and node.args
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ):
+            return node
+    return None

@@ -1,0 +1,68 @@
+"""Where the parts of a spec stand: the file and the lines of its properties and actions."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from checker.errors import SpecError
+from checker.language.source import source_of
+from checker.language.spec import Spec
+from checker.run.result import Violation
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """Some lines of a file, the first one being line 1."""
+
+    file: str
+    first_line: int
+    last_line: int
+
+    @property
+    def relative(self) -> str:
+        """The file relative to the root of the sources, with `/`; whole where it is outside of them."""
+        path = Path(self.file).resolve()
+        root = _root()
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+    @property
+    def uri(self) -> str:
+        """The file as a URI: a relative reference below the root of the sources, `file://` outside of them."""
+        return quote(self.relative) if not self.relative.startswith("/") else Path(self.relative).as_uri()
+
+
+def _root() -> Path:
+    """Return the folder that paths in reports are relative to: the checkout in GitHub's runners, else this folder."""
+    return Path(os.environ.get("GITHUB_WORKSPACE") or ".").resolve()
+
+
+def place_of(spec: type[Spec], name: str) -> SourceLocation | None:
+    """Return where a method of a spec stands, from its `def` on, or else where the spec does; None if unknown."""
+    function = inspect.getattr_static(spec, name, None)
+    if inspect.isfunction(function):
+        try:
+            source = source_of(function)
+        except SpecError:
+            return None
+        return SourceLocation(source.file, source.tree.lineno, source.tree.end_lineno or source.tree.lineno)
+    try:
+        _, line = inspect.getsourcelines(spec)
+        return SourceLocation(inspect.getfile(spec), line, line)
+    except (OSError, TypeError):
+        return None
+
+
+def place_of_error(error: SpecError) -> SourceLocation | None:
+    """Return the line that an error about a spec points at, or None if it points at none."""
+    return SourceLocation(error.file, error.line or 1, error.line or 1) if error.file else None
+
+
+def last_action(violation: Violation) -> str | None:
+    """Return the action that led to a violation, or that could not be executed; None in the initial state."""
+    if violation.failed_action is not None:
+        return violation.failed_action.action
+    return violation.trace[-1].action if violation.trace else None

@@ -1,0 +1,283 @@
+"""Why an expression has the truth value that it has: its smallest telling part, with the values in it.
+
+The walk follows the expression's syntax tree with the values of one state. It goes to the first conjunct that is false,
+the first bindings of an `all(...)` that fail, the body of a helper, and so on, until a part is left that only its
+values explain.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from checker.errors import SpecError
+from checker.explain.comparisons import comparison_text
+from checker.explain.frames import EvaluationScope, ReturnedCall, watched_call
+from checker.language.source import source_of
+from checker.language.spec import implies
+from checker.language.types import show
+
+_MOST_CALLS = 8
+"""How deep the walk follows helpers of helpers."""
+
+
+@dataclass(frozen=True)
+class FailureReason:
+    """A part that explains a truth value, in words, and the variables that were bound on the way to it."""
+
+    text: str
+    bindings: dict[str, Any] = field(default_factory=dict)
+
+
+def reason_of_call(returned: ReturnedCall, wanted: bool) -> FailureReason:
+    """Return why a watched call returned a value that is `wanted` (true or false)."""
+    return _ReasonSearch(calls=0).returned(returned, wanted)
+
+
+def reason_of_expression(node: ast.expr, scope: EvaluationScope, wanted: bool) -> FailureReason:
+    """Return why an expression of a method has the truth value `wanted`, which it must have."""
+    return _ReasonSearch(calls=0)._why(node, scope, wanted)
+
+
+class _ReasonSearch:
+    """One walk; `calls` is how many helpers it is inside of."""
+
+    def __init__(self, calls: int):
+        self._calls = calls
+
+    def returned(self, returned: ReturnedCall, wanted: bool) -> FailureReason:
+        """Return why a method returned what it did."""
+        statement, scope = returned.statement, returned.scope
+        if statement is None or statement.value is None:
+            return FailureReason("it ends without returning a truth value")
+        if isinstance(statement.value, ast.Constant):
+            return self._by_branches(returned, statement, wanted)
+        return self._why(_with_locals_inlined(statement.value, returned.tree), scope, wanted)
+
+    def _by_branches(self, returned: ReturnedCall, statement: ast.Return, wanted: bool) -> FailureReason:
+        """Explain `return False` by the innermost `if` that led to it and the loop variables around it."""
+        scope = returned.scope
+        around = list(_statements_around(returned.tree, statement))
+        loops = [node for node in around if isinstance(node, ast.For)]
+        bound = {
+            name: scope.names[name] for loop in loops for name in _target_names(loop.target) if name in scope.names
+        }
+        conditions = [node for node in around if isinstance(node, ast.If)]
+        if not conditions:
+            return FailureReason(f"it returns {show(wanted)}", bound)
+        innermost = conditions[-1]
+        is_body = any(statement is node for child in innermost.body for node in ast.walk(child))
+        inner = self._why(innermost.test, scope.binding(bound), is_body)
+        return FailureReason(inner.text, bound | inner.bindings)
+
+    def _why(self, node: ast.expr, scope: EvaluationScope, wanted: bool) -> FailureReason:
+        match node:
+            case ast.BoolOp(op=ast.And(), values=parts):
+                return self._why_all(parts, scope, wanted, stops_at=False)
+            case ast.BoolOp(op=ast.Or(), values=parts):
+                return self._why_all(parts, scope, wanted, stops_at=True)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._why(operand, scope, not wanted)
+            case ast.IfExp():
+                branch = node.body if scope.evaluate(node.test) else node.orelse
+                return self._why(branch, scope, wanted)
+            case ast.Compare():
+                return FailureReason(comparison_text(node, scope, wanted))
+            case ast.Call():
+                return self._why_call(node, scope, wanted)
+        return _plain(node, scope, wanted)
+
+    def _why_all(self, parts: list[ast.expr], scope: EvaluationScope, wanted: bool, *, stops_at: bool) -> FailureReason:
+        """Explain `and` (whose value the first false part decides) or `or` (the first true part)."""
+        if wanted is stops_at:
+            decisive = next(part for part in parts if bool(scope.evaluate(part)) is wanted)
+            return self._why(decisive, scope, wanted)
+        # A disjunct `not p` of a false `or` is a premise that holds: only the conclusion needs explaining.
+        is_implication = stops_at and not all(_is_negation(part) for part in parts)
+        premises = [part for part in parts if is_implication and _is_negation(part)]
+        telling = [part for part in parts if part not in premises]
+        reasons = [self._why(part, scope, wanted) for part in telling]
+        text = ", and ".join(reason.text for reason in reasons)
+        if premises:
+            text += f" (although {' and '.join(_premise_text(part, scope) for part in premises)})"
+        return FailureReason(text, {name: value for reason in reasons for name, value in reason.bindings.items()})
+
+    def _why_call(self, node: ast.Call, scope: EvaluationScope, wanted: bool) -> FailureReason:
+        match node:
+            case ast.Call(func=ast.Name(id="all" | "any" as name), args=[ast.GeneratorExp() | ast.ListComp() as items]):
+                return self._why_quantified(name, items, scope, wanted)
+            case ast.Call(func=ast.Name(id="bool"), args=[operand]):
+                return self._why(operand, scope, wanted)
+        function, receiver = _helper(node, scope)
+        if function is implies and not wanted:
+            conclusion = self._why(node.args[1], scope, False)
+            return FailureReason(f"{conclusion.text} (although {scope.text(node.args[0])})", conclusion.bindings)
+        if function is None or self._calls >= _MOST_CALLS:
+            return _plain(node, scope, wanted)
+        return self._why_helper(node, function, receiver, scope, wanted)
+
+    def _why_helper(
+        self,
+        node: ast.Call,
+        function: Callable[..., Any],
+        receiver: tuple[Any, ...],
+        scope: EvaluationScope,
+        wanted: bool,
+    ) -> FailureReason:
+        """Explain a helper's answer by its body, with the caller's words for its parameters where that is possible."""
+        signature = inspect.signature(function)
+        given = (*receiver, *(scope.evaluate(argument) for argument in node.args))
+        named = {keyword.arg: scope.evaluate(keyword.value) for keyword in node.keywords if keyword.arg}
+        arguments = signature.bind(*given, **named)
+        arguments.apply_defaults()
+        words = [scope.in_callers_words(argument) for argument in (*_receiver_words(node, receiver), *node.args)]
+        named_words = {keyword.arg: scope.in_callers_words(keyword.value) for keyword in node.keywords if keyword.arg}
+        aliases = _aliases(function, signature.bind(*words, **named_words).arguments)
+        returned = watched_call(function, arguments.args, aliases)
+        inner = _ReasonSearch(self._calls + 1).returned(returned, wanted)
+        unnamed = {name: value for name, value in arguments.arguments.items() if name not in aliases and name != "self"}
+        return FailureReason(f"{_plain(node, scope, wanted).text}: {inner.text}", unnamed | inner.bindings)
+
+    def _why_quantified(
+        self, name: str, items: ast.GeneratorExp | ast.ListComp, scope: EvaluationScope, wanted: bool
+    ) -> FailureReason:
+        """Explain a false `all` or a true `any` by its first deciding bindings, the others by naming what was tried."""
+        if (name == "any") is not wanted:
+            return _nothing_decides(name, items, scope)
+        for inner in _inside(items.generators, scope):
+            if bool(inner.evaluate(items.elt)) is wanted:
+                reason = self._why(items.elt, inner, wanted)
+                new = {key: value for key, value in inner.bindings.items() if scope.bindings.get(key) is not value}
+                return FailureReason(reason.text, new | reason.bindings)
+        raise AssertionError(f"{name} was decided by none of its items")
+
+
+def _nothing_decides(name: str, items: ast.GeneratorExp | ast.ListComp, scope: EvaluationScope) -> FailureReason:
+    element = scope.text(items.elt)
+    variables = [variable for generator in items.generators for variable in _target_names(generator.target)]
+    tried = [inner.bindings for inner in _inside(items.generators, scope)]
+    over = " ".join(scope.text(generator).strip() for generator in items.generators)
+    if name == "all":
+        return FailureReason(f"{element} is true {over}" if tried else f"there is nothing to look at {over}")
+    if not tried:
+        return FailureReason(f"there is no {', '.join(variables)} to choose {over}")
+    shown = [", ".join(f"{key} = {show(bound[key])}" for key in variables) for bound in tried[:6]]
+    more = f" and {len(tried) - 6} more" if len(tried) > 6 else ""
+    return FailureReason(f"{element} is false {over}: tried {'; '.join(shown)}{more}")
+
+
+def _inside(generators: list[ast.comprehension], scope: EvaluationScope) -> Iterator[EvaluationScope]:
+    """Iterate over the scopes that the `for` and `if` parts of a comprehension give its element."""
+    if not generators:
+        yield scope
+        return
+    first, *rest = generators
+    for value in scope.evaluate(first.iter):
+        inner = scope.binding(_unpacked(first.target, value))
+        if all(inner.evaluate(test) for test in first.ifs):
+            yield from _inside(rest, inner)
+
+
+def _unpacked(target: ast.expr, value: Any) -> dict[str, Any]:
+    if isinstance(target, ast.Name):
+        return {target.id: value}
+    assert isinstance(target, (ast.Tuple, ast.List))
+    return {
+        name: item
+        for part, found in zip(target.elts, value, strict=True)
+        for name, item in _unpacked(part, found).items()
+    }
+
+
+def _target_names(target: ast.expr) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
+def _helper(node: ast.Call, scope: EvaluationScope) -> tuple[Callable[..., Any] | None, tuple[Any, ...]]:
+    """Return the function of the specs that a call reaches, with its `self` if it has one."""
+    try:
+        called = scope.evaluate(node.func)
+    except Exception:
+        # Whatever it is, the walk ends here.
+        return None, ()
+    receiver = (called.__self__,) if inspect.ismethod(called) else ()
+    function = called.__func__ if inspect.ismethod(called) else called
+    if not inspect.isfunction(function):
+        return None, ()
+    if function is not implies and function.__module__.startswith("checker."):
+        return None, ()
+    return (function, receiver) if _has_source(function) else (None, ())
+
+
+def _receiver_words(node: ast.Call, receiver: tuple[Any, ...]) -> list[ast.expr]:
+    """Return how the call names the `self` that it passes: `super()` stands for the caller's own."""
+    if not receiver:
+        return []
+    assert isinstance(node.func, ast.Attribute)
+    return [ast.Name("self") if isinstance(node.func.value, ast.Call) else node.func.value]
+
+
+def _aliases(function: Callable[..., Any], words: dict[str, ast.expr]) -> dict[str, ast.expr]:
+    """Return the parameters of a helper that its caller's words can stand for without being taken for other names."""
+    assigned = {
+        node.id
+        for node in ast.walk(source_of(function).tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return {
+        name: argument
+        for name, argument in words.items()
+        if name not in assigned and _is_path(argument) and assigned.isdisjoint(_target_names(argument))
+    }
+
+
+def _is_path(node: ast.expr) -> bool:
+    """Return whether an expression only names a value: `offset`, `self.leader`, `self.log[r]`, `0`."""
+    allowed = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
+    return all(isinstance(part, allowed) for part in ast.walk(node))
+
+
+def _has_source(function: Callable[..., Any]) -> bool:
+    try:
+        source_of(function)
+    except SpecError:
+        return False
+    return True
+
+
+def _is_negation(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def _premise_text(node: ast.expr, scope: EvaluationScope) -> str:
+    return scope.text(node.operand if isinstance(node, ast.UnaryOp) else node)
+
+
+def _plain(node: ast.expr, scope: EvaluationScope, wanted: bool) -> FailureReason:
+    return FailureReason(f"{scope.text(node)} is {str(wanted).lower()}")
+
+
+def _statements_around(tree: ast.AST, wanted: ast.stmt) -> Iterator[ast.stmt]:
+    """Iterate over the statements that contain `wanted`, the outermost first."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.stmt) and any(node is wanted for node in ast.walk(child)):
+            yield child
+            yield from _statements_around(child, wanted)
+            return
+
+
+def _with_locals_inlined(node: ast.expr, tree: ast.FunctionDef) -> ast.expr:
+    """Return the expression that a returned local was assigned, if it was assigned exactly once."""
+    if not isinstance(node, ast.Name):
+        return node
+    assigned = [
+        statement.value
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.Assign) and any(node.id in _target_names(target) for target in statement.targets)
+    ]
+    at_top = [statement for statement in tree.body if isinstance(statement, ast.Assign)]
+    is_plain = len(assigned) == 1 and any(statement.value is assigned[0] for statement in at_top)
+    return assigned[0] if is_plain else node

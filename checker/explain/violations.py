@@ -1,0 +1,76 @@
+"""Violations with their explanation: every engine finds them its own way and builds them here."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from checker.errors import Disabled
+from checker.explain.failures import explain
+from checker.language.error_location import line_in, source_files
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError
+from checker.run.plan import DEADLOCK
+from checker.run.result import ActionCall, Kind, TraceStep, Violation
+
+_KINDS: dict[Role, Kind] = {
+    Role.INVARIANT: "invariant",
+    Role.LEMMA: "invariant",
+    Role.STEP_INVARIANT: "step_invariant",
+}
+
+Trace = tuple[TraceStep, ...]
+
+
+def false_property(spec: Spec, name: str, trace: Trace) -> Violation:
+    """Return the violation of an invariant in the last state, or of a step invariant by the last step, of a trace."""
+    role = spec.roles[name]
+    old = trace[-2].state if role is Role.STEP_INVARIANT else None
+    return Violation(name, _KINDS[role], trace, explain(spec, name, trace[-1].state, old))
+
+
+def never_reached(name: str, distinct_states: int) -> Violation:
+    """Return the violation of a `@reachable` that is false in all states."""
+    return Violation(name, "reachable", (), f"it is false in all {distinct_states:,} reachable states")
+
+
+def deadlock(trace: Trace) -> Violation:
+    """Return the violation by a last state without successors."""
+    return Violation(DEADLOCK, "deadlock", trace, "no action is enabled in the last state")
+
+
+def bounds_in_action(spec: Spec, action: str, arguments: tuple[Any, ...], trace: Trace) -> Violation:
+    """Return the violation by an action instance that leaves a type's bounds in the last state of a trace."""
+    call = ActionCall(action, arguments)
+    message = _bounds_message(spec, lambda: spec.step(trace[-1].state, action, *arguments))
+    return Violation(action, "bounds_error", trace, f"{call} cannot be executed: {message}", call)
+
+
+def bounds_in_property(spec: Spec, name: str, trace: Trace) -> Violation:
+    """Return the violation by a property or constraint that cannot be evaluated at the end of a trace."""
+    old = trace[-2].state if spec.roles[name] is Role.STEP_INVARIANT else None
+    message = _bounds_message(spec, lambda: spec.holds(name, trace[-1].state, old))
+    return Violation(name, "bounds_error", trace, f"{name} cannot be evaluated: {message}")
+
+
+def bounds_in_init(spec: Spec) -> Violation:
+    """Return the violation by an `init` that leaves a type's bounds."""
+    message = _bounds_message(spec, spec.initial_states)
+    return Violation("init", "bounds_error", (), f"init cannot be executed: {message}", ActionCall("init", ()))
+
+
+def _bounds_message(spec: Spec, run: Callable[[], object]) -> str:
+    """Return what a failing run says, and where in the spec."""
+    try:
+        run()
+    except BoundsError as error:
+        place = line_in(source_files(type(spec)), error.__traceback__)
+        if place is None:
+            return str(error)
+        file, line = place
+        return f"{error}, at {Path(file).name}:{line}: {linecache.getline(file, line).strip()}"
+    except Disabled:
+        pass
+    raise AssertionError("the engines disagree: an instance left its bounds in one, and not in the interpreter")

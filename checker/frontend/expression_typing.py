@@ -1,0 +1,493 @@
+"""Typing of expressions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from checker.frontend import call_typing
+from checker.frontend.scope import TypingScope
+from checker.frontend.type_relations import (
+    NOTHING,
+    arithmetic_range,
+    can_become,
+    is_bounded,
+    join,
+    set_of,
+    towards,
+    union_type,
+)
+from checker.ir import nodes
+from checker.language.declarations import Domain, is_type
+from checker.language.symbols import is_open
+from checker.language.types import (
+    LARGEST,
+    BagType,
+    BoolType,
+    DomainType,
+    EnumType,
+    IntType,
+    MapType,
+    NameType,
+    NeverType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+)
+
+if TYPE_CHECKING:
+    from checker.frontend.program import FrontendCompiler
+
+ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
+SETS = {ast.BitOr: "|", ast.BitAnd: "&", ast.Sub: "-", ast.BitXor: "^"}
+COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+class ExpressionTyping:
+    """Types the expressions of one function; statements build on it."""
+
+    def __init__(self, compiler: FrontendCompiler, scope: TypingScope):
+        self.compiler, self.scope = compiler, scope
+
+    def expression(self, node: ast.expr, wanted: Type | None = None) -> nodes.Expr:
+        """Return the typed form of an expression. `wanted` guides displays; `converted` also converts."""
+        method = getattr(self, f"_{type(node).__name__}", None)
+        if method is None:
+            raise self.scope.error(node, f"{_kind(node)} is not part of the language; see docs/language.md for what is")
+        if type(node) in (ast.List, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.IfExp, ast.Call):
+            return method(node, wanted)  # type: ignore[no-any-return]
+        return method(node)  # type: ignore[no-any-return]
+
+    def converted(self, node: ast.expr, wanted: Type) -> nodes.Expr:
+        """Return an expression as a value of `wanted`."""
+        return self.scope.convert(node, self.expression(node, wanted), wanted)
+
+    def condition(self, node: ast.expr) -> nodes.Expr:
+        """Return an expression that must be a bool."""
+        value = self.expression(node)
+        if isinstance(value.type, (SeqType, SetType, BagType)):
+            raise self.scope.error(node, f"a condition must be a bool: write len({ast.unparse(node)}) > 0")
+        if isinstance(value.type, IntType):
+            raise self.scope.error(node, f"a condition must be a bool: write {ast.unparse(node)} != 0")
+        if isinstance(value.type, OptionType):
+            # Python takes None for false, without a word.
+            test = "== True" if isinstance(value.type.item, BoolType) else "is not None"
+            raise self.scope.error(node, f"a condition must be a bool: write {ast.unparse(node)} {test}")
+        return self.scope.convert(node, value, nodes.BOOL)
+
+    def integer(self, node: ast.expr) -> nodes.Expr:
+        """Return an expression that must be an integer; an option of one is unwrapped."""
+        return self.as_integer(node, self.expression(node))
+
+    def as_integer(self, node: ast.expr, value: nodes.Expr) -> nodes.Expr:
+        """Return a value that must be an integer; an option of one is unwrapped."""
+        value = self.unwrapped(value)
+        if not isinstance(value.type, IntType):
+            raise self.scope.error(node, f"expected an integer, found {value.type}")
+        return value
+
+    def unwrapped(self, value: nodes.Expr) -> nodes.Expr:
+        """Return the value inside an option (an error where it is None); other values as they are."""
+        if isinstance(value.type, OptionType) and not isinstance(value.type.item, NeverType):
+            return nodes.Convert(value.type.item, value.site, value)
+        return value
+
+    # Names, attributes, indices.
+
+    def _Constant(self, node: ast.Constant) -> nodes.Expr:
+        literal = self.scope.literal(node, node.value)
+        if literal is None:
+            raise self.scope.error(
+                node, f"{node.value!r} is not a value of the language: use ints, bools, None or names"
+            )
+        return literal
+
+    def _Name(self, node: ast.Name) -> nodes.Expr:
+        if node.id in self.scope.roots:
+            raise self.scope.error(node, f"{node.id} as a whole is not a value: read its variables")
+        local = self.scope.read(node)
+        return local if local is not None else self._object(node)
+
+    def _object(self, node: ast.expr) -> nodes.Expr:
+        found = self.scope.object_of(node)
+        literal = self.scope.literal(node, found) if found is not None else None
+        if literal is None:
+            name = ast.unparse(node)
+            hint = (
+                f"to go over its members write `for x in {name}`"
+                if is_type(found)
+                else "it is not a value of the language"
+            )
+            raise self.scope.error(node, f"{name} cannot be used here: {hint}")
+        return literal
+
+    def root_of(self, node: ast.expr) -> str | None:
+        """Return "self" or "old" if the node is a name that stands for a state."""
+        return self.scope.roots.get(node.id) if isinstance(node, ast.Name) else None
+
+    def _Attribute(self, node: ast.Attribute) -> nodes.Expr:
+        root = self.root_of(node.value)
+        if root is not None:
+            return self._state_attribute(node, root)
+        if self.scope.object_of(node.value) is not None:
+            return self._object(node)
+        base = self.unwrapped(self.expression(node.value))
+        if not isinstance(base.type, StructType):
+            raise self.scope.error(node, f"a {base.type} has no field {node.attr}")
+        kind = base.type.type_of(node.attr)
+        if kind is None:
+            names = ", ".join(name for name, _ in base.type.fields)
+            raise self.scope.error(node, f"{base.type} has no field {node.attr}; it has {names}")
+        return nodes.FieldRead(kind, self.scope.site(node), base, node.attr)
+
+    def _state_attribute(self, node: ast.Attribute, root: str) -> nodes.Expr:
+        spec = self.compiler.spec
+        if node.attr in spec.variables:
+            return nodes.StateRead(spec.variables[node.attr], self.scope.site(node), root, node.attr)  # type: ignore[arg-type]
+        if node.attr in spec.constants:
+            literal = self.scope.literal(node, spec.constants[node.attr])
+            assert literal is not None
+            return literal
+        if callable(getattr(type(spec), node.attr, None)):
+            raise self.scope.error(node, f"{node.attr} is a method: call it, {ast.unparse(node)}(...)")
+        plain = getattr(type(spec), node.attr, None)
+        literal = self.scope.literal(node, plain) if plain is not None else None
+        if literal is not None:
+            return literal
+        raise self.scope.error(node, f"{node.attr} is neither a state variable nor a constant of {type(spec).__name__}")
+
+    def _Subscript(self, node: ast.Subscript) -> nodes.Expr:
+        domain = self.scope.object_of(node.value)
+        if isinstance(domain, type) and issubclass(domain, Domain):
+            return self._member(node, domain)
+        base = self.unwrapped(self.expression(node.value))
+        if isinstance(node.slice, ast.Slice):
+            return self._slice(node, base, inverted=False)
+        if isinstance(base.type, MapType):
+            key = self.converted(node.slice, base.type.key)
+            return nodes.IndexRead(base.type.value, self.scope.site(node), base, key)
+        if isinstance(base.type, SeqType):
+            index = self.integer(node.slice)
+            self._refuse_negative(node.slice, index, base)
+            return nodes.IndexRead(base.type.item, self.scope.site(node), base, index)
+        raise self.scope.error(node, f"a {base.type} has no items to index")
+
+    def _refuse_negative(self, node: ast.expr, index: nodes.Expr, base: nodes.Expr) -> None:
+        assert isinstance(index.type, IntType)
+        low, high = index.type.low, index.type.high
+        if high is not None and high < 0:
+            raise self.scope.error(node, "an index is never negative: write seq[len(seq) - 1] for the last item")
+        if (low is None or low < 0) and self.compiler.plain.has(base):
+            # A sequence in the state makes a negative index an error; a list of Python's own does not.
+            text = ast.unparse(node)
+            raise self.scope.error(
+                node, f"{text} may be negative, where Python counts from the end of a list: write max({text}, 0)"
+            )
+
+    def _member(self, node: ast.Subscript, domain: type[Domain]) -> nodes.Expr:
+        kind: DomainType = self.compiler.spec._binding.resolve(domain)
+        index = self.expression(node.slice)
+        if not _is_known(index) or not isinstance(index.type, IntType):
+            raise self.scope.error(node, f"the index of {domain.__name__} must be a constant")
+        if not 0 <= index.value < len(kind.members):
+            raise self.scope.error(node, f"{domain.__name__} has {len(kind.members)} members, numbered from 0")
+        return nodes.Literal(kind, self.scope.site(node), kind.members[index.value])
+
+    def _slice(self, node: ast.Subscript, base: nodes.Expr, *, inverted: bool) -> nodes.Expr:
+        part = node.slice
+        assert isinstance(part, ast.Slice)
+        if part.step is not None:
+            raise self.scope.error(node, "a slice has no step in this language")
+        if not isinstance(base.type, SeqType):
+            raise self.scope.error(node, f"a {base.type} cannot be sliced")
+        low = None if part.lower is None else self._slice_bound(part.lower, base)
+        high = None if part.upper is None else self._slice_bound(part.upper, base)
+        return nodes.SeqSlice(base.type, self.scope.site(node), base, low, high, inverted)
+
+    def _slice_bound(self, node: ast.expr, base: nodes.Expr) -> nodes.Expr:
+        bound = self.integer(node)
+        self._refuse_negative(node, bound, base)
+        return bound
+
+    # Operators.
+
+    def _BinOp(self, node: ast.BinOp) -> nodes.Expr:
+        left, right = self.unwrapped(self.expression(node.left)), self.unwrapped(self.expression(node.right))
+        if isinstance(left.type, SetType) and isinstance(right.type, SetType) and type(node.op) in SETS:
+            return self.set_operation(node, SETS[type(node.op)], left, right)
+        if isinstance(left.type, SeqType) and isinstance(right.type, SeqType) and isinstance(node.op, ast.Add):
+            return self.concatenation(node, left, right)
+        if isinstance(left.type, IntType) and isinstance(right.type, IntType) and type(node.op) in ARITHMETIC:
+            return self.arithmetic(node, ARITHMETIC[type(node.op)], left, right)
+        symbol = ast.unparse(node)
+        raise self.scope.error(node, f"the operator in `{symbol}` does not take {left.type} and {right.type}")
+
+    def arithmetic(self, node: ast.AST, operator: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
+        """Return a sum, difference, product, quotient or remainder of two integers."""
+        assert isinstance(left.type, IntType) and isinstance(right.type, IntType)
+        if _is_known(left) and _is_known(right) and operator in FOLDED:
+            value = FOLDED[operator](left.value, right.value)
+            if abs(value) > LARGEST:
+                raise self.scope.error(node, f"{value} is beyond 62 bits: use nearer numbers")
+            return nodes.Literal(IntType(value, value, "int"), self.scope.site(node), value)
+        kind = arithmetic_range(operator, left.type, right.type)
+        if kind is None:
+            raise self.scope.error(
+                node, "the result cannot be bounded: keep the operands in state variables of a Range"
+            )
+        return nodes.Arithmetic(kind, self.scope.site(node), operator, left, right)  # type: ignore[arg-type]
+
+    def set_operation(self, node: ast.AST, operator: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
+        """Return a union, intersection, difference or symmetric difference of two sets."""
+        assert isinstance(left.type, SetType) and isinstance(right.type, SetType)
+        kind = union_type(left.type, right.type)
+        if kind is None:
+            raise self.scope.error(node, f"a {left.type} and a {right.type} have no items in common")
+        operands = (self.scope.convert(node, left, kind), self.scope.convert(node, right, kind))
+        return nodes.SetOperation(kind, self.scope.site(node), operator, *operands)  # type: ignore[arg-type]
+
+    def concatenation(self, node: ast.AST, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
+        """Return one sequence after the other."""
+        assert isinstance(left.type, SeqType) and isinstance(right.type, SeqType)
+        item = join(left.type.item, right.type.item)
+        if item is None:
+            raise self.scope.error(node, f"a {left.type} and a {right.type} cannot be joined")
+        sides = (
+            self.scope.convert(node, left, SeqType(item, left.type.capacity)),
+            self.scope.convert(node, right, SeqType(item, right.type.capacity)),
+        )
+        kind = SeqType(item, left.type.capacity + right.type.capacity)
+        return nodes.SeqConcat(kind, self.scope.site(node), *sides)
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> nodes.Expr:
+        if isinstance(node.op, ast.Not):
+            operand = self.condition(node.operand)
+            if isinstance(operand, nodes.Literal):
+                return nodes.Literal(nodes.BOOL, operand.site, not operand.value)
+            return nodes.Not(nodes.BOOL, self.scope.site(node), operand)
+        if isinstance(node.op, ast.USub):
+            zero = nodes.Literal(IntType(0, 0, "int"), self.scope.site(node), 0)
+            return self.arithmetic(node, "-", zero, self.integer(node.operand))
+        raise self.scope.error(node, f"{_kind(node.op)} is not part of the language")
+
+    def _BoolOp(self, node: ast.BoolOp) -> nodes.Expr:
+        operator = "and" if isinstance(node.op, ast.And) else "or"
+        operands: list[nodes.Expr] = []
+        for value in node.values:
+            operand = self.condition(value)
+            if isinstance(operand, nodes.Literal):
+                if operand.value == (operator == "or"):
+                    operands.append(operand)
+                    break
+                continue
+            operands.append(operand)
+        if not operands:
+            return nodes.Literal(nodes.BOOL, self.scope.site(node), operator == "and")
+        if len(operands) == 1:
+            return operands[0]
+        return nodes.Logical(nodes.BOOL, self.scope.site(node), operator, tuple(operands))  # type: ignore[arg-type]
+
+    def _IfExp(self, node: ast.IfExp, wanted: Type | None) -> nodes.Expr:
+        test = self.condition(node.test)
+        if isinstance(test, nodes.Literal):
+            return self.expression(node.body if test.value else node.orelse, wanted)
+        then, otherwise = self.expression(node.body, wanted), self.expression(node.orelse, wanted)
+        kind = join(then.type, otherwise.type)
+        if kind is None:
+            raise self.scope.error(node, f"one branch is a {then.type}, the other a {otherwise.type}")
+        then, otherwise = self.scope.convert(node, then, kind), self.scope.convert(node, otherwise, kind)
+        return nodes.Conditional(kind, self.scope.site(node), test, then, otherwise)
+
+    def _Compare(self, node: ast.Compare) -> nodes.Expr:
+        results, left_node = [], node.left
+        left = self._operand(left_node)
+        for operator, right_node in zip(node.ops, node.comparators, strict=True):
+            right = None if isinstance(operator, (ast.In, ast.NotIn)) else self._operand(right_node)
+            results.append(self._comparison(node, operator, left_node, left, right_node, right))
+            left_node = right_node
+            if right is not None:
+                left = right
+        known = [result for result in results if not (isinstance(result, nodes.Literal) and result.value is True)]
+        if not known:
+            return results[0]
+        false = next((result for result in known if isinstance(result, nodes.Literal)), None)
+        if len(known) == 1 or false is known[0]:
+            return known[0]
+        return nodes.Logical(nodes.BOOL, self.scope.site(node), "and", tuple(known))
+
+    def _operand(self, node: ast.expr) -> nodes.Expr:
+        return self.expression(node)
+
+    def _comparison(
+        self,
+        node: ast.Compare,
+        operator: ast.cmpop,
+        left_node: ast.expr,
+        left: nodes.Expr,
+        right_node: ast.expr,
+        right: nodes.Expr | None,
+    ) -> nodes.Expr:
+        if isinstance(operator, (ast.In, ast.NotIn)):
+            found = call_typing.membership(self, node, left, right_node)
+            if isinstance(operator, ast.In):
+                return found
+            if isinstance(found, nodes.Literal):
+                return nodes.Literal(nodes.BOOL, found.site, not found.value)
+            return nodes.Not(nodes.BOOL, found.site, found)
+        assert right is not None
+        if isinstance(operator, (ast.Is, ast.IsNot)):
+            return self._is_none(node, operator, left, right_node)
+        symbol = COMPARISONS[type(operator)]
+        if symbol in ("==", "!="):
+            return self.equality(node, symbol, left, right)
+        return self._ordering(node, symbol, left_node, left, right_node, right)
+
+    def _is_none(self, node: ast.Compare, operator: ast.cmpop, left: nodes.Expr, right: ast.expr) -> nodes.Expr:
+        if not (isinstance(right, ast.Constant) and right.value is None):
+            raise self.scope.error(node, "`is` compares with None only: use == and !=")
+        none = self.expression(right)
+        return self.equality(node, "==" if isinstance(operator, ast.Is) else "!=", left, none)
+
+    def equality(self, node: ast.AST, symbol: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
+        """Return `==` or `!=` of two values of any one kind."""
+        if _is_known(left) and _is_known(right):
+            return nodes.Literal(nodes.BOOL, self.scope.site(node), FOLDED[symbol](left.value, right.value))
+        kind = join(left.type, right.type)
+        if kind is None:
+            raise self.scope.error(node, f"a {left.type} is never equal to a {right.type}")
+        if not isinstance(kind, IntType):
+            left, right = self.scope.convert(node, left, kind), self.scope.convert(node, right, kind)
+        return nodes.Comparison(nodes.BOOL, self.scope.site(node), symbol, left, right)  # type: ignore[arg-type]
+
+    def _ordering(
+        self,
+        node: ast.Compare,
+        symbol: str,
+        left_node: ast.expr,
+        left: nodes.Expr,
+        right_node: ast.expr,
+        right: nodes.Expr,
+    ) -> nodes.Expr:
+        left, right = self.unwrapped(left), self.unwrapped(right)
+        if isinstance(left.type, SetType) and isinstance(right.type, SetType):
+            kind = union_type(left.type, right.type)
+            if symbol in (">", ">="):
+                left, right = right, left
+            if kind is None:
+                raise self.scope.error(node, f"a {left.type} and a {right.type} have no items in common")
+            sides = (self.scope.convert(node, left, kind), self.scope.convert(node, right, kind))
+            return nodes.Subset(nodes.BOOL, self.scope.site(node), *sides, symbol in ("<", ">"))
+        for side in (left, right):
+            if isinstance(side.type, (DomainType, EnumType)):
+                raise self.scope.error(node, f"the members of {side.type} have no order: compare with == and !=")
+        left, right = self.as_integer(left_node, left), self.as_integer(right_node, right)
+        if _is_known(left) and _is_known(right):
+            return nodes.Literal(nodes.BOOL, self.scope.site(node), FOLDED[symbol](left.value, right.value))
+        return nodes.Comparison(nodes.BOOL, self.scope.site(node), symbol, left, right)  # type: ignore[arg-type]
+
+    # Displays and comprehensions.
+
+    def _items(self, node: ast.List | ast.Set, wanted: Type | None) -> tuple[list[nodes.Expr], Type]:
+        items = [self.expression(item, wanted) for item in node.elts]
+        kind: Type = NOTHING
+        for item, item_node in zip(items, node.elts, strict=True):
+            joined = join(kind, item.type)
+            if joined is None:
+                raise self.scope.error(item_node, f"a {item.type} beside a {kind} in one display")
+            kind = joined
+        kind = towards(kind, wanted)
+        if isinstance(kind, NameType) or not is_bounded(kind):
+            raise self.scope.error(node, f"the items' type {kind} cannot be stored: keep them in a Range")
+        return [self.scope.convert(n, item, kind) for n, item in zip(node.elts, items, strict=True)], kind
+
+    def _List(self, node: ast.List, wanted: Type | None) -> nodes.Expr:
+        wanted = wanted.item if isinstance(wanted, OptionType) else wanted
+        items, kind = self._items(node, wanted.item if isinstance(wanted, (SeqType, BagType)) else None)
+        sequence = nodes.ItemsOf(SeqType(kind, len(items)), self.scope.site(node), tuple(items))
+        return call_typing.as_bag(self, node, sequence, wanted) if isinstance(wanted, BagType) else sequence
+
+    def _Tuple(self, node: ast.Tuple) -> nodes.Expr:
+        return self._List(ast.copy_location(ast.List(node.elts, node.ctx), node), None)
+
+    def _Set(self, node: ast.Set, wanted: Type | None) -> nodes.Expr:
+        wanted = wanted.item if isinstance(wanted, OptionType) else wanted
+        items, kind = self._items(node, wanted.item if isinstance(wanted, SetType) else None)
+        return nodes.ItemsOf(set_of(kind, len(items)), self.scope.site(node), tuple(items))
+
+    def _Dict(self, node: ast.Dict, wanted: Type | None) -> nodes.Expr:
+        if not isinstance(wanted, MapType):
+            raise self.scope.error(node, "a dict is only written where a Map is assigned")
+        values: dict[Any, nodes.Expr] = {}
+        kind = wanted.value
+        for key_node, value_node in zip(node.keys, node.values, strict=True):
+            key = self.expression(key_node) if key_node is not None else None
+            if not isinstance(key, nodes.Literal):
+                raise self.scope.error(
+                    node, "the keys of a dict are written out: {Role.LEADER: 0, ...}, or use a comprehension"
+                )
+            value = self.expression(value_node, wanted.value)
+            if not can_become(value.type, wanted.value):
+                raise self.scope.error(value_node, f"expected {wanted.value}, found {value.type}")
+            values[key.value], kind = value, towards(kind, value.type)
+        missing = [key for key in wanted.key.values() if key not in values]
+        if missing or len(values) != wanted.key.cardinality():
+            raise self.scope.error(node, f"a {wanted} needs exactly one value for each key")
+        items = tuple(self.scope.convert(node, values[key], kind) for key in wanted.key.values())
+        return nodes.MapItems(MapType(wanted.key, kind), self.scope.site(node), items)
+
+    def _DictComp(self, node: ast.DictComp, wanted: Type | None) -> nodes.Expr:
+        simple = len(node.generators) == 1 and not node.generators[0].ifs
+        target = node.generators[0].target
+        universe = call_typing.iterable(self, node.generators[0].iter) if simple else None
+        is_key = isinstance(target, ast.Name) and isinstance(node.key, ast.Name) and node.key.id == target.id
+        if not isinstance(universe, nodes.Universe) or not is_key:
+            raise self.scope.error(node, "a Map is built with one value for each key: {r: ... for r in Replica}")
+        assert isinstance(target, ast.Name)
+        with call_typing.inner_locals(self.scope):
+            key = self.scope.bind(target, target.id, universe.type)
+            value = self.expression(node.value, wanted.value if isinstance(wanted, MapType) else None)
+            if isinstance(wanted, MapType) and wanted.key == universe.type:
+                value = self.scope.convert(node.value, value, towards(value.type, wanted.value))
+        return nodes.MapBuild(MapType(universe.type, value.type), self.scope.site(node), key, value)
+
+    def _ListComp(self, node: ast.ListComp, wanted: Type | None) -> nodes.Expr:
+        wanted = wanted.item if isinstance(wanted, OptionType) else wanted
+        inner = wanted.item if isinstance(wanted, (SeqType, BagType)) else None
+        sequence = call_typing.comprehension(self, node, "seq", node.elt, node.generators, inner)
+        return call_typing.as_bag(self, node, sequence, wanted) if isinstance(wanted, BagType) else sequence
+
+    def _SetComp(self, node: ast.SetComp, wanted: Type | None) -> nodes.Expr:
+        inner = wanted.item if isinstance(wanted, SetType) else None
+        return call_typing.comprehension(self, node, "set", node.elt, node.generators, inner)
+
+    def _GeneratorExp(self, node: ast.GeneratorExp) -> nodes.Expr:
+        raise self.scope.error(node, "a generator stands only inside all, any, sum, min, max, len, set or sorted")
+
+    def _Call(self, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+        return call_typing.call(self, node, wanted)
+
+
+def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:
+    """Say whether a value is known before the spec runs: a literal, but not a constant that is left open."""
+    return isinstance(value, nodes.Literal) and not is_open(value.value)
+
+
+def _kind(node: ast.AST) -> str:
+    """Return what a reader calls a syntax node."""
+    names = {"Lambda": "a lambda", "JoinedStr": "an f-string", "Await": "await", "Yield": "yield", "Tuple": "a tuple"}
+    names |= {"NamedExpr": "`:=`", "Starred": "`*`", "Invert": "`~`", "UAdd": "unary `+`", "YieldFrom": "yield"}
+    return names.get(type(node).__name__, type(node).__name__)

@@ -1,0 +1,156 @@
+"""How types relate: what two values have in common, and which values can become which."""
+
+from __future__ import annotations
+
+from checker.language.symbols import greatest
+from checker.language.types import (
+    LARGEST,
+    SMALL_UNIVERSE,
+    BagType,
+    IntType,
+    MapType,
+    NeverType,
+    OptionType,
+    SeqType,
+    SetType,
+    Type,
+    patterns,
+)
+
+NOTHING = NeverType()
+NONE = OptionType(NOTHING)
+"""The type of `None` alone."""
+
+
+def set_of(item: Type, size: int) -> SetType:
+    """Return the type of a set of up to `size` values of `item`: a bit set where there are few values."""
+    return SetType(item) if has_small_universe(item) else SetType(item, size)
+
+
+def has_small_universe(kind: Type) -> bool:
+    """Say whether a set of this type can be a bit set."""
+    return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and patterns(kind) <= SMALL_UNIVERSE
+
+
+def is_bounded(kind: Type) -> bool:
+    """Say whether every integer in a type has known bounds, so that it can be stored."""
+    if isinstance(kind, IntType):
+        return kind.low is not None and kind.high is not None
+    if isinstance(kind, (OptionType, SetType, SeqType, BagType)):
+        return is_bounded(kind.item)
+    if isinstance(kind, MapType):
+        return is_bounded(kind.value)
+    return True
+
+
+def join(left: Type, right: Type) -> Type | None:
+    """Return the smallest type that has the values of both, or None if they have nothing in common."""
+    if left == right or isinstance(right, NeverType):
+        return left
+    if isinstance(left, NeverType):
+        return right
+    if isinstance(left, OptionType) or isinstance(right, OptionType):
+        item = join(_stripped(left), _stripped(right))
+        return None if item is None else OptionType(item)
+    if isinstance(left, IntType) and isinstance(right, IntType):
+        return join_integers(left, right)
+    if isinstance(left, SetType) and isinstance(right, SetType):
+        return _join_sets(left, right, max)
+    if isinstance(left, (SeqType, BagType)) and type(left) is type(right):
+        item = join(left.item, right.item)
+        return None if item is None else type(left)(item, greatest(left.capacity, right.capacity))
+    if isinstance(left, MapType) and isinstance(right, MapType) and left.key == right.key:
+        value = join(left.value, right.value)
+        return None if value is None else MapType(left.key, value)
+    return None
+
+
+def towards(kind: Type, wanted: Type | None) -> Type:
+    """Return a type as near to what is wanted as has all values of `kind`: a display is made before it is stored."""
+    joined = None if wanted is None else join(kind, wanted)
+    return kind if joined is None or not is_bounded(joined) else joined
+
+
+def union_type(left: SetType, right: SetType) -> SetType | None:
+    """Return the type of the union of two sets."""
+    return _join_sets(left, right, lambda one, other: one + other)
+
+
+def _join_sets(left: SetType, right: SetType, combine: object) -> SetType | None:
+    item = join(left.item, right.item)
+    if item is None:
+        return None
+    if has_small_universe(item):
+        return SetType(item)
+    sizes = [kind.item.cardinality() if kind.capacity is None else kind.capacity for kind in (left, right)]
+    return SetType(item, combine(*sizes))  # type: ignore[operator]
+
+
+def _stripped(kind: Type) -> Type:
+    return kind.item if isinstance(kind, OptionType) else kind
+
+
+def join_integers(left: IntType, right: IntType) -> IntType:
+    """Return the smallest range that contains both."""
+    low = None if left.low is None or right.low is None else min(left.low, right.low)
+    high = None if left.high is None or right.high is None else greatest(left.high, right.high)
+    return IntType(low, high, left.name if left.name == right.name else "int")
+
+
+def can_become(found: Type, wanted: Type) -> bool:
+    """Say whether a value of `found` may be one of `wanted`: exactly which, is decided where the spec runs."""
+    if found == wanted or isinstance(found, NeverType):
+        return True
+    if isinstance(wanted, OptionType):
+        return can_become(_stripped(found), wanted.item)
+    if isinstance(found, OptionType):
+        return can_become(found.item, wanted)
+    if isinstance(found, IntType) and isinstance(wanted, IntType):
+        return True
+    if isinstance(found, (SetType, SeqType, BagType)) and type(found) is type(wanted):
+        return can_become(found.item, wanted.item)
+    if isinstance(found, MapType) and isinstance(wanted, MapType):
+        return found.key == wanted.key and can_become(found.value, wanted.value)
+    return False
+
+
+def arithmetic_range(operator: str, left: IntType, right: IntType) -> IntType | None:
+    """Return the range of a sum, difference, product, quotient or remainder; None if it cannot be bounded."""
+    if operator in "+-":
+        return _sum(left, right) if operator == "+" else _sum(left, _negated(right))
+    if None in (left.low, left.high, right.low, right.high):
+        is_remainder = operator == "%" and _is_positive(right) and right.high is not None
+        return IntType(0, (right.high or 1) - 1, "int") if is_remainder else None
+    assert left.low is not None and left.high is not None and right.low is not None and right.high is not None
+    if operator == "*":
+        corners = [one * other for one in (left.low, left.high) for other in (right.low, right.high)]
+        return _checked(min(corners), greatest(*corners))
+    size = max(abs(left.low), abs(left.high))
+    if operator == "//":
+        if left.low >= 0 and right.low >= 1:
+            return IntType(left.low // right.high, left.high // right.low, "int")
+        return IntType(-size, size, "int")
+    largest = max(abs(right.low), abs(right.high)) - 1
+    low = 0 if right.low >= 0 else -largest
+    high = min(largest, left.high) if left.low >= 0 and right.low >= 0 else largest
+    return IntType(low, max(high, low), "int")
+
+
+def _is_positive(kind: IntType) -> bool:
+    return kind.low is not None and kind.low >= 1 and kind.high is not None
+
+
+def _negated(kind: IntType) -> IntType:
+    return IntType(None if kind.high is None else -kind.high, None if kind.low is None else -kind.low, "int")
+
+
+def _sum(left: IntType, right: IntType) -> IntType | None:
+    low = None if left.low is None or right.low is None else left.low + right.low
+    high = None if left.high is None or right.high is None else left.high + right.high
+    return _checked(low, high)
+
+
+def _checked(low: int | None, high: int | None) -> IntType | None:
+    if (low is not None and low < -LARGEST) or (high is not None and high > LARGEST):
+        return None
+    return IntType(low, high, "int")

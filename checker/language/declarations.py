@@ -1,0 +1,422 @@
+"""What a spec is declared with: constants and types, before the constants have values.
+
+A declaration may name constants in bounds and capacities: `high = "max_leader_epoch"`, `Seq(Record, "log_size")`.
+`Binding` puts the constants' values in and gives the resolved types of `checker.language.types`.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from checker.errors import SpecError
+from checker.language import types as resolved
+from checker.language.symbols import expression_of, is_open, open_extreme
+
+Bound = int | str
+"""An int, or an expression over the spec's constants."""
+
+_active: ContextVar[Binding | None] = ContextVar("active_binding", default=None)
+
+
+class Constant:
+    """A constant of a spec, set per scenario or with `--set`: an int, a bool, or one of some names."""
+
+    def __init__(
+        self,
+        default: int | bool | str,
+        *,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        one_of: tuple[str, ...] | None = None,
+    ):
+        self.default, self.at_least, self.at_most = default, at_least, at_most
+        self.one_of = tuple(one_of) if one_of is not None else None
+        self.name = ""
+        if isinstance(default, str) and self.one_of is None:
+            raise SpecError(f"the constant with default {default!r} needs one_of=(...): the names that it may have")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else instance.constants[self.name]
+
+    def check(self, value: Any) -> Any:
+        """Return `value` if the constant may have it; raise SpecError otherwise."""
+        if type(value) is not type(self.default):
+            kind = {int: "an integer", bool: "true or false", str: "a name"}[type(self.default)]
+            raise SpecError(f"constant {self.name} must be {kind}, not {value!r}")
+        if self.one_of is not None and value not in self.one_of:
+            raise SpecError(f"constant {self.name} must be one of {', '.join(self.one_of)}, not {value!r}")
+        number = int(value) if isinstance(value, int) else 0
+        if self.at_least is not None and number < self.at_least:
+            raise SpecError(f"constant {self.name} must be at least {self.at_least}, not {value}")
+        if self.at_most is not None and number > self.at_most:
+            raise SpecError(f"constant {self.name} must be at most {self.at_most}, not {value}")
+        return value
+
+    def parse(self, text: str) -> Any:
+        """Return the value that `text` spells; raise SpecError if it spells none."""
+        if isinstance(self.default, bool):
+            spelled = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+            return self.check(spelled.get(text.lower(), text))
+        if isinstance(self.default, int):
+            try:
+                return self.check(int(text))
+            except ValueError:
+                raise SpecError(f"constant {self.name} must be an integer, not {text!r}") from None
+        return self.check(text)
+
+
+class _RangeMeta(type):
+    low: Bound
+    high: Bound
+
+    def __call__(cls, low: Bound, high: Bound) -> type[Range]:
+        """`Range(0, "log_size")` declares a range on the spot."""
+        return _RangeMeta("Range", (Range,), {"low": low, "high": high})  # type: ignore[return-value]
+
+    def __iter__(cls) -> Iterator[int]:
+        return iter(_current(cls.__name__).resolve(cls).values())
+
+
+class Range(metaclass=_RangeMeta):
+    """Integers from `low` to `high`, both included; subclass it, or call it as `Range(low, high)`."""
+
+    low: ClassVar[Bound] = 0
+    high: ClassVar[Bound] = 0
+
+
+class _DomainMeta(type):
+    def __iter__(cls) -> Iterator[Any]:
+        return iter(_current(cls.__name__).resolve(cls).values())
+
+    def __len__(cls) -> int:
+        return int(_current(cls.__name__).resolve(cls).cardinality())
+
+    def __getitem__(cls, index: int) -> Any:
+        members = _current(cls.__name__).resolve(cls).members
+        if not 0 <= index < len(members):
+            raise resolved.BoundsError(f"{cls.__name__}[{index}]: there are {len(members)} members")
+        return members[index]
+
+
+class Domain(metaclass=_DomainMeta):
+    """A finite set of interchangeable names: `size` (an int or an expression over constants) of them.
+
+    `prefix` begins each name.
+    """
+
+    size: ClassVar[Bound] = 1
+    prefix: ClassVar[str] = ""
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return self.index
+
+    def __repr__(self) -> str:
+        return f"{self.prefix or type(self).__name__.lower()}{self.index + 1}"
+
+
+class Struct:
+    """An immutable value with named fields: `class Record(Struct): id: RecordId`, then `Record(id=0)`.
+
+    `shows` is a format that prints it in traces: `"r{id}@{epoch}"`.
+    """
+
+    shows: ClassVar[str] = ""
+    _fields: ClassVar[dict[str, Any]] = {}
+    __slots__ = ("_key", "_owner", "_values")
+
+    def __init_subclass__(cls) -> None:
+        fields: dict[str, Any] = dict(cls._fields)
+        namespace = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+        for name, annotation in inspect.get_annotations(cls).items():
+            fields[name] = eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation
+        cls._fields = fields
+
+    def __init__(self, *positional: Any, **named: Any):
+        names = list(self._fields)
+        if len(positional) > len(names):
+            raise SpecError(f"{type(self).__name__} has {len(names)} fields, {len(positional)} were given")
+        values = dict(zip(names, positional, strict=False)) | named
+        if values.keys() != self._fields.keys():
+            wrong = sorted(values.keys() ^ self._fields.keys())
+            raise SpecError(f"{type(self).__name__} takes the fields {', '.join(names)}: check {', '.join(wrong)}")
+        self._hold({name: values[name] for name in names})
+        binding = _active.get()
+        if binding is not None:
+            # Where a spec runs, a field's type is checked at once: the value may never be stored.
+            self._hold(binding.resolve(type(self)).coerce(self)._values)
+
+    @classmethod
+    def of(cls, values: dict[str, Any], owner: Any = None, key: Any = None) -> Any:
+        """Return the struct with these values, which are known to be of the fields' types, in the fields' order."""
+        made = object.__new__(cls)
+        made._hold(values, owner, key)
+        return made
+
+    def _hold(self, values: dict[str, Any], owner: Any = None, key: Any = None) -> None:
+        for slot, content in (("_values", values), ("_owner", owner), ("_key", key)):
+            object.__setattr__(self, slot, content)
+
+    def field(self, name: str) -> Any:
+        """Return the value of the field `name`."""
+        return self._values[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._values:
+            raise AttributeError(f"{type(self).__name__} has no field {name}")
+        return _attached(self._values[name], self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._put(name, value)
+
+    def _put(self, name: str, value: Any) -> None:
+        if self._owner is None:
+            raise SpecError(f"a {type(self).__name__} outside the state cannot be changed: use replace(...)")
+        if name not in self._values:
+            raise SpecError(f"{type(self).__name__} has no field {name}")
+        self._owner._put(self._key, self.of(self._values | {name: value}))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _built, (type(self), self._values)
+
+    def _with_owner(self, owner: Any, key: Any) -> Struct:
+        return self.of(self._values, owner, key)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._values == self._values
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values.values()))
+
+    def __repr__(self) -> str:
+        shown = {name: resolved.show(value) for name, value in self._values.items()}
+        if self.shows:
+            return self.shows.format(**shown)
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"
+
+
+def _built(struct: type[Struct], values: dict[str, Any]) -> Struct:
+    return struct(**values)
+
+
+def _attached(value: Any, owner: Any, key: Any) -> Any:
+    """Return `value` tied to the place it was read from, so that changing it changes the state."""
+    return value._with_owner(owner, key) if hasattr(value, "_with_owner") else value
+
+
+def replace(record: Any, **fields: Any) -> Any:
+    """Return a copy of a struct with some fields changed."""
+    values = {name: record.field(name) for name in record._fields}
+    return type(record)(**(values | fields))
+
+
+@dataclass(frozen=True)
+class Option:
+    """`Option(T)`: None, or a value of T."""
+
+    item: Any
+
+
+@dataclass(frozen=True)
+class Map:
+    """`Map(K, V)`: a V for every K."""
+
+    key: Any
+    value: Any
+
+
+@dataclass(frozen=True)
+class SetOf:
+    """`SetOf(T)`, or `SetOf(T, capacity)` where T has more than 64 values."""
+
+    item: Any
+    capacity: Bound | None = None
+
+
+@dataclass(frozen=True)
+class Seq:
+    """`Seq(T, capacity)`: at most `capacity` items in order."""
+
+    item: Any
+    capacity: Bound
+
+
+@dataclass(frozen=True)
+class Bag:
+    """`Bag(T, capacity)`: at most `capacity` items, without order, each as often as it was added."""
+
+    item: Any
+    capacity: Bound
+
+
+def is_type(declaration: Any) -> bool:
+    """Say whether a class attribute declares a type (and so a state variable)."""
+    if isinstance(declaration, (Option, Map, SetOf, Seq, Bag)):
+        return True
+    return isinstance(declaration, type) and (
+        declaration is bool or issubclass(declaration, (Range, Domain, Struct, enum.Enum))
+    )
+
+
+class Binding:
+    """The values of a spec's constants, and the types that they make of its declarations."""
+
+    def __init__(self, constants: Mapping[str, int | bool | str]):
+        self.constants = dict(constants)
+        self._types: dict[Any, resolved.Type] = {}
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """While this holds, `for r in Replica` iterates over the members that these constants give."""
+        token = _active.set(self)
+        try:
+            yield
+        finally:
+            _active.reset(token)
+
+    def number(self, bound: Bound, what: str) -> int:
+        """Return the value of a bound or capacity; raise SpecError if it is not an integer over the constants."""
+        if isinstance(bound, int) and not isinstance(bound, bool):
+            return bound
+        try:
+            tree = ast.parse(str(bound), mode="eval")
+            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            allowed = self.constants | {"min": open_extreme("min"), "max": open_extreme("max")}
+            unknown = sorted(names - allowed.keys())
+            if unknown:
+                raise SpecError(
+                    f"{what} names {unknown[0]}, which is not a constant; there are {', '.join(self.constants)}"
+                )
+            value = eval(compile(tree, what, "eval"), {"__builtins__": {}}, allowed)
+            if any(is_open(self.constants.get(name)) for name in names):  # type: ignore[arg-type]
+                _require_open(tree, value, f"{what} is {bound!r}")
+        except (SyntaxError, TypeError, ValueError, ArithmeticError):
+            raise SpecError(f"{what} is {bound!r}, which is not an integer expression over constants") from None
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise SpecError(f"{what} is {bound!r}, which is not an integer")
+        return value
+
+    def resolve(self, declaration: Any) -> Any:
+        """Return the resolved type of a declaration; raise SpecError if it declares none."""
+        if declaration not in self._types:
+            self._types[declaration] = self._resolve(declaration)
+        return self._types[declaration]
+
+    def _resolve(self, declaration: Any) -> resolved.Type:
+        if declaration is bool:
+            return resolved.BoolType()
+        if isinstance(declaration, Option):
+            return resolved.OptionType(self._item(declaration.item))
+        if isinstance(declaration, Map):
+            return resolved.MapType(self._key(declaration.key), self.resolve(declaration.value))
+        if isinstance(declaration, SetOf):
+            return self._set(declaration)
+        if isinstance(declaration, (Seq, Bag)):
+            item = self.resolve(declaration.item)
+            if isinstance(declaration, Bag):
+                return resolved.BagType(item, self._bounded_capacity(declaration))
+            return resolved.SeqType(item, self._capacity(declaration))
+        if isinstance(declaration, type):
+            return self._resolve_class(declaration)
+        raise SpecError(
+            f"{declaration!r} is not a type: use bool, Range, Enum, Domain, Struct, Option, Map, SetOf, Seq or Bag"
+        )
+
+    def _item(self, declaration: Any) -> resolved.Type:
+        item: resolved.Type = self.resolve(declaration)
+        if isinstance(item, resolved.OptionType):
+            raise SpecError(
+                "Option(Option(...)) cannot tell its two kinds of None apart: use an Enum or a bool beside it"
+            )
+        return item
+
+    def _key(self, declaration: Any) -> resolved.Type:
+        key: resolved.Type = self.resolve(declaration)
+        scalars = (resolved.BoolType, resolved.IntType, resolved.DomainType, resolved.EnumType)
+        if not isinstance(key, scalars):
+            raise SpecError(f"a Map's key must be a bool, Range, Domain or Enum, not {key}")
+        if isinstance(key, resolved.IntType) and is_open(key.high):
+            raise SpecError(f"a Map has a value for each of its keys, and those of {key} are unbounded: use a Seq")
+        return key
+
+    def _set(self, declaration: SetOf) -> resolved.Type:
+        item = self.resolve(declaration.item)
+        if declaration.capacity is not None:
+            return resolved.SetType(item, self._bounded_capacity(declaration))
+        if is_open(item.cardinality()):
+            raise SpecError(f"SetOf({item}) ranges over unbounded values: give a capacity that is not unbounded")
+        if item.cardinality() > resolved.SMALL_UNIVERSE:
+            raise SpecError(
+                f"SetOf({item}) ranges over {item.cardinality()} values: give a capacity, SetOf({item}, capacity)"
+            )
+        return resolved.SetType(item)
+
+    def _capacity(self, declaration: SetOf | Seq | Bag) -> int:
+        assert declaration.capacity is not None
+        capacity = self.number(declaration.capacity, f"the capacity of {type(declaration).__name__}")
+        if capacity < 0:
+            raise SpecError(f"the capacity of {type(declaration).__name__} is {capacity}: it must be 0 or more")
+        return capacity
+
+    def _bounded_capacity(self, declaration: SetOf | Bag) -> int:
+        capacity = self._capacity(declaration)
+        if is_open(capacity):
+            name = type(declaration).__name__
+            raise SpecError(f"{name} has the unbounded capacity {capacity}: of collections only a Seq may have one")
+        return capacity
+
+    def _resolve_class(self, declaration: type) -> resolved.Type:
+        name = declaration.__name__
+        if issubclass(declaration, Range):
+            low = self.number(declaration.low, f"{name}.low")
+            high = self.number(declaration.high, f"{name}.high")
+            if is_open(low):
+                raise SpecError(f"{name}.low is {low}, which is unbounded: only the upper bound of a Range may be")
+            if low > high:
+                raise SpecError(f"{name} ranges from {low} to {high}: it has no values")
+            return resolved.IntType(low, high, name)
+        if issubclass(declaration, Domain):
+            size = self.number(declaration.size, f"{name}.size")
+            if is_open(size):
+                raise SpecError(f"{name}.size is {size}, which is unbounded: the members of a Domain are counted")
+            if size < 1:
+                raise SpecError(f"{name}.size is {size}: a Domain has at least one member")
+            return resolved.DomainType(declaration, tuple(declaration(index) for index in range(size)))
+        if issubclass(declaration, Struct) and declaration is not Struct:
+            fields = tuple((field, self.resolve(kind)) for field, kind in declaration._fields.items())
+            return resolved.StructType(declaration, fields)
+        if issubclass(declaration, enum.Enum):
+            return resolved.EnumType(declaration)
+        raise SpecError(f"{name} is not a type that a state can hold")
+
+
+def _require_open(tree: ast.AST, value: Any, what: str) -> None:
+    """Raise SpecError unless an expression over an unbounded constant is one that keeps the constant in it."""
+    taken = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.USub, ast.Name, ast.Load, ast.Constant, ast.Call)
+    is_expressed = is_open(value) and expression_of(value) is not None
+    if not is_expressed or not all(isinstance(node, taken) for node in ast.walk(tree)):
+        raise SpecError(f"{what}, which an unbounded constant cannot be in: use + - * // % min max of it")
+
+
+def _current(name: str) -> Binding:
+    binding = _active.get()
+    if binding is None:
+        raise SpecError(f"{name} has no members outside a spec: write `with spec.bound():` around it")
+    return binding

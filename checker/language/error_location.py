@@ -1,0 +1,48 @@
+"""Where in a spec's own source an exception was raised."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Iterable
+from types import TracebackType
+
+from checker.errors import Disabled, SpecError
+from checker.language.spec import Spec
+
+
+def source_files(spec: type[Spec]) -> list[str]:
+    """Return the files that define a spec and the specs that it inherits from, the oldest base's first."""
+    files: dict[str, None] = {}
+    for base in reversed(spec.__mro__):
+        if issubclass(base, Spec) and base is not Spec:
+            files[inspect.getfile(base)] = None
+    return list(files)
+
+
+def line_in(files: Iterable[str], traceback: TracebackType | None) -> tuple[str, int] | None:
+    """Return the file and line of the innermost frame of a traceback that is in one of the files."""
+    wanted, found = set(files), None
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if file in wanted:
+            found = (file, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found
+
+
+def located(error: BaseException, files: Iterable[str]) -> SpecError:
+    """Return an exception raised by a spec's own code as a SpecError that says where it was raised."""
+    place = line_in(files, error.__traceback__)
+    if isinstance(error, SpecError):
+        if error.file is not None or place is None:
+            return error
+        message = error.message
+    elif isinstance(error, Disabled):
+        message = "require(...) disables an action: a property or constraint returns its truth value instead"
+    else:
+        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if place is None:
+        return SpecError(message)
+    file, line = place
+    return SpecError(message, file=file, line=line, text=linecache.getline(file, line))

@@ -1,0 +1,494 @@
+"""Resolved types: what a declared type becomes once the spec's constants are known.
+
+A resolved type knows its values: how many there are, how they are numbered, which one comes first, and how a
+plain Python value becomes one of them. The interpreter checks stores with them, the front end infers with them,
+the native layout packs by them.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from checker.language.symbols import is_open
+
+if TYPE_CHECKING:
+    from checker.language.declarations import Domain, Struct
+
+
+LARGEST = 2**62
+"""Bounds beyond this could overflow the 64 bits that compiled engines compute in."""
+
+
+class BoundsError(Exception):
+    """A value left its type's bounds while a method ran: the run's verdict is `error`, with a trace."""
+
+
+def show(value: Any) -> str:
+    """Return the short text of a value, as traces and messages print it."""
+    if isinstance(value, enum.Enum):
+        return value.name.lower()
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Type:
+    """The base of all resolved types."""
+
+    def cardinality(self) -> int:
+        """Return how many values the type has."""
+        raise NotImplementedError
+
+    def first(self) -> Any:
+        """Return the value that a variable of this type has before `init` runs."""
+        raise NotImplementedError
+
+    def values(self) -> Iterator[Any]:
+        """Iterate over all values, in the order that numbers them."""
+        raise NotImplementedError
+
+    def coerce(self, value: Any) -> Any:
+        """Return `value` as a canonical value of this type; raise BoundsError if it is none."""
+        raise NotImplementedError
+
+    def sort_key(self, value: Any) -> Any:
+        """Return a key that sorts values of this type in the order of `values`."""
+        raise NotImplementedError
+
+    def _refuse(self, value: Any) -> BoundsError:
+        return BoundsError(f"{show(value)} is not a value of {self}")
+
+
+@dataclass(frozen=True)
+class NeverType(Type):
+    """The item type of an empty display, and of the option that `None` alone is: no values."""
+
+    def cardinality(self) -> int:
+        return 0
+
+    def values(self) -> Iterator[Any]:
+        return iter(())
+
+    def __str__(self) -> str:
+        return "nothing"
+
+
+@dataclass(frozen=True)
+class BoolType(Type):
+    """True and False, numbered False, True."""
+
+    def cardinality(self) -> int:
+        return 2
+
+    def first(self) -> bool:
+        return False
+
+    def values(self) -> Iterator[bool]:
+        return iter((False, True))
+
+    def coerce(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self._refuse(value)
+        return value
+
+    def sort_key(self, value: Any) -> Any:
+        return value
+
+    def __str__(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True)
+class IntType(Type):
+    """The integers from `low` to `high`, both included. `None` for a bound: not known (only inside expressions)."""
+
+    low: int | None
+    high: int | None
+    name: str = field(default="", compare=False)
+
+    def cardinality(self) -> int:
+        assert self.low is not None and self.high is not None
+        return self.high - self.low + 1
+
+    def first(self) -> int:
+        assert self.low is not None
+        return self.low
+
+    def values(self) -> Iterator[int]:
+        assert self.low is not None and self.high is not None
+        return iter(range(self.low, self.high + 1))
+
+    def coerce(self, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._refuse(value)
+        assert self.low is not None and self.high is not None
+        if not self.low <= value <= self.high:
+            raise BoundsError(f"{value} is outside {self}")
+        return value
+
+    def sort_key(self, value: Any) -> Any:
+        return value
+
+    def __str__(self) -> str:
+        low = "-inf" if self.low is None else str(self.low)
+        high = "inf" if self.high is None else str(self.high)
+        return f"{self.name or 'Range'} {low}..{high}"
+
+
+@dataclass(frozen=True)
+class DomainType(Type):
+    """The interchangeable members of a Domain."""
+
+    declared: type[Domain]
+    members: tuple[Domain, ...]
+
+    def cardinality(self) -> int:
+        return len(self.members)
+
+    def first(self) -> Domain:
+        return self.members[0]
+
+    def values(self) -> Iterator[Domain]:
+        return iter(self.members)
+
+    def coerce(self, value: Any) -> Domain:
+        if type(value) is not self.declared or value.index >= len(self.members):
+            raise self._refuse(value)
+        return self.members[value.index]
+
+    def sort_key(self, value: Any) -> Any:
+        return value.index
+
+    def __str__(self) -> str:
+        return self.declared.__name__
+
+
+@dataclass(frozen=True)
+class EnumType(Type):
+    """The members of a Python enum, in the order of their definition."""
+
+    declared: type[enum.Enum]
+
+    def cardinality(self) -> int:
+        return len(self.declared)
+
+    def first(self) -> enum.Enum:
+        return next(iter(self.declared))
+
+    def values(self) -> Iterator[enum.Enum]:
+        return iter(self.declared)
+
+    def coerce(self, value: Any) -> enum.Enum:
+        if type(value) is not self.declared:
+            raise self._refuse(value)
+        return value
+
+    def sort_key(self, value: Any) -> Any:
+        return list(self.declared).index(value)
+
+    def __str__(self) -> str:
+        return self.declared.__name__
+
+
+@dataclass(frozen=True)
+class NameType(Type):
+    """The names that a constant declared with `one_of` may have; exists only in expressions."""
+
+    names: tuple[str, ...]
+
+    def coerce(self, value: Any) -> str:
+        if value not in self.names:
+            raise self._refuse(value)
+        return str(value)
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(self.names)
+
+
+@dataclass(frozen=True)
+class OptionType(Type):
+    """None, or a value of `item`; None is numbered first."""
+
+    item: Type
+
+    def cardinality(self) -> int:
+        return 1 + self.item.cardinality()
+
+    def first(self) -> None:
+        return None
+
+    def values(self) -> Iterator[Any]:
+        return itertools.chain((None,), self.item.values())
+
+    def coerce(self, value: Any) -> Any:
+        return None if value is None else self.item.coerce(value)
+
+    def sort_key(self, value: Any) -> Any:
+        return (0,) if value is None else (1, self.item.sort_key(value))
+
+    def __str__(self) -> str:
+        return f"Option({self.item})"
+
+
+@dataclass(frozen=True)
+class StructType(Type):
+    """The values of a Struct, field by field; the last field varies fastest."""
+
+    declared: type[Struct]
+    fields: tuple[tuple[str, Type], ...]
+
+    def cardinality(self) -> int:
+        count = 1
+        for _, kind in self.fields:
+            count *= kind.cardinality()
+        return count
+
+    def first(self) -> Struct:
+        first: Struct = self.declared.of({name: kind.first() for name, kind in self.fields})
+        return first
+
+    def values(self) -> Iterator[Struct]:
+        names = [name for name, _ in self.fields]
+        for combination in itertools.product(*(list(kind.values()) for _, kind in self.fields)):
+            yield self.declared.of(dict(zip(names, combination, strict=True)))
+
+    def coerce(self, value: Any) -> Struct:
+        if type(value) is not self.declared:
+            raise self._refuse(value)
+        coerced: Struct = self.declared.of({name: kind.coerce(value.field(name)) for name, kind in self.fields})
+        return coerced
+
+    def sort_key(self, value: Any) -> Any:
+        return tuple(kind.sort_key(value.field(name)) for name, kind in self.fields)
+
+    def type_of(self, name: str) -> Type | None:
+        """Return the type of the field `name`, or None if there is none."""
+        return dict(self.fields).get(name)
+
+    def __str__(self) -> str:
+        return self.declared.__name__
+
+
+@dataclass(frozen=True)
+class MapType(Type):
+    """Total maps from a finite scalar type."""
+
+    key: Type
+    value: Type
+
+    def cardinality(self) -> int:
+        return int(self.value.cardinality() ** self.key.cardinality())
+
+    def first(self) -> Any:
+        from checker.language.values import MapValue
+
+        return MapValue(self, tuple(self.value.first() for _ in range(self.key.cardinality())))
+
+    def values(self) -> Iterator[Any]:
+        from checker.language.values import MapValue
+
+        universe = list(self.value.values())
+        return (MapValue(self, items) for items in itertools.product(universe, repeat=self.key.cardinality()))
+
+    def coerce(self, value: Any) -> Any:
+        from checker.language.values import MapValue
+
+        if isinstance(value, MapValue):
+            if value.type.key != self.key:
+                raise self._refuse(value)
+            items = value.items_in_order()
+        elif isinstance(value, dict):
+            items = tuple(value[key] if key in value else self._missing(key) for key in self.key.values())
+            if len(value) != len(items):
+                raise self._refuse(value)
+        else:
+            raise self._refuse(value)
+        return MapValue(self, tuple(self.value.coerce(item) for item in items))
+
+    def _missing(self, key: Any) -> Any:
+        raise BoundsError(f"a {self} needs a value for every key; {show(key)} has none")
+
+    def sort_key(self, value: Any) -> Any:
+        return tuple(self.value.sort_key(item) for item in value.items_in_order())
+
+    def __str__(self) -> str:
+        return f"Map({self.key}, {self.value})"
+
+
+def patterns(kind: Type) -> int:
+    """Return how many numbers, unused ones included, stand for values of a type whose parts are packed side by side."""
+    scalars = (BoolType, IntType, DomainType, EnumType, NeverType)
+    if isinstance(kind, scalars) or (isinstance(kind, OptionType) and isinstance(kind.item, scalars)):
+        return kind.cardinality()
+    if isinstance(kind, OptionType):
+        return 2 * _power_of_two(patterns(kind.item))
+    if isinstance(kind, StructType):
+        return math.prod(_power_of_two(patterns(field)) for _, field in kind.fields)
+    if isinstance(kind, MapType):
+        return int(_power_of_two(patterns(kind.value)) ** kind.key.cardinality())
+    if isinstance(kind, SetType) and kind.capacity is None:
+        return int(2 ** patterns(kind.item))
+    assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
+    return _power_of_two(kind.capacity + 1) * int(_power_of_two(patterns(kind.item)) ** kind.capacity)
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << max(count - 1, 0).bit_length()
+
+
+SMALL_UNIVERSE = 64
+"""A SetOf over at most this many values is a bit set and needs no capacity."""
+
+
+@dataclass(frozen=True)
+class SetType(Type):
+    """Sets of `item`: of any size (`capacity` None, a bit set), or of at most `capacity` items."""
+
+    item: Type
+    capacity: int | None = None
+
+    def cardinality(self) -> int:
+        count = self.item.cardinality()
+        if self.capacity is None:
+            return int(2**count)
+        return _combinations(count, self.capacity)
+
+    def first(self) -> Any:
+        from checker.language.values import SetValue
+
+        return SetValue(self, ())
+
+    def values(self) -> Iterator[Any]:
+        from checker.language.values import SetValue
+
+        universe = [] if self.capacity == 0 else list(self.item.values())
+        if self.capacity is None:
+            for bits in range(2 ** len(universe)):
+                yield SetValue(self, tuple(item for i, item in enumerate(universe) if bits >> i & 1))
+            return
+        for size in range(self.capacity + 1):
+            for items in itertools.combinations(universe, size):
+                yield SetValue(self, items)
+
+    def coerce(self, value: Any) -> Any:
+        from checker.language.values import SetValue
+
+        if not isinstance(value, (SetValue, set, frozenset)):
+            raise self._refuse(value)
+        items = sorted({self.item.coerce(item) for item in value}, key=self.item.sort_key)
+        if self.capacity is not None and len(items) > self.capacity:
+            raise BoundsError(f"a set of {len(items)} items is over the capacity {self.capacity}")
+        return SetValue(self, tuple(items))
+
+    def sort_key(self, value: Any) -> Any:
+        if self.capacity is None:
+            universe = list(self.item.values())
+            return sum(1 << universe.index(item) for item in value)
+        return (len(value), tuple(self.item.sort_key(item) for item in value))
+
+    def __str__(self) -> str:
+        return f"SetOf({self.item})" if self.capacity is None else f"SetOf({self.item}, {self.capacity})"
+
+
+def _combinations(universe: int, capacity: int) -> int:
+    total, row = 0, 1
+    for size in range(min(universe, capacity) + 1):
+        total += row
+        row = row * (universe - size) // (size + 1)
+    return total
+
+
+@dataclass(frozen=True)
+class SeqType(Type):
+    """Sequences of at most `capacity` items."""
+
+    item: Type
+    capacity: int
+
+    def cardinality(self) -> int:
+        if is_open(self.capacity):
+            return self.capacity
+        return sum(self.item.cardinality() ** size for size in range(self.capacity + 1))
+
+    def first(self) -> Any:
+        from checker.language.values import SeqValue
+
+        return SeqValue(self, ())
+
+    def values(self) -> Iterator[Any]:
+        from checker.language.values import SeqValue
+
+        universe = [] if self.capacity == 0 else list(self.item.values())
+        for size in range(self.capacity + 1):
+            for items in itertools.product(universe, repeat=size):
+                yield SeqValue(self, items)
+
+    def coerce(self, value: Any) -> Any:
+        from checker.language.values import SeqValue
+
+        if not isinstance(value, (SeqValue, list, tuple)):
+            raise self._refuse(value)
+        items = tuple(self.item.coerce(item) for item in value)
+        if len(items) > self.capacity:
+            raise BoundsError(f"a sequence of {len(items)} items is over the capacity {self.capacity}")
+        return SeqValue(self, items)
+
+    def sort_key(self, value: Any) -> Any:
+        return (len(value), tuple(self.item.sort_key(item) for item in value))
+
+    def __str__(self) -> str:
+        return f"Seq({self.item}, {self.capacity})"
+
+
+@dataclass(frozen=True)
+class BagType(Type):
+    """Multisets of at most `capacity` items."""
+
+    item: Type
+    capacity: int
+
+    def cardinality(self) -> int:
+        universe = self.item.cardinality()
+        return sum(_combinations_exact(universe + size - 1, size) for size in range(self.capacity + 1))
+
+    def first(self) -> Any:
+        from checker.language.values import BagValue
+
+        return BagValue(self, ())
+
+    def values(self) -> Iterator[Any]:
+        from checker.language.values import BagValue
+
+        universe = [] if self.capacity == 0 else list(self.item.values())
+        for size in range(self.capacity + 1):
+            for items in itertools.combinations_with_replacement(universe, size):
+                yield BagValue(self, items)
+
+    def coerce(self, value: Any) -> Any:
+        from checker.language.values import BagValue
+
+        if not isinstance(value, (BagValue, list, tuple)):
+            raise self._refuse(value)
+        items = sorted((self.item.coerce(item) for item in value), key=self.item.sort_key)
+        if len(items) > self.capacity:
+            raise BoundsError(f"a bag of {len(items)} items is over the capacity {self.capacity}")
+        return BagValue(self, tuple(items))
+
+    def sort_key(self, value: Any) -> Any:
+        return (len(value), tuple(self.item.sort_key(item) for item in value))
+
+    def __str__(self) -> str:
+        return f"Bag({self.item}, {self.capacity})"
+
+
+def _combinations_exact(universe: int, size: int) -> int:
+    result = 1
+    for step in range(size):
+        result = result * (universe - step) // (step + 1)
+    return result

@@ -1,0 +1,1 @@
+"""Output formats: text, pages, graphs, and reports for continuous integration."""

@@ -1,0 +1,177 @@
+"""Graphs in the language of Graphviz: a counterexample as a chain of states, and a small state space as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.errors import SpecError
+from checker.explain.differences import changes
+from checker.language.interpreter import BoundsFailure, State, Step, call_text
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError, show
+from checker.output.styled_lines import plain
+from checker.output.text import state_lines
+from checker.run.plan import DEADLOCK
+from checker.run.result import Violation
+
+if TYPE_CHECKING:
+    from graphviz import Digraph
+
+MOST_STATES = 300
+"""How many states a state graph may have: more cannot be read, and Graphviz takes minutes to lay them out."""
+
+_FONT = {"fontname": "monospace", "fontsize": "10"}
+_BAD = {"color": "#b3261e", "penwidth": "3", "style": "filled", "fillcolor": "#fdecea"}
+
+
+def trace_graph(spec: Spec, violation: Violation) -> Digraph:
+    """Return a counterexample as a chain: the initial state in full, then what each step changes."""
+    graph = _digraph(violation.property)
+    trace = violation.trace
+    for number, step in enumerate(trace, 1):
+        before = trace[number - 2].state if number > 1 else None
+        is_last = number == len(trace) and violation.failed_action is None
+        label = f"{number}\n" + (
+            _state_text(spec, step.state) if before is None else _changes_text(spec, before, step.state)
+        )
+        if is_last:
+            label += f"\n{violation.property} is violated"
+        graph.node(str(number), _left(label), **(_BAD if is_last else {}))
+        if before is not None:
+            graph.edge(str(number - 1), str(number), _escaped(f" {step}"))
+    if violation.failed_action is not None and trace:
+        graph.node("error", _left(f"{violation.failed_action} cannot be executed"), **_BAD)
+        graph.edge(str(len(trace)), "error", _escaped(f" {violation.failed_action}"))
+    return graph
+
+
+def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
+    """Return the whole state space of a spec, states and steps that violate a property marked.
+
+    Raises SpecError where it has more than `MOST_STATES` states.
+    """
+    graph = _digraph(spec.name)
+    numbers: dict[State, int] = {}
+    for state in spec.initial_states():
+        _number(spec, numbers, state)
+    initial = len(numbers)
+    for state in iter(_Growing(numbers)):
+        number = numbers[state]
+        false = [name for name in properties if name != DEADLOCK and _is_false(spec, name, state)]
+        steps, failures = spec.expand(state) if spec.within_constraints(state) else ([], [])
+        if DEADLOCK in properties and not steps and not failures:
+            false.append(DEADLOCK)
+        label = _state_text(spec, state) + "".join(f"\n✗ {name}" for name in false)
+        shape = {"peripheries": "2"} if number < initial else {}
+        graph.node(str(number), _left(label), **shape, **(_BAD if false else {}))
+        _add_steps(graph, spec, properties, numbers, state, steps)
+        _add_failures(graph, number, failures)
+    return graph
+
+
+def svg(graph: Digraph) -> str:
+    """Return a graph laid out as SVG; raise SpecError where Graphviz's `dot` program is missing."""
+    from graphviz import ExecutableNotFound
+
+    try:
+        return str(graph.pipe(format="svg", encoding="utf-8"))
+    except ExecutableNotFound:
+        raise SpecError(
+            "SVG needs the program dot, which is missing: install Graphviz (apt-get install graphviz, "
+            "brew install graphviz), or take the .dot file"
+        ) from None
+
+
+class _Growing:
+    """Iterates over the states of a store that grows meanwhile, in the order in which they were found."""
+
+    def __init__(self, numbers: dict[State, int]):
+        self._numbers = numbers
+        self._queue = list(numbers)
+        self._next = 0
+
+    def __iter__(self) -> _Growing:
+        return self
+
+    def __next__(self) -> State:
+        if self._next == len(self._queue):
+            found = list(self._numbers)[len(self._queue) :]
+            if not found:
+                raise StopIteration
+            self._queue += found
+        self._next += 1
+        return self._queue[self._next - 1]
+
+
+def _number(spec: Spec, numbers: dict[State, int], state: State) -> int:
+    if state not in numbers and len(numbers) == MOST_STATES:
+        raise SpecError(
+            f"{spec.name} has more than {MOST_STATES} states, too many for a graph: "
+            "make it smaller with --set NAME=VALUE"
+        )
+    return numbers.setdefault(state, len(numbers))
+
+
+def _add_steps(
+    graph: Digraph, spec: Spec, properties: tuple[str, ...], numbers: dict[State, int], state: State, steps: list[Step]
+) -> None:
+    """Add the steps out of a state, an edge for each state that they lead to."""
+    by_target: dict[int, list[Step]] = {}
+    for step in steps:
+        by_target.setdefault(_number(spec, numbers, step.state), []).append(step)
+    rules = [name for name in properties if spec.roles.get(name) is Role.STEP_INVARIANT]
+    for target, found in by_target.items():
+        broken = [name for name in rules if not spec.holds(name, found[0].state, state)]
+        label = "\n".join([*(str(step) for step in found), *(f"✗ {name}" for name in broken)])
+        style = {"color": _BAD["color"], "penwidth": _BAD["penwidth"]} if broken else {}
+        graph.edge(str(numbers[state]), str(target), _escaped(label), **style)
+
+
+def _add_failures(graph: Digraph, number: int, failures: list[BoundsFailure]) -> None:
+    for failure in failures:
+        node = f"{number} fails {failure.instance}"
+        graph.node(node, _left(f"✗ {failure.message}"), **_BAD)
+        graph.edge(str(number), node, _escaped(call_text(failure.action, failure.arguments)))
+
+
+def _is_false(spec: Spec, name: str, state: State) -> bool:
+    if spec.roles[name] is not Role.INVARIANT:
+        return False
+    try:
+        return not spec.holds(name, state)
+    except BoundsError:
+        return True
+
+
+def _digraph(name: str) -> Digraph:
+    try:
+        from graphviz import Digraph
+    except ModuleNotFoundError:
+        raise SpecError("graphs need the package graphviz, which is not installed: pip install graphviz") from None
+    return Digraph(name, node_attr={"shape": "box", **_FONT}, edge_attr=_FONT)
+
+
+def _state_text(spec: Spec, state: State) -> str:
+    return plain(state_lines(spec, state)).rstrip("\n")
+
+
+def _changes_text(spec: Spec, before: State, after: State) -> str:
+    found = changes(spec, before, after)
+    return "\n".join(f"{change.path}: {show(change.before)} -> {show(change.after)}" for change in found) or "no change"
+
+
+def _escaped(text: str) -> str:
+    """Return text as Graphviz prints it unchanged, its lines centred."""
+    return _lines(text, "\\n").removesuffix("\\n")
+
+
+def _left(text: str) -> str:
+    """Return text as Graphviz prints it unchanged, its lines flush left."""
+    return _lines(text, "\\l")
+
+
+def _lines(text: str, end: str) -> str:
+    # A label that begins with < and ends with > would be HTML, but for a space behind it.
+    from graphviz import escape
+
+    return "".join(f"{escape(line)}{' ' if line.endswith('>') else ''}{end}" for line in text.split("\n"))

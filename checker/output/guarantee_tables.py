@@ -1,0 +1,164 @@
+"""A computed table of guarantees as Markdown: in short, in full, its notes, and what shows each yes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow
+from checker.run.guarantee_table import CellAnswer, GuaranteeTable, ShownViolation
+
+Values = tuple[tuple[str, ...], ...]
+"""For each setting, the values that a merged row stands for."""
+
+
+class Labels:
+    """The marks of notes (a, b, ...) and of counterexamples (c1, c2, ...)."""
+
+    def __init__(self, tabulation: GuaranteeTable):
+        self.notes = {name: chr(ord("a") + i) for i, name in enumerate(tabulation.table.notes)}
+        self.stories = {shown.story: f"c{i}" for i, shown in enumerate(tabulation.stories(), 1)}
+
+    def of(self, shown: ShownViolation) -> str:
+        """Return the mark of a counterexample."""
+        return self.stories[shown.story]
+
+
+def markdown(
+    tabulation: GuaranteeTable, place_of: Callable[[ShownViolation, str], str], *, anchored: bool = False
+) -> list[str]:
+    """Return the lines of a table that was computed.
+
+    `place_of` says for a counterexample, and its mark, what shows it: a command or a file. `anchored`: marks are links
+    within the page.
+    """
+    labels = Labels(tabulation)
+    lines = ["In short:", "", *short_table(tabulation), "", "In full:", "", *full_table(tabulation, labels), ""]
+    reasons = dict.fromkeys(row.refused for row in tabulation.table.rows if row.refused)
+    for paragraph in (*tabulation.table.legend, *(f"Refused: {reason}." for reason in reasons)):
+        lines += [paragraph, ""]
+    lines += [*_notes(tabulation, labels, anchored), "", "Counterexamples:", ""]
+    lines += _counterexamples(tabulation, labels, place_of, anchored)
+    lines += ["", conclusion(tabulation)]
+    if anchored:
+        lines += ["", *(f"[{mark}]: #note-{mark}" for mark in labels.notes.values())]
+        lines += [f"[{mark}]: #{mark}" for mark in labels.stories.values()]
+    return lines
+
+
+def conclusion(tabulation: GuaranteeTable) -> str:
+    """Return how much was explored, and how the answers compare with the documentation's."""
+    cells = [cell for row in tabulation.table.rows for cell in row.cells.values() if cell.documented is not None]
+    known = sum(tabulation.answer(cell).is_yes == cell.documented for cell in cells)
+    return (
+        f"{tabulation.explored} of {len(tabulation.explorations)} explorations, "
+        f"{tabulation.distinct_states:,} distinct states. "
+        f"Where the documentation gives an answer, it is this one in {known} of {len(cells)} cells."
+    )
+
+
+def short_table(tabulation: GuaranteeTable) -> list[str]:
+    """Return the table with rows merged whose answers are the same; those that are refused come last."""
+    by_pattern: dict[tuple[str, ...], list[GuaranteeRow]] = {}
+    for row in sorted(tabulation.table.rows, key=lambda row: bool(row.refused)):
+        by_pattern.setdefault(_pattern(tabulation, row), []).append(row)
+    merged = [line for pattern, rows in by_pattern.items() for line in _merged_lines(tabulation, rows, pattern)]
+    return _aligned([_heading(tabulation), *merged])
+
+
+def full_table(tabulation: GuaranteeTable, labels: Labels) -> list[str]:
+    """Return the table with a row for each combination; those that are refused come last, merged."""
+    shown = [
+        [*row.settings.values(), *(_cell_text(tabulation, cell, labels) for cell in row.cells.values())]
+        for row in tabulation.table.rows
+        if not row.refused
+    ]
+    refused = [row for row in tabulation.table.rows if row.refused]
+    if refused:
+        shown += _merged_lines(tabulation, refused, _pattern(tabulation, refused[0]))
+    return _aligned([_heading(tabulation), *shown])
+
+
+def _merged_lines(tabulation: GuaranteeTable, rows: list[GuaranteeRow], pattern: tuple[str, ...]) -> list[list[str]]:
+    merged = merge([tuple(row.settings.values()) for row in rows])
+    return [[*_values_text(tabulation, values), *pattern] for values in merged]
+
+
+def merge(rows: Sequence[tuple[str, ...]]) -> list[Values]:
+    """Merge rows of values that differ in one setting only, setting by setting, the last one first."""
+    merged: list[Values] = [tuple((value,) for value in row) for row in rows]
+    for position in reversed(range(len(rows[0]))):
+        grouped: dict[Values, dict[str, None]] = {}
+        for values in merged:
+            others = (*values[:position], *values[position + 1 :])
+            grouped.setdefault(others, {}).update(dict.fromkeys(values[position]))
+        merged = [(*others[:position], tuple(found), *others[position:]) for others, found in grouped.items()]
+    return merged
+
+
+def _pattern(tabulation: GuaranteeTable, row: GuaranteeRow) -> tuple[str, ...]:
+    if row.refused:
+        return ("refused",) * len(tabulation.table.columns)
+    return tuple(_answer_word(tabulation.answer(cell)) for cell in row.cells.values())
+
+
+def _answer_word(answer: CellAnswer) -> str:
+    return {True: "yes", False: "no", None: "?"}[answer.is_yes]
+
+
+def _values_text(tabulation: GuaranteeTable, values: Values) -> list[str]:
+    every = zip(*(row.settings.values() for row in tabulation.table.rows), strict=True)
+    return [
+        "any" if len(found) > 1 and set(found) == set(all_values) else ", ".join(found)
+        for found, all_values in zip(values, every, strict=True)
+    ]
+
+
+def _cell_text(tabulation: GuaranteeTable, cell: GuaranteeCell, labels: Labels) -> str:
+    answer = tabulation.answer(cell)
+    words = [_answer_word(answer)]
+    if answer.shown is not None:
+        words = [f"yes, {answer.shown.violation.length}", f"[{labels.of(answer.shown)}]"]
+    elif answer.is_yes is False:
+        words = [f"no, {answer.distinct_states:,}"]
+    return " ".join([*words, *sorted(f"[{labels.notes[name]}]" for name in cell.notes)])
+
+
+def _heading(tabulation: GuaranteeTable) -> list[str]:
+    return [*tabulation.table.rows[0].settings, *tabulation.table.columns.values()]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Return a Markdown table whose columns are as wide as their widest cell; the first row is the heading."""
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return [lines[0], rule, *lines[1:]]
+
+
+def _notes(tabulation: GuaranteeTable, labels: Labels, anchored: bool) -> Iterable[str]:
+    for name, note in tabulation.table.notes.items():
+        mark = labels.notes[name]
+        anchor = f'<a id="note-{mark}"></a>' if anchored else ""
+        answers = [tabulation.answer(GuaranteeNote("", (check,))) for check in note.checks]
+        yield f"- {anchor}[{mark}] {note.text}{_note_answers(answers, labels)}"
+
+
+def _note_answers(answers: list[CellAnswer], labels: Labels) -> str:
+    shown = [
+        f"{answer.shown.violation.length} states [{labels.of(answer.shown)}]" if answer.shown else _answer_word(answer)
+        for answer in answers
+    ]
+    return f" {', '.join(shown)}." if shown else ""
+
+
+def _counterexamples(
+    tabulation: GuaranteeTable, labels: Labels, place_of: Callable[[ShownViolation, str], str], anchored: bool
+) -> Iterable[str]:
+    for shown in tabulation.stories():
+        mark = labels.of(shown)
+        anchor = f'<a id="{mark}"></a>' if anchored else ""
+        steps = ", ".join(str(step).replace("()", "") for step in shown.violation.trace[1:])
+        place = place_of(shown, mark)
+        yield f"- {anchor}[{mark}] `{shown.violation.property}`, {shown.violation.length} states: {steps}. {place}"

@@ -1,0 +1,89 @@
+"""Traces in the Informal Trace Format (ITF), which Apalache and Quint write and their viewers open.
+
+Source: Apalache, ADR-015, "Informal Trace Format in JSON". A trace has the shape `{"#meta": ..., "params": [names],
+"vars": [names], "states": [...]}`, and a file's name ends with `.itf.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checker.language.spec import Spec
+from checker.language.types import (
+    BagType,
+    BoolType,
+    DomainType,
+    EnumType,
+    IntType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+    show,
+)
+from checker.run.result import TraceStep, Violation
+from traces.trace_file import Origin, arguments_to_json
+
+_SAFE = 2**53 - 1
+"""The largest integer that every JSON parser reads exactly; larger ones are written as `#bigint`."""
+
+
+def to_itf(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
+    """Return a violation with its trace as an ITF object; the action that led to a state is in the state's `#meta`."""
+    with spec.bound():
+        states = [_state(spec, index, step) for index, step in enumerate(violation.trace)]
+    return {
+        "#meta": {
+            "format": "ITF",
+            "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
+            "source": origin.name,
+            "description": f"{violation.property}: {violation.explanation}",
+            "property": violation.property,
+            "kind": violation.kind,
+            "constants": origin.constants,
+            "command": origin.command,
+        },
+        "params": [],
+        "vars": list(spec.variables),
+        "states": states,
+    }
+
+
+def itf_value(kind: Type, value: Any) -> Any:
+    """Return a value of a type as an ITF expression.
+
+    Sets are `#set`, maps and bags (item to count) `#map`; an empty `Option` is a record with the tag `None`, as Quint
+    has it, members of domains and enums are strings.
+    """
+    match kind:
+        case BoolType():
+            return value
+        case IntType():
+            return value if abs(value) <= _SAFE else {"#bigint": str(value)}
+        case DomainType() | EnumType():
+            return show(value)
+        case OptionType():
+            if value is None:
+                return {"tag": "None", "value": {"#tup": []}}
+            return {"tag": "Some", "value": itf_value(kind.item, value)}
+        case StructType():
+            return {name: itf_value(part, value.field(name)) for name, part in kind.fields}
+        case MapType():
+            pairs = zip(kind.key.values(), value.items_in_order(), strict=True)
+            return {"#map": [[itf_value(kind.key, key), itf_value(kind.value, item)] for key, item in pairs]}
+        case SetType():
+            return {"#set": [itf_value(kind.item, item) for item in value]}
+        case SeqType():
+            return [itf_value(kind.item, item) for item in value]
+        case BagType():
+            return {"#map": [[itf_value(kind.item, item), value.count(item)] for item in dict.fromkeys(value)]}
+    raise AssertionError(f"a {kind} cannot be part of a state")
+
+
+def _state(spec: Spec, index: int, step: TraceStep) -> dict[str, Any]:
+    meta: dict[str, Any] = {"index": index}
+    if step.action is not None:
+        meta |= {"action": step.action, "arguments": arguments_to_json(spec, step.action, step.arguments)}
+    return {"#meta": meta} | {name: itf_value(kind, step.state.values[name]) for name, kind in spec.variables.items()}

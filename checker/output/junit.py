@@ -1,0 +1,108 @@
+"""JUnit XML: one test case for each property of each run, as continuous integration shows them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TextIO
+from xml.etree import ElementTree
+
+from checker.errors import SpecError
+from checker.explain.locations import place_of
+from checker.output.files import open_for_writing
+from checker.output.gathered_findings import GatheredFindings
+from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of
+from checker.run.finding import Finding
+from checker.run.request import Run
+from checker.run.result import Result
+from checker.run.scenario import ExpectationComparison, end_text
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 takes in no form at all; a property's own words may hold it."""
+
+
+class JUnitReport:
+    """Gathers runs, and writes them to a file as one document when it is closed."""
+
+    def __init__(self, path: Path, *, strict: bool = False):
+        self._strict = strict
+        self._findings = GatheredFindings()
+        self._stream: TextIO = open_for_writing(path)
+        self._root = ElementTree.Element("testsuites", name="tidemark")
+
+    def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
+        """Add a run as a test suite."""
+        problems = problems_of(run, result, comparison)
+        cases = [_case(run, result, name, problems) for name in run.properties]
+        if run.expected == "error" or any(problem.property == BOUNDS for problem in problems):
+            cases.append(_case(run, result, BOUNDS, problems))
+        self._add_suite(run.name, cases, result.seconds)
+        self._findings.add(run, result)
+
+    def add_wrong(self, name: str, error: SpecError) -> None:
+        """Add a run that could not be executed, for its spec is wrong."""
+        case = ElementTree.Element("testcase", name="spec")
+        _say(case, "error", error.message, str(error))
+        self._add_suite(name, [case], 0.0)
+
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Add what is not as it is recorded in the ledger, as a suite of its own."""
+        case = ElementTree.Element("testcase", name=ledger.name)
+        _say(case, "failure", DRIFT, text)
+        self._add_suite("ledger", [case], 0.0)
+
+    def close(self) -> None:
+        """Write the document."""
+        for name, findings in self._findings:
+            self._add_suite(f"{name} evidence", _evidence_cases(findings, self._strict), 0.0)
+        self._root.set("time", f"{sum(float(suite.get('time', '0')) for suite in self._root):.3f}")
+        for outcome in ("tests", "failures", "errors"):
+            self._root.set(outcome, str(sum(int(suite.get(outcome, "0")) for suite in self._root)))
+        ElementTree.indent(self._root)
+        with self._stream:
+            self._stream.write('<?xml version="1.0" encoding="utf-8"?>\n')
+            self._stream.write(ElementTree.tostring(self._root, encoding="unicode") + "\n")
+
+    def _add_suite(self, name: str, cases: list[ElementTree.Element], seconds: float) -> None:
+        suite = ElementTree.SubElement(self._root, "testsuite", name=name, time=f"{seconds:.3f}")
+        for key, outcome in (("tests", None), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            suite.set(key, str(sum(outcome is None or case.find(outcome) is not None for case in cases)))
+        for case in cases:
+            case.set("classname", name)
+            case.set("time", f"{seconds / len(cases):.3f}")
+            suite.append(case)
+
+
+def _case(run: Run, result: Result, name: str, problems: list[Problem]) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", name=name)
+    own = [problem for problem in problems if problem.property == name]
+    wrong = [problem for problem in own if not problem.accepted]
+    if wrong:
+        _say(case, "failure", wrong[0].message, "\n".join(_text(problem) for problem in wrong))
+    elif not own and result.ended not in ("complete", "violation"):
+        ElementTree.SubElement(case, "skipped", message=f"not decided: {end_text(result)}")
+    return case
+
+
+def _evidence_cases(findings: list[Finding], strict: bool) -> list[ElementTree.Element]:
+    """Return a test case for each finding about a spec, or the one that says there is none."""
+    cases = []
+    for finding in findings:
+        case = ElementTree.Element("testcase", name=f"{finding.kind} {finding.subject}")
+        if strict and not finding.is_note:
+            _say(case, "failure", finding.message, str(finding))
+        else:
+            ElementTree.SubElement(case, "system-out").text = _NOT_IN_XML.sub("\ufffd", str(finding))
+        cases.append(case)
+    return cases or [ElementTree.Element("testcase", name="nothing is idle")]
+
+
+def _text(problem: Problem) -> str:
+    """Return where a property is written, and the counterexample."""
+    place = place_of(type(problem.run.spec), problem.method)
+    return (f"{place.relative}:{place.first_line}\n\n" if place is not None else "") + problem.details
+
+
+def _say(case: ElementTree.Element, outcome: str, message: str, content: str) -> None:
+    element = ElementTree.SubElement(case, outcome, message=_NOT_IN_XML.sub("\ufffd", message), type=outcome)
+    element.text = _NOT_IN_XML.sub("\ufffd", content)

@@ -1,0 +1,81 @@
+"""Live progress of an exploration: one line that is redrawn in a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Self, TextIO
+
+from checker.run.plan import ExplorationProgress
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+_QUIET = 0.5
+"""Seconds in which a run shows nothing in a terminal: most are over by then."""
+
+_LINE_INTERVAL = 5.0
+"""Seconds between two lines where the stream is no terminal."""
+
+
+class ProgressDisplay:
+    """Shows the progress of one run called `name`; use it as a context, and give `update` to the plan."""
+
+    def __init__(self, name: str, stream: TextIO):
+        self._name, self._stream = name, stream
+        self._is_terminal = stream.isatty()
+        self._live: Live | None = None
+        self._shown_at = time.monotonic()
+        self._last = ExplorationProgress(0, 0, 0, 0, 0.0, 0)
+        self._rate = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def update(self, progress: ExplorationProgress) -> None:
+        """Show `progress`, unless something was shown only just now."""
+        now = time.monotonic()
+        if self._is_terminal:
+            if progress.seconds >= _QUIET:
+                self._redraw(progress)
+        elif now - self._shown_at >= _LINE_INTERVAL:
+            self._shown_at = now
+            print(self._text(progress), file=self._stream, flush=True)
+
+    def _redraw(self, progress: ExplorationProgress) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        if self._live is None:
+            console = Console(file=self._stream)
+            self._live = Live(console=console, transient=True, auto_refresh=False)
+            self._live.start()
+        self._live.update(Text(self._text(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def _text(self, progress: ExplorationProgress) -> str:
+        return f"{self._name}: {progress_text(progress, self._rate_since_last(progress))}"
+
+    def _rate_since_last(self, progress: ExplorationProgress) -> float:
+        """Return the distinct states a second since the rate was last taken; it is taken a second apart at least."""
+        elapsed = progress.seconds - self._last.seconds
+        if elapsed >= 1.0 or not self._rate:
+            self._rate = (progress.distinct_states - self._last.distinct_states) / max(elapsed, 1e-6)
+            self._last = progress
+        return self._rate
+
+
+def progress_text(progress: ExplorationProgress, rate: float) -> str:
+    """Return progress in words; `rate` is in distinct states a second."""
+    return (
+        f"level {progress.level}, {progress.distinct_states:,} distinct, {progress.generated_states:,} generated, "
+        f"queue {progress.queue:,}, {rate:,.0f}/s, {memory_text(progress.memory_bytes)}, {progress.seconds:.0f} s"
+    )
+
+
+def memory_text(size: int) -> str:
+    """Return a number of bytes as `123 MB`."""
+    return f"{size / 1e9:.1f} GB" if size >= 10**9 else f"{size / 1e6:.0f} MB"

@@ -1,0 +1,192 @@
+"""SARIF 2.1.0: every violation as a result at the lines of its property, with its counterexample as a code flow.
+
+Source: Static Analysis Results Interchange Format (SARIF) 2.1.0, OASIS; what GitHub shows of it is described in
+"SARIF support for code scanning". Paths are relative to the checkout.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, TextIO
+
+from checker.errors import SpecError
+from checker.explain.differences import changes
+from checker.explain.locations import SourceLocation, last_action, place_of, place_of_error
+from checker.output import styled_lines, text
+from checker.output.files import open_for_writing
+from checker.output.gathered_findings import GatheredFindings, place_of_finding
+from checker.output.problems import BOUNDS, Problem, problems_of
+from checker.run.finding import Finding
+from checker.run.plan import DEADLOCK
+from checker.run.request import Run
+from checker.run.result import Result, TraceStep, Violation
+from checker.run.scenario import ExpectationComparison
+from traces.trace_file import tidemark_version
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+WRONG_SPEC = "wrong-spec"
+
+_Json = dict[str, Any]
+
+
+class SarifReport:
+    """Gathers runs, and writes them to a file as one SARIF run when it is closed."""
+
+    def __init__(self, path: Path, *, strict: bool = False):
+        self._strict = strict
+        self._findings = GatheredFindings()
+        self._stream: TextIO = open_for_writing(path)
+        self._rules: dict[str, _Json] = {}
+        self._results: list[_Json] = []
+        self._errors: list[_Json] = []
+
+    def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
+        """Add a rule for each property of a run, and a result for each of its problems."""
+        for name in run.properties:
+            self._rule(run, name)
+        for problem in problems_of(run, result, comparison):
+            rule = self._rule(run, problem.property)
+            self._add_result(rule, _result(problem))
+        self._findings.add(run, result)
+
+    def add_wrong(self, name: str, error: SpecError) -> None:
+        """Add a run that could not be executed, for its spec is wrong."""
+        description = "A spec that is wrong or outside the language cannot be run."
+        self._rules.setdefault(WRONG_SPEC, _rule(WRONG_SPEC, "wrong_spec", description, description))
+        message = {"text": f"{name} cannot be run: {error.message}"}
+        found = {"level": "error", "message": message, "locations": _locations(place_of_error(error))}
+        self._add_result(WRONG_SPEC, found)
+        self._errors.append(found)
+
+    def add_drift(self, ledger: Path, text: str) -> None:
+        """Add what is not as it is recorded in the ledger."""
+        description = "The results of all scenarios are as recorded in the ledger."
+        self._rules.setdefault("ledger", _rule("ledger", "ledger", description, description))
+        locations = [_location(SourceLocation(str(ledger), 1, 1))]
+        self._add_result("ledger", {"level": "error", "message": {"text": text.strip()}, "locations": locations})
+
+    def close(self) -> None:
+        """Write the log."""
+        for name, findings in self._findings:
+            for finding in findings:
+                self._add_finding(name, finding)
+        driver = {"name": "tidemark", "semanticVersion": _version(), "rules": list(self._rules.values())}
+        invocation = {"executionSuccessful": not self._errors, "toolExecutionNotifications": self._errors}
+        run = {"tool": {"driver": driver}, "invocations": [invocation], "results": self._results}
+        log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"columnKind": "unicodeCodePoints", **run}]}
+        with self._stream:
+            json.dump(log, self._stream, indent=1)
+            self._stream.write("\n")
+
+    def _add_result(self, rule: str, result: _Json) -> None:
+        self._results.append({"ruleId": rule, "ruleIndex": list(self._rules).index(rule), **result})
+
+    def _add_finding(self, name: str, finding: Finding) -> None:
+        rule = f"evidence/{finding.kind}"
+        description = f"Idle: {finding.kind.replace('_', ' ')}, in any run of a spec that was explored completely."
+        self._rules.setdefault(rule, _rule(rule, finding.kind, description, description, "warning"))
+        level = "note" if finding.is_note else "error" if self._strict else "warning"
+        message = {"text": f"{name}: {finding.message}"}
+        locations = [_location(place_of_finding(finding))]
+        self._add_result(rule, {"level": level, "message": message, "locations": locations})
+
+    def _rule(self, run: Run, name: str) -> str:
+        """Return the id of the rule of a property, after it has been added."""
+        found = f"{run.entry.name}/{name}"
+        if found not in self._rules:
+            self._rules[found] = _rule(found, name, *_descriptions(run, name))
+        return found
+
+
+def _version() -> str:
+    found = tidemark_version()
+    return found if found[0].isdigit() else "0.0.0"
+
+
+def _rule(rule: str, name: str, short: str, full: str, level: str = "error") -> _Json:
+    return {
+        "id": rule,
+        "name": name,
+        "shortDescription": {"text": short},
+        "fullDescription": {"text": full},
+        "help": {"text": full},
+        "defaultConfiguration": {"level": level},
+        "properties": {"tags": ["model-checking"]},
+    }
+
+
+def _descriptions(run: Run, name: str) -> tuple[str, str]:
+    """Return what a property says, in one sentence and in full."""
+    if name == BOUNDS:
+        short = f"{run.entry.name}: every value stays within the bounds of its type."
+    elif name == DEADLOCK:
+        short = f"{run.entry.name}: every state has a successor."
+    else:
+        short = f"{run.entry.name}: {run.spec.roles[name].value} {name}."
+    documented = " ".join((getattr(type(run.spec), name, None).__doc__ or "").split()) if name in run.spec.roles else ""
+    return short, documented or short
+
+
+def _result(problem: Problem) -> _Json:
+    run, violation = problem.run, problem.violation
+    result: _Json = {
+        "level": "note" if problem.accepted else "error",
+        "message": {"text": f"{run.name}: {problem.message}"},
+        "locations": _locations(place_of(type(run.spec), problem.method)),
+        "partialFingerprints": {"scenarioAndProperty/v1": f"{run.name}/{problem.property}"},
+        "properties": {"constants": run.spec.constants},
+    }
+    if violation is not None:
+        result["properties"]["counterexampleStates"] = violation.length
+        result["properties"]["command"] = run.command(violation)
+        result |= _how(run, violation)
+    if problem.accepted:
+        why = f"The scenario {run.name} expects it."
+        result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": why}]
+    return result
+
+
+def _how(run: Run, violation: Violation) -> _Json:
+    """Return how a violation comes about: its last action, and the steps of its trace as a code flow."""
+    found: _Json = {}
+    action = last_action(violation)
+    place = place_of(type(run.spec), action) if action is not None else None
+    if place is not None:
+        step = violation.failed_action or violation.trace[-1]
+        found["relatedLocations"] = [_location(place, f"the last action: {step}") | {"id": 1}]
+    flow = [_flow_location(run, violation.trace, number) for number in range(len(violation.trace))]
+    if violation.failed_action is not None:
+        flow.append(
+            _step_location(run, violation.failed_action.action, f"{violation.failed_action} cannot be executed")
+        )
+    if flow:
+        found["codeFlows"] = [{"message": {"text": "The counterexample"}, "threadFlows": [{"locations": flow}]}]
+    return found
+
+
+def _flow_location(run: Run, trace: tuple[TraceStep, ...], number: int) -> _Json:
+    step = trace[number]
+    if number == 0:
+        changed = text.state_lines(run.spec, step.state)
+    else:
+        changed = text.change_lines(changes(run.spec, trace[number - 1].state, step.state))
+    return _step_location(run, step.action or "init", f"{step}\n{styled_lines.plain(changed)}".strip())
+
+
+def _step_location(run: Run, action: str, message: str) -> _Json:
+    place = place_of(type(run.spec), action)
+    return {"location": _location(place, message) if place is not None else {"message": {"text": message}}}
+
+
+def _locations(place: SourceLocation | None) -> list[_Json]:
+    return [_location(place)] if place is not None else []
+
+
+def _location(place: SourceLocation, message: str = "") -> _Json:
+    artifact = {"uri": place.uri}
+    if not place.relative.startswith("/"):
+        artifact["uriBaseId"] = "%SRCROOT%"
+    region = {"startLine": place.first_line, "endLine": place.last_line}
+    location: _Json = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+    return location | ({"message": {"text": message}} if message else {})

@@ -1,0 +1,111 @@
+"""A counterexample as text: what is violated and why, and for each step the action and what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from checker.explain.differences import StateChange, changes
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.language.types import MapType, SeqType, StructType, Type, show
+from checker.output.styled_lines import BLANK, Line, line
+from checker.run.result import ActionCall, Kind, TraceStep, Violation
+
+_WIDTH = 100
+"""Values longer than this are spread over several lines where they can be."""
+
+_HEADLINES: dict[Kind, str] = {
+    "invariant": "{property} is violated: counterexample of {states}",
+    "step_invariant": "{property} is violated by the last step: counterexample of {states}",
+    "reachable": "{property} is never reached",
+    "deadlock": "deadlock: trace of {states}",
+    "bounds_error": "{property} leaves the bounds of a type: trace of {states}",
+    "explanation": "{property}: trace of {states}",
+    "walk": "no property is violated: trace of {states}",
+}
+
+
+def counterexample(spec: Spec, name: str, violation: Violation) -> list[Line]:
+    """Return the lines that show a violation of the spec called `name`."""
+    return [*_header(spec, name, violation), *trace_lines(spec, violation.trace, violation.failed_action)]
+
+
+def trace_lines(spec: Spec, trace: tuple[TraceStep, ...], failed_action: ActionCall | None = None) -> list[Line]:
+    """Return the lines of a trace: the initial state in full, and then what each step changed."""
+    lines: list[Line] = []
+    number_width = len(str(len(trace) + 1))
+    margin = " " * (number_width + 4)
+    for number, step in enumerate(trace, 1):
+        lines += [BLANK, line((f"  {number:>{number_width}}  ", "dim"), (str(step), "bold cyan"))]
+        if number == 1:
+            lines += [line(margin, *spans) for spans in state_lines(spec, step.state)]
+        else:
+            lines += [
+                line(margin, *spans) for spans in change_lines(changes(spec, trace[number - 2].state, step.state))
+            ]
+    if failed_action is not None and trace:
+        lines += [BLANK, line((f"  {len(trace) + 1:>{number_width}}  ", "dim"), (str(failed_action), "bold red"))]
+        lines += [line(margin, ("cannot be executed: see above", "red"))]
+    return lines
+
+
+def state_lines(spec: Spec, state: State) -> list[Line]:
+    """Return a whole state, a variable a line; long maps and structs a part a line."""
+    rows = [row for name, kind in spec.variables.items() for row in _full_rows(name, kind, state.values[name])]
+    width = max((len(path) for path, _ in rows), default=0)
+    return [line((f"{path:<{width}}", "dim"), f"  {text}") for path, text in rows]
+
+
+def change_lines(found: list[StateChange]) -> list[Line]:
+    """Return changes, a path a line, with the arrows below one another."""
+    if not found:
+        return [line(("nothing changes", "dim"))]
+    path_width = max(len(change.path) for change in found)
+    before_width = max(len(show(change.before)) for change in found)
+    if before_width > _WIDTH // 2:
+        before_width = 0
+    return [
+        line(
+            f"{change.path:<{path_width}}  ",
+            (f"{show(change.before):<{before_width}}", "red"),
+            ("  ->  ", "dim"),
+            (show(change.after), "green"),
+        )
+        for change in found
+    ]
+
+
+def constants_text(constants: Mapping[str, Any]) -> str:
+    """Return `replicas=2, log_size=2`."""
+    return ", ".join(
+        f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in constants.items()
+    )
+
+
+def _header(spec: Spec, name: str, violation: Violation) -> Iterator[Line]:
+    states = f"{violation.length} state{'' if violation.length == 1 else 's'}"
+    headline = _HEADLINES[violation.kind].format(property=violation.property, states=states)
+    yield line((name, "bold"), f"  {constants_text(spec.constants)}")
+    yield line((headline, "bold red"))
+    for text in violation.explanation.splitlines():
+        yield line(f"  {text}")
+
+
+def _full_rows(path: str, kind: Type, value: Any) -> Iterator[tuple[str, str]]:
+    text = show(value)
+    if len(text) > _WIDTH - len(path):
+        if isinstance(kind, MapType):
+            for key, item in zip(kind.key.values(), value.items_in_order(), strict=True):
+                yield from _full_rows(f"{path}[{show(key)}]", kind.value, item)
+            return
+        if isinstance(kind, StructType) and not kind.declared.shows:
+            for name, part in kind.fields:
+                yield from _full_rows(f"{path}.{name}", part, value.field(name))
+            return
+        if isinstance(kind, SeqType):
+            yield path, f"{len(value)} items" if len(value) else "[]"
+            for index, item in enumerate(value):
+                yield from _full_rows(f"{path}[{index}]", kind.item, item)
+            return
+    yield path, text

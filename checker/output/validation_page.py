@@ -1,0 +1,57 @@
+"""The report of a validation: a self-contained page, and the same numbers as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from checker.errors import SpecError
+from traces.validate.controls import KINDS
+from traces.validate.task import ValidationTask
+from traces.validate.totals import ValidationTotals
+
+_VERDICTS = {
+    "conforms": "the spec can do what was recorded",
+    "rejected": "no behaviour of the spec explains the trace",
+    "undecided": "no candidate is left, but a limit was in the way",
+    "unreadable": "the log or the mapping is wrong",
+}
+
+
+def write_report(folder: Path, name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> None:
+    """Write `report.html` and `report.json` to a folder; raise SpecError if that fails."""
+    content = report_to_json(name, task, summary, seconds)
+    try:
+        (folder / "report.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        (folder / "report.html").write_text(report_page(name, task, summary, seconds), encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"the folder {folder} cannot be written: {error.strerror}") from None
+
+
+def report_to_json(name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> dict[str, Any]:
+    """Return the JSON object of a validation."""
+    return {
+        "spec": name,
+        "mapping": task.mapping,
+        "settings": dict(task.settings),
+        "seconds": round(seconds, 3),
+        **summary.to_json(),
+    }
+
+
+def report_page(name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> str:
+    """Return the HTML of a validation."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("checker.output"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["event"] = _short
+    return environment.get_template("validation.html.j2").render(
+        name=name, task=task, summary=summary, seconds=seconds, meanings=_VERDICTS, kinds=KINDS
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,143 @@
+"""Validation in words: one trace in full, many in numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from checker.output.styled_lines import BLANK, Line, line
+from checker.output.text import constants_text, state_lines
+from traces.validate.controls import KINDS, ControlResults
+from traces.validate.totals import ValidationTotals
+from traces.validate.verdict import Rejection, RejectionReason, TraceVerdict
+
+if TYPE_CHECKING:
+    from traces.validate.task import RunningValidation
+
+_REASONS = 8
+_SURVIVORS = 10
+_CLUSTERS = 10
+
+_LIMITS = {
+    "candidates": "more candidate states than --candidates allows",
+    "silent": "more silent steps in a row than --silent allows",
+    "bounds": "a step that fits leaves the bounds of a type: the constants may be too small",
+}
+
+_STYLES = {"conforms": "bold green", "rejected": "bold red", "undecided": "bold yellow", "unreadable": "bold red"}
+
+
+def outcome_lines(validation: RunningValidation, outcome: TraceVerdict, controls: ControlResults | None) -> list[Line]:
+    """Return the lines about one trace."""
+    shown = [line((outcome.name, "bold"), f": {_verdict_text(outcome)}", (f"  ({validation.name})", "dim"))]
+    shown += [line(f"  {_counts_text(outcome)}", (f"  {constants_text(_set_constants(validation, outcome))}", "dim"))]
+    if outcome.rejection is not None:
+        shown += list(_rejection_lines(validation, outcome, outcome.rejection))
+    for limit in sorted(outcome.limits):
+        what = "undecided because of" if outcome.verdict == "undecided" else "met, and of no consequence:"
+        shown.append(line((f"  {what} {_LIMITS[limit]}", "yellow")))
+    for name, number in sorted(outcome.violated.items(), key=lambda item: item[1]):
+        expected = ", as the scenario expects" if name in validation.expected else ""
+        shown.append(
+            line((f"  shows a violation of {name}{expected}: every candidate state after line {number}", "red"))
+        )
+    if controls is not None:
+        shown += _control_lines(controls)
+    return [*shown, BLANK]
+
+
+def _set_constants(validation: RunningValidation, outcome: TraceVerdict) -> dict[str, int | bool | str]:
+    """Return the constants that are not the spec's defaults."""
+    defaults = {name: constant.default for name, constant in validation.entry.spec.declared_constants.items()}
+    return {name: value for name, value in outcome.constants.items() if defaults.get(name) != value}
+
+
+def _verdict_text(outcome: TraceVerdict) -> str:
+    if outcome.rejection is None:
+        return outcome.verdict
+    return f"{outcome.verdict} at line {outcome.rejection.line}"
+
+
+def _counts_text(outcome: TraceVerdict) -> str:
+    skipped = ", ".join(f"{name} {count}" for name, count in sorted(outcome.skipped.items()))
+    parts = [f"{outcome.steps} taken as steps", f"{outcome.seen} observed"]
+    parts += [f"{sum(outcome.skipped.values())} skipped ({skipped})"] if skipped else []
+    parts += [f"{outcome.blank} blank lines"] if outcome.blank else []
+    explained = outcome.steps + outcome.seen + sum(outcome.skipped.values())
+    of = "" if explained == outcome.total else f"{explained} of "
+    return f"{of}{outcome.total} events: {', '.join(parts)}; at most {_states(outcome.widest)} at a time"
+
+
+def _states(count: int) -> str:
+    return f"{count} candidate state{'' if count == 1 else 's'}"
+
+
+def _rejection_lines(validation: RunningValidation, outcome: TraceVerdict, rejection: Rejection) -> Iterator[Line]:
+    yield line(("  line ", "dim"), f"{rejection.line}: {json.dumps(dict(rejection.found))}")
+    for reason in rejection.reasons[:_REASONS]:
+        yield from _reason_lines(reason, rejection)
+    if len(rejection.reasons) > _REASONS:
+        yield line((f"    and {len(rejection.reasons) - _REASONS} other reasons", "dim"))
+    which = "" if rejection.candidates == 1 else ", the first of them"
+    yield line(("  before it: ", "dim"), f"{_states(rejection.candidates)}{which}")
+    spec = validation.entry.spec(**outcome.constants)
+    with spec.bound():
+        for state in rejection.shown[:1]:
+            yield from (line("    ", *spans) for spans in state_lines(spec, state))
+
+
+def _reason_lines(reason: RejectionReason, rejection: Rejection) -> Iterator[Line]:
+    of = f"  (in {reason.count} of them)" if reason.count < rejection.candidates else ""
+    yield line("    ", (reason.step, "bold cyan"), f": {reason.text}", (of, "dim"))
+
+
+def _control_lines(controls: ControlResults) -> list[Line]:
+    tried = ", ".join(f"{kind} {controls.rejected[kind]} of {controls.tried[kind]}" for kind in KINDS)
+    shown = [
+        line(f"  controls: {sum(controls.rejected.values())} of {sum(controls.tried.values())} rejected ({tried})")
+    ]
+    shown += [
+        line(
+            ("    conforms all the same, ", "yellow"),
+            f"line {found.line}, {found.kind}: {found.change}: {found.why}",
+        )
+        for found in controls.survivors[:_SURVIVORS]
+    ]
+    if len(controls.survivors) > _SURVIVORS:
+        shown.append(line((f"    and {len(controls.survivors) - _SURVIVORS} more", "dim")))
+    if controls.unread:
+        shown.append(line(("    never looked at: ", "dim"), ", ".join(controls.unread)))
+    return shown
+
+
+def summary_lines(name: str, summary: ValidationTotals, seconds: float, out: Path | None) -> list[Line]:
+    """Return the lines about all traces."""
+    verdicts: list[tuple[str, str] | str] = []
+    for verdict, style in _STYLES.items():
+        if summary.verdicts[verdict]:
+            verdicts += [", " if verdicts else "", (f"{summary.verdicts[verdict]:,} {verdict}", style)]
+    skipped = sum(summary.skipped.values())
+    rate = f"{summary.traces / seconds:,.0f} traces a second" if seconds > 0 and summary.traces > 100 else ""
+    shown = [
+        line((name, "bold"), f": {summary.traces:,} trace{'' if summary.traces == 1 else 's'}: ", *verdicts),
+        line((f"  {summary.events:,} events, {skipped:,} of them skipped; {seconds:.1f} s  {rate}", "dim")),
+    ]
+    if summary.is_interrupted:
+        shown.append(line(("  interrupted: there are more logs than these", "bold yellow")))
+    if summary.traces > 1:
+        for cluster in summary.ranked()[:_CLUSTERS]:
+            example = cluster.examples[0]
+            where = f"{example['trace']}" + (f", line {example['line']}" if example["line"] else "")
+            shown.append(line(f"  {cluster.count:>6,} {cluster.verdict}: ", cluster.cause, (f"  ({where})", "dim")))
+    for violated, count in sorted(summary.violated.items()):
+        shown.append(line(f"  {count:>6,} show a violation of {violated}"))
+    if summary.tried:
+        tried, caught = sum(summary.tried.values()), sum(summary.caught.values())
+        shown.append(line(f"  controls: {caught:,} of {tried:,} rejected"))
+        if tried and not caught:
+            shown.append(line(("  no control was rejected: the mapping accepts everything", "bold red")))
+    if out is not None:
+        shown.append(line(("  report: ", "dim"), str(out / "report.html")))
+    return shown

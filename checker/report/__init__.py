@@ -1,1 +1,0 @@
-"""Reports for people: counterexamples, tables and progress, as text."""

@@ -1,0 +1,270 @@
+"""What there is to run: families of specs, their specs and scenarios, found by name or in a user's own file.
+
+A family is a package below `specs/` with its sub-packages, or a file. A family is imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.machinery
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Never
+
+from checker.errors import SpecError
+from checker.language.error_location import located
+from checker.language.spec import Bug, Scenario, Spec
+from checker.language.tables import Table
+
+PACKAGE = "specs"
+
+
+@dataclass(frozen=True)
+class SpecEntry:
+    """A spec under its name, with the scenarios that its family gives it.
+
+    `target` is what the command line calls it: `replication/kip320`, or `path/to/my_spec.py/kip320`.
+    """
+
+    family: str
+    target: str
+    spec: type[Spec]
+    scenarios: tuple[Scenario, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The full name: `replication/kip320`."""
+        return f"{self.family}/{self.spec.name}"
+
+    def description(self, scenario: str | None, constants: Mapping[str, int | bool | str]) -> str:
+        """Return what a scenario says of itself, as long as it is run on its own constants; else nothing."""
+        for found in self.scenarios:
+            if found.name == scenario and self.spec(**found.constants).constants == constants:
+                return found.description
+        return ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The specs of a package or a file, in the order of their definition."""
+
+    name: str
+    entries: tuple[SpecEntry, ...]
+    summary: str = ""
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a name stands for: a spec, and one of its scenarios or all of them."""
+
+    entry: SpecEntry
+    scenario: Scenario | None = None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown name: what it could have been, and what there is."""
+    names = list(known)
+    if not names:
+        return "there are none"
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]}? There are: " if close else "there are: "
+    return hint + ", ".join(names)
+
+
+def family_names() -> list[str]:
+    """Return the names of the families below `specs/`, without importing them."""
+    try:
+        package = importlib.import_module(PACKAGE)
+    except ModuleNotFoundError:
+        return []
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg)
+
+
+def families() -> list[Family]:
+    """Return every family below `specs/`; raise SpecError where one cannot be imported."""
+    return [load_family(name) for name in family_names()]
+
+
+def load_family(name: str) -> Family:
+    """Return the family `name` below `specs/`; raise SpecError if there is none or it cannot be imported."""
+    known = family_names()
+    if name not in known:
+        raise SpecError(f"unknown spec family {name}: {nearest(name, known)}")
+    return load_package(f"{PACKAGE}.{name}")
+
+
+def load_package(dotted: str) -> Family:
+    """Return the specs of a package, a family under its last name; raise SpecError if it cannot be imported.
+
+    The sub-packages of an outermost package are families themselves; those of any other package belong to its family.
+    """
+    name = dotted.rpartition(".")[2]
+    return _family(name, name, _modules_of(dotted))
+
+
+def _modules_of(dotted: str) -> list[ModuleType]:
+    """Import the modules of a family and return them, each package before its modules."""
+    package = _imported(dotted)
+    modules = [package]
+    for found in pkgutil.iter_modules(package.__path__):
+        inner = f"{dotted}.{found.name}"
+        if not found.ispkg:
+            modules.append(_imported(inner))
+        elif "." in dotted:
+            modules += _modules_of(inner)
+    return modules
+
+
+def load_file(path: Path) -> Family:
+    """Return the specs of a user's own file; raise SpecError if it cannot be imported or has none."""
+    family = load_any_file(path)
+    if not family.entries:
+        raise SpecError(f"{path} defines no spec: derive a class from checker.language.Spec")
+    return family
+
+
+class _UncachedLoader(importlib.machinery.SourceFileLoader):
+    """Compiles a file anew each time: cached bytecode would stand for an older text of the same second and size."""
+
+    def path_stats(self, path: str) -> Never:
+        """Refuse: without a file's time and size nothing is read from the cache or written to it."""
+        raise OSError(path)
+
+
+def load_any_file(path: Path) -> Family:
+    """Return the specs of a file, which may have none; raise SpecError if it cannot be read or imported."""
+    if not path.is_file():
+        raise SpecError(f"there is no file {path}")
+    module_name = f"spec_file_{path.stem}"
+    loader = _UncachedLoader(module_name, str(path.absolute()))
+    description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
+    if description is None or description.loader is None:
+        raise SpecError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(description)
+    # Declarations look their module up by name, and a spec's file may import its neighbours, as a script may.
+    sys.modules[module_name] = module
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        description.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise _import_error(error, path) from error
+    finally:
+        sys.path.pop(0)
+    return _family(path.stem, str(path), [module])
+
+
+def family_of(name: str) -> Family:
+    """Return the family that a name begins with; raise SpecError if there is none."""
+    return _family_and_rest(name)[0]
+
+
+def select(name: str) -> list[Selection]:
+    """Return what a name stands for; raise SpecError for an unknown one, saying what there is.
+
+    Names: `family`, `family/spec`, `family/spec/scenario`, `file.py`, `file.py/spec`, `file.py/spec/scenario`.
+    """
+    family, rest = _family_and_rest(name)
+    if not rest:
+        if not family.entries:
+            raise SpecError(f"{family.name} defines no specs")
+        return [Selection(entry) for entry in family.entries]
+    spec_name, *more = rest
+    entry = next((entry for entry in family.entries if entry.spec.name == spec_name), None)
+    if entry is None:
+        known = [found.spec.name for found in family.entries]
+        raise SpecError(f"{family.name} has no spec {spec_name}: {nearest(spec_name, known)}")
+    if not more:
+        return [Selection(entry)]
+    scenario_name = "/".join(more)
+    for scenario in entry.scenarios:
+        if scenario.name == scenario_name:
+            return [Selection(entry, scenario)]
+    known = [scenario.name for scenario in entry.scenarios]
+    raise SpecError(f"{entry.name} has no scenario {scenario_name}: {nearest(scenario_name, known)}")
+
+
+def select_spec(name: str) -> SpecEntry:
+    """Return the one spec of a name; raise SpecError where it stands for several."""
+    selections = select(name)
+    if len(selections) > 1:
+        known = ", ".join(selection.entry.target for selection in selections)
+        raise SpecError(f"{name} has several specs, name one of {known}")
+    return selections[0].entry
+
+
+def _family_and_rest(name: str) -> tuple[Family, list[str]]:
+    path, dot, after = name.partition(".py")
+    if dot and (not after or after.startswith("/")):
+        return load_file(Path(path + dot)), [part for part in after.split("/") if part]
+    family, *rest = [part for part in name.split("/") if part] or [name]
+    if family not in family_names() and Path(f"{name}.py").is_file():
+        raise SpecError(f"unknown spec {name}: did you mean the file {name}.py?")
+    return load_family(family), rest
+
+
+def _imported(module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        found = importlib.util.find_spec(module)
+        raise _import_error(error, Path(found.origin if found and found.origin else module)) from error
+
+
+def _import_error(error: BaseException, path: Path) -> SpecError:
+    """Return why a module cannot be imported, with the line in it."""
+    if isinstance(error, SyntaxError):
+        return SpecError(f"{error.msg}: this is not Python", file=error.filename, line=error.lineno, text=error.text)
+    found = located(error, [str(path), str(path.resolve())])
+    return found if found.file else SpecError(found.message, file=str(path))
+
+
+def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
+    """Gather the specs and scenarios that some modules define."""
+    # A package may list again what its modules list.
+    scenarios = {id(scenario): scenario for module in modules for scenario in _scenarios_of(module)}
+    specs = [spec for module in modules for spec in _specs_of(module)]
+    entries = tuple(
+        SpecEntry(
+            name, f"{target}/{spec.name}", spec, tuple(found for found in scenarios.values() if found.spec is spec)
+        )
+        for spec in specs
+    )
+    tables = {id(table): table for module in modules for table in _tables_of(module)}
+    return Family(name, entries, (modules[0].__doc__ or "").strip().split("\n")[0], tuple(tables.values()))
+
+
+def _specs_of(module: ModuleType) -> list[type[Spec]]:
+    """Return the specs that a module defines, without those that it imports."""
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Spec)
+        and not value.abstract
+        and value.__module__ == module.__name__
+    ]
+
+
+def _scenarios_of(module: ModuleType) -> list[Scenario]:
+    found = vars(module).get("scenarios", [])
+    if isinstance(found, ModuleType):
+        return []
+    if not isinstance(found, (list, tuple)) or not all(isinstance(item, Scenario | Bug) for item in found):
+        raise SpecError("scenarios must be a list of Scenario(...) and Bug(...)", file=module.__file__)
+    return [scenario for item in found for scenario in (item.scenarios() if isinstance(item, Bug) else [item])]
+
+
+def _tables_of(module: ModuleType) -> list[Table]:
+    found = vars(module).get("tables", [])
+    if isinstance(found, ModuleType):
+        return []
+    if not isinstance(found, (list, tuple)) or not all(isinstance(item, Table) for item in found):
+        raise SpecError("tables must be a list of Table(...)", file=module.__file__)
+    return list(found)

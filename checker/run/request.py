@@ -1,0 +1,143 @@
+"""From the words of a command line to the runs that they ask for."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from checker.errors import SpecError
+from checker.language.spec import Expectation, Scenario, Spec
+from checker.run import registry
+from checker.run.plan import DEADLOCK, Stop
+from checker.run.result import Violation
+from checker.run.scenario import checked_properties, expectation_for, property_names, stop_for
+
+EXIT_OK, EXIT_VIOLATED, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the options of `run` say about which runs there are."""
+
+    targets: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    deadlock: bool = False
+    keep_going: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A spec with its constants, the properties to check, and what is expected (None: nothing is)."""
+
+    entry: registry.SpecEntry
+    scenario: str | None
+    spec: Spec
+    properties: tuple[str, ...]
+    expected: Expectation | None
+    keep_going: bool
+    settings: Mapping[str, int | bool | str]
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario, or of the spec where it is run without one."""
+        return self.entry.name if self.scenario is None else f"{self.entry.name}/{self.scenario}"
+
+    @property
+    def stop(self) -> Stop:
+        """When the run may stop."""
+        return "all" if self.keep_going else stop_for(self.expected or "holds")
+
+    def command(self, violation: Violation) -> str:
+        """Return the command that finds a violation of this run again."""
+        words = ["run", *self.words]
+        if violation.kind != "bounds_error":
+            words += ["--property", violation.property]
+        return shlex.join(["python", "-m", "checker", *words])
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command line that ask for this configuration."""
+        words = [self.entry.target if self.scenario is None else f"{self.entry.target}/{self.scenario}"]
+        for name, value in self.settings.items():
+            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        return words
+
+
+def runs_for(request: Request) -> list[Run]:
+    """Return the runs that a request asks for; raise SpecError for unknown names and wrong constants."""
+    selections = _selections(request)
+    known = dict.fromkeys(name for selection in selections for name in _known_properties(selection.entry.spec))
+    for name in request.properties:
+        if name not in known:
+            raise SpecError(f"unknown property {name}: {registry.nearest(name, known)}")
+    runs = []
+    for selection in selections:
+        for scenario in _scenarios(selection, request):
+            run = _run(selection.entry, scenario, request)
+            if run.properties or not request.properties:
+                runs.append(run)
+    return runs
+
+
+def _selections(request: Request) -> list[registry.Selection]:
+    if request.targets:
+        return [selection for target in request.targets for selection in registry.select(target)]
+    if request.settings:
+        raise SpecError("--set needs a spec: python -m checker run SPEC --set NAME=VALUE")
+    entries = [entry for family in registry.families() for entry in family.entries]
+    if not entries:
+        raise SpecError("there are no specs here: name a file, python -m checker run path/to/my_spec.py")
+    return [registry.Selection(entry) for entry in entries]
+
+
+def _scenarios(selection: registry.Selection, request: Request) -> list[Scenario | None]:
+    """Return the scenarios to run; None stands for the spec on its default constants."""
+    if selection.scenario is not None:
+        return [selection.scenario]
+    if request.settings or not selection.entry.scenarios:
+        return [None]
+    return list(selection.entry.scenarios)
+
+
+def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request) -> Run:
+    constants = dict(scenario.constants) if scenario is not None else {}
+    settings = settings_of(entry.spec, request.settings)
+    usual = checked_properties(scenario) if scenario is not None else tuple(property_names(entry.spec))
+    properties = usual
+    if request.properties:
+        known = _known_properties(entry.spec)
+        properties = tuple(name for name in dict.fromkeys(request.properties) if name in known)
+    # The scenario says nothing about other constants, nor about properties that it does not check.
+    is_expected = scenario is not None and not request.settings and set(properties) <= set(usual)
+    expected = expectation_for(scenario, properties) if scenario is not None and is_expected else None
+    if request.deadlock and DEADLOCK not in properties:
+        properties = (*properties, DEADLOCK)
+    name = scenario.name if scenario is not None else None
+    return Run(entry, name, entry.spec(**(constants | settings)), properties, expected, request.keep_going, settings)
+
+
+def _known_properties(spec: type[Spec]) -> list[str]:
+    return [*property_names(spec), DEADLOCK]
+
+
+def settings_of(spec: type[Spec], settings: tuple[str, ...]) -> dict[str, int | bool | str]:
+    """Return the values of `NAME=VALUE` settings; raise SpecError for an unknown constant or a wrong value."""
+    values = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise SpecError(f"--set {setting}: write NAME=VALUE, as in --set replicas=2")
+        constant = spec.declared_constants.get(name)
+        if constant is None:
+            known = registry.nearest(name, spec.declared_constants)
+            raise SpecError(f"{spec.name} has no constant {name}: {known}")
+        values[name] = constant.parse(text)
+    return values
+
+
+def default_workers() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

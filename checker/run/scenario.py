@@ -1,0 +1,148 @@
+"""A result held against the verdict that its scenario must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from checker.language.spec import PROPERTY_ROLES, Expectation, Scenario, Spec
+from checker.run.plan import DEADLOCK, Stop
+from checker.run.result import Result, Violation
+
+
+@dataclass(frozen=True)
+class ExpectationComparison:
+    """A result held against an expectation.
+
+    `differences` says in words what is found and not expected, `missing` what is expected and not found. What a run
+    misses that was stopped early is no difference yet: it `is_open`.
+    """
+
+    differences: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    stopped_early: bool = False
+
+    @property
+    def matches(self) -> bool:
+        """Whether the result is as expected."""
+        return not self.differences and not self.missing
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run was stopped before it could be as expected or not."""
+        return self.stopped_early and not self.differences and bool(self.missing)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is different and what is missing."""
+        return self.differences + self.missing
+
+
+def property_names(spec: type[Spec]) -> list[str]:
+    """Return the names of a spec's invariants, step invariants and reachables."""
+    return [name for name, role in spec.roles.items() if role in PROPERTY_ROLES]
+
+
+def expectation_for(scenario: Scenario, properties: tuple[str, ...]) -> Expectation:
+    """Return what a scenario expects when only some of its properties are checked."""
+    if isinstance(scenario.expect, str):
+        return scenario.expect
+    return {name: length for name, length in scenario.expect.items() if name in properties} or "holds"
+
+
+def checked_properties(scenario: Scenario) -> tuple[str, ...]:
+    """Return the names of the properties that a scenario checks, `deadlock` among them where it asks for it."""
+    names = list(property_names(scenario.spec) if scenario.properties is None else scenario.properties)
+    expects_deadlock = isinstance(scenario.expect, Mapping) and DEADLOCK in scenario.expect
+    if (scenario.deadlock or expects_deadlock) and DEADLOCK not in names:
+        names.append(DEADLOCK)
+    return tuple(names)
+
+
+def stop_for(expected: Expectation) -> Stop:
+    """Return when a run that is held against `expected` may stop."""
+    return "first" if isinstance(expected, str) else frozenset(expected)
+
+
+def compare(result: Result, expected: Expectation) -> ExpectationComparison:
+    """Hold a result against an expected verdict."""
+    if isinstance(expected, Mapping):
+        differences, missing = _against_violations(result, expected)
+    elif result.verdict == expected:
+        differences, missing = [], []
+    else:
+        wanted = "every property to hold" if expected == "holds" else "an error"
+        differences = [f"expected {wanted}, but {_violation_text(violation)}" for violation in result.violations]
+        missing = [] if differences else [f"expected {wanted}, but {_end_found(result)}"]
+    return ExpectationComparison(
+        tuple(differences), tuple(missing), stopped_early=result.ended not in ("complete", "violation")
+    )
+
+
+def unexpected_violations(result: Result, expected: Expectation | None) -> list[Violation]:
+    """Return the violations that make a result differ from what is expected; where nothing is, all of them."""
+    if isinstance(expected, Mapping):
+        return [*_of_another_length(result, expected), *_others(result, expected)]
+    return [] if result.verdict == expected else list(result.violations)
+
+
+def _of_another_length(result: Result, expected: Mapping[str, int | None]) -> list[Violation]:
+    return [
+        violation
+        for violation in result.violations
+        if violation.kind != "bounds_error"
+        and violation.property in expected
+        and expected[violation.property] not in (None, violation.length)
+    ]
+
+
+def _end_found(result: Result) -> str:
+    return "every property holds" if result.verdict == "holds" else f"the run was stopped: {end_text(result)}"
+
+
+def _violation_text(violation: Violation) -> str:
+    if violation.kind == "bounds_error":
+        return violation.explanation
+    if violation.kind == "reachable":
+        return f"{violation.property} is never reached"
+    return f"{violation.property} is violated ({violation.length} states)"
+
+
+def end_text(result: Result) -> str:
+    """Return in words why a run ended before the last state."""
+    return {
+        "complete": "complete",
+        "violation": "stopped at the violation",
+        "max_states": "the limit on states was reached",
+        "max_depth": "the limit on depth was reached",
+        "interrupted": "interrupted",
+    }[result.ended]
+
+
+def _against_violations(result: Result, expected: Mapping[str, int | None]) -> tuple[list[str], list[str]]:
+    """Return in words what is different from the expected violations, and which of them are missing."""
+    found = {violation.property: violation for violation in result.violations if violation.kind != "bounds_error"}
+    ending = "" if result.ended == "complete" else f" ({end_text(result)})"
+    missing = [f"expected {name} to be violated, but it is not{ending}" for name in expected if name not in found]
+    differences = [
+        f"expected {name} to be violated by {length} states, but it takes {found[name].length}"
+        for name, length in expected.items()
+        if name in found and length not in (None, found[name].length)
+    ]
+    differences += [f"{_violation_text(violation)}, which is not expected" for violation in _others(result, expected)]
+    return differences, missing
+
+
+def _others(result: Result, expected: Mapping[str, int | None]) -> list[Violation]:
+    """Return the unexpected violations that were found by the time all expected ones had been.
+
+    A run with --keep-going goes on after that, and may find violations of which the scenario says nothing.
+    """
+    needed = [violation.length for violation in result.violations if violation.property in expected]
+    is_over = len(needed) == len(expected) and 0 not in needed
+    return [
+        violation
+        for violation in result.violations
+        if violation.property not in expected
+        and (violation.kind == "bounds_error" or not is_over or 0 < violation.length <= max(needed))
+    ]

@@ -1,0 +1,1 @@
+"""Tools that know Kafka and are not specs: advice on configuration files, recorded clients."""

@@ -1,0 +1,222 @@
+"""`advise`: real configuration files in, answers with counterexamples out."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.errors import SpecError
+from checker.language.spec import Spec
+from checker.output import styled_lines
+from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
+from checker.output.page.render import PageContext, counterexample_page, render
+from checker.run import process_pool, registry
+from checker.run.interrupts import interruptible
+from checker.run.plan import Plan
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from checker.run.result import Result
+from kafka_tools.advise import answer_text as words
+from kafka_tools.advise import versions
+from kafka_tools.advise.advice import Advice, GuaranteeAnswer, PipelineExploration, advise
+from kafka_tools.advise.advice_text import HEADINGS, advice_lines
+from kafka_tools.advise.cluster import ClusterConfig, gather
+from kafka_tools.advise.configuration_files import read
+from kafka_tools.advise.configuration_keys import Client
+from kafka_tools.advise.effective_config import settle
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion, start_of
+
+_SPEC = "pipeline/pipeline"
+
+
+@dataclass(frozen=True)
+class AdviseOptions:
+    """What the command line says beside the files."""
+
+    kafka: str
+    client: Client | None = None
+    replication_factor: int | None = None
+    commits: str | None = None
+    failures: tuple[str, ...] = ()
+    require: str = ""
+    largest_change: int = 3
+    max_states: int | None = None
+    processes: int = 1
+    json: str = ""
+    out: Path | None = None
+
+
+def execute(files: Sequence[str], options: AdviseOptions) -> int:
+    """Answer for a configuration and return the exit status: with `require`, 1 where it does not hold.
+
+    Raises SpecError for files that cannot be read or hold a wrong value, and for settings that Kafka itself refuses.
+    """
+    required = _required(options.require)
+    failures = _failures(options.failures)
+    cluster = _cluster(files, options)
+    refusal = settle(cluster).refusal
+    if refusal is not None:
+        raise SpecError(f"Kafka {cluster.version} does not start with this: {refusal}")
+    if options.out is not None:
+        make_folder(options.out)
+    if options.json not in ("", STANDARD_OUTPUT):
+        # What cannot be written is said before anything is explored.
+        open_for_writing(Path(options.json)).close()
+    with interruptible() as cancelled:
+        explorer = _Explorer(options, cancelled)
+        advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
+        explorer.done()
+    pages = _write_pages(advice, options.out, files) if options.out is not None else {}
+    if options.json:
+        _write_json(options.json, words.to_json(advice, pages))
+    if options.json != STANDARD_OUTPUT:
+        styled_lines.write(advice_lines(advice, required), sys.stdout)
+        if options.out is not None:
+            print(f"pages: {options.out / 'index.html'}")
+    return _status(advice, required)
+
+
+def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
+    """The questions whose answer has to be no; raise SpecError for an unknown one."""
+    names = {f"no-{question.name}": question for question in QUESTIONS}
+    asked = [name.strip() for name in text.split(",") if name.strip()]
+    for name in asked:
+        if name not in names:
+            raise SpecError(f"--require does not know {name}: choose from {', '.join(names)}")
+    return tuple(names[name] for name in dict.fromkeys(asked))
+
+
+def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
+    known = {failure.slug: failure for failure in FAILURES}
+    asked = [name.strip() for given in names for name in given.split(",") if name.strip()]
+    for name in asked:
+        if name not in known:
+            raise SpecError(f"--failure does not know {name}: choose from {', '.join(known)}")
+    return tuple(known[name] for name in dict.fromkeys(asked)) or FAILURES
+
+
+def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
+    cluster = gather([read(file) for file in files], versions.checked(options.kafka), options.client)
+    if options.replication_factor is not None:
+        cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))
+    return cluster.committing(options.commits)
+
+
+class _Explorer:
+    """Explores the pipeline in processes side by side, and says how far it is."""
+
+    def __init__(self, options: AdviseOptions, cancelled: threading.Event):
+        self._options, self._cancelled = options, cancelled
+        self._spec = registry.select(_SPEC)[0].entry.spec
+        self._explored = 0
+        self._shows = sys.stderr.isatty()
+
+    def explore(self, explorations: Sequence[PipelineExploration]) -> Iterator[Result]:
+        """Yield the results in order; fewer where it was interrupted. What has the same constants is compiled once."""
+        groups: dict[tuple[object, ...], list[PipelineExploration]] = {}
+        for exploration in explorations:
+            groups.setdefault((exploration.constants, exploration.properties), []).append(exploration)
+        grouped = list(groups.values())
+        found: dict[PipelineExploration, Result] = {}
+
+        def run(number: int, cancelled: threading.Event) -> list[Result]:
+            return list(_explored(self._spec, grouped[number], self._options.max_states, cancelled))
+
+        for group, results in zip(
+            grouped, process_pool.in_order(len(grouped), self._options.processes, run, self._cancelled), strict=False
+        ):
+            found.update(zip(group, results, strict=False))
+            self._explored += len(results)
+            if self._shows:
+                print(f"\r{self._explored} explorations", end="", file=sys.stderr, flush=True)
+        for exploration in explorations:
+            if exploration not in found or found[exploration].ended == "interrupted":
+                return
+            yield found[exploration]
+
+    def done(self) -> None:
+        """Clear the line of progress."""
+        if self._shows and self._explored:
+            print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
+
+
+def _explored(
+    kind: type[Spec], explorations: Sequence[PipelineExploration], max_states: int | None, cancelled: threading.Event
+) -> Iterator[Result]:
+    """Explore what differs in what may go wrong only."""
+    from checker.engines.native.engine import explore_from
+
+    spec = kind(**dict(explorations[0].constants))
+    (initial,) = spec.initial_states()
+    plan = Plan(explorations[0].properties, stop="all", max_states=max_states, quick=True, cancelled=cancelled)
+    yield from explore_from(spec, plan, ([start_of(initial, asked.left)] for asked in explorations))
+
+
+def _status(advice: Advice, required: Sequence[GuaranteeQuestion]) -> int:
+    if any(answer.question in required and answer.verdict == "yes" for answer in advice.answers):
+        return EXIT_VIOLATED
+    asked = [answer for answer in advice.answers if not required or answer.question in required]
+    if not advice.is_whole or any(answer.verdict == "undecided" for answer in asked):
+        return EXIT_STOPPED
+    return EXIT_OK
+
+
+def _write_json(name: str, content: dict[str, object]) -> None:
+    text = json_module.dumps(content, indent=1) + "\n"
+    if name == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+    else:
+        with open_for_writing(Path(name)) as stream:
+            stream.write(text)
+
+
+# On pages.
+
+
+def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Write a page for each yes and an index, and return the pages' names by question and failure."""
+    spec = registry.select(_SPEC)[0].entry.spec
+    pages = {}
+    for answer in advice.answers:
+        if answer.violation is None:
+            continue
+        name = f"{answer.question.name}-{answer.failure.slug}.html"
+        page = _page(spec(**answer.exploration.own_constants), advice, answer, files)
+        _write(folder / name, page)
+        pages[answer.question.name, answer.failure.slug] = name
+    questions = words.questions_of(advice)
+    index = render(
+        "advice.html.j2",
+        title="Which guarantees hold",
+        advice=advice,
+        words=words,
+        questions=questions,
+        headings=HEADINGS,
+        pages=pages,
+        files=[os.path.basename(file.rpartition("=")[2]) for file in files],
+    )
+    _write(folder / "index.html", index)
+    return pages
+
+
+def _page(spec: Spec, advice: Advice, answer: GuaranteeAnswer, files: Sequence[str]) -> str:
+    assert answer.violation is not None
+    rows = words.setting_rows(advice.settled, of_consumer=answer.question.of_consumer)
+    settings = [f"{name}={value} ({origin})" for name, value, origin in rows]
+    command = f"python -m checker advise {' '.join(files)} --kafka {advice.cluster.version}"
+    occasion = PageContext(
+        words.sentence(answer),
+        f"{command} --failure {answer.failure.slug}",
+        description=f"{words.sentence(answer)[0].upper()}{words.sentence(answer)[1:]}.",
+        notes=("With these settings: " + ", ".join(settings) + ".",),
+    )
+    return counterexample_page(spec, answer.violation, occasion)
+
+
+def _write(path: Path, text: str) -> None:
+    with open_for_writing(path) as stream:
+        stream.write(text)

@@ -1,0 +1,258 @@
+"""Configuration files as people keep them: properties, what Kafka's tools print, JSON, TOML, Spring's names.
+
+No value is ever part of an error: it may be a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+
+from checker.errors import SpecError
+from kafka_tools.advise.configuration_keys import ROLES, Client, Role, is_of_librdkafka_alone, names_of
+
+_MOST_BYTES = 1_000_000
+
+_DESCRIBED = re.compile(
+    r"^(?:(?:All|Dynamic|(Default)) )?configs for (topic|broker)s?[ :]+'?([^\s']+)'?.*? are:?(?:\s+(\S+))?",
+    re.IGNORECASE,
+)
+"""The heading of what `kafka-configs.sh --describe` prints; with `--zookeeper` the settings follow in its line."""
+
+_DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
+
+_TOPIC_LINE = re.compile(r"^Topic:\s*(\S+).*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
+"""The first line of a topic in what `kafka-topics.sh --describe` prints."""
+
+_SPRING = re.compile(
+    r"^spring\.kafka\.(?:(producer|consumer|listener)\.)?(?:properties\.)?(?:properties\[(.+)\]|(.+))$"
+)
+
+
+@dataclass(frozen=True)
+class WrittenSetting:
+    """A setting that somebody wrote: `file:line` is where."""
+
+    name: str
+    value: str
+    file: str
+    line: int | None = None
+
+    @property
+    def where(self) -> str:
+        """The place, for a reader."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class ConfigurationFile:
+    """What a file says: settings of each role that it has, and whether its names are Spring's."""
+
+    file: str
+    roles: Mapping[Role, tuple[WrittenSetting, ...]]
+    is_spring: bool = False
+
+
+def read(argument: str) -> ConfigurationFile:
+    """Read a file named `FILE` or `ROLE=FILE`.
+
+    Raises SpecError where it cannot be read, is no configuration, or where nothing tells whose it is.
+    """
+    role, path = _role_and_path(argument)
+    text = _text_of(path)
+    if path.suffix in (".yml", ".yaml"):
+        raise SpecError(f"{path} is YAML, which is not read: write its settings as .properties, JSON or TOML")
+    if path.suffix in (".json", ".toml"):
+        return _sections(path, _parsed(path, text), role)
+    described = _described(path, text)
+    if described is not None:
+        return described
+    settings = tuple(_properties(path, text))
+    if any(_SPRING.match(given.name) for given in settings):
+        return _spring(path, settings)
+    role = role or _guess(path, settings)
+    return ConfigurationFile(path.name, {role: settings})
+
+
+def _role_and_path(argument: str) -> tuple[Role | None, Path]:
+    prefix, separator, rest = argument.partition("=")
+    for role in ROLES:
+        if separator and prefix == role:
+            return role, Path(rest)
+    return None, Path(argument)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise SpecError(f"{path} cannot be read: {error.strerror or error}") from None
+    if len(data) > _MOST_BYTES:
+        raise SpecError(
+            f"{path} has more than {_MOST_BYTES:,} bytes, which no configuration has: name a configuration file"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+        if any(ord(character) < 32 and character not in "\t\n\r\f" for character in text):
+            raise SpecError(f"{path} is not a text file: name a configuration file") from None
+    if "\0" in text:
+        raise SpecError(f"{path} is not a text file: name a configuration file")
+    return text
+
+
+def _parsed(path: Path, text: str) -> Mapping[str, Any]:
+    try:
+        parsed = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_no_duplicates)
+    except tomllib.TOMLDecodeError as error:
+        # The message may hold a piece of the file, which may be a secret; its end is the place.
+        place = re.search(r"\(at [^()]*\)$", str(error))
+        raise SpecError(f"{path} is not TOML {place.group() if place else ''}".rstrip()) from None
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except _DuplicateError as error:
+        raise SpecError(f"{path}: {_plain(str(error))} is there twice: keep one of the two") from None
+    except (ValueError, RecursionError):
+        raise SpecError(f"{path} holds a number of thousands of digits, or is nested too deeply to be read") from None
+    if not isinstance(parsed, dict):
+        raise SpecError(f"{path} holds no object: write names and values, or sections {', '.join(ROLES)}")
+    return parsed
+
+
+def _plain(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9._-]{1,80}", name) else "a name"
+
+
+class _DuplicateError(Exception):
+    pass
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in seen:
+            raise _DuplicateError(name)
+        seen[name] = value
+    return seen
+
+
+def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> ConfigurationFile:
+    """A file with a section for each role; or one role's settings."""
+    sections: dict[Role, tuple[WrittenSetting, ...]] = {}
+    for name in ROLES:
+        if isinstance(parsed.get(name), dict):
+            sections[name] = tuple(_flat(path, parsed[name]))
+    if sections:
+        outside = sorted(set(parsed) - set(sections))
+        if outside:
+            raise SpecError(f"{path}: {_plain(outside[0])} stands outside of the sections {', '.join(ROLES)}")
+        return ConfigurationFile(path.name, sections)
+    settings = tuple(_flat(path, parsed))
+    if any(_SPRING.match(given.name) for given in settings):
+        return _spring(path, settings)
+    return ConfigurationFile(path.name, {role or _guess(path, settings): settings})
+
+
+def _flat(path: Path, table: Mapping[str, Any], prefix: str = "") -> Iterator[WrittenSetting]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(path, value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            yield WrittenSetting(prefix + name, ",".join(str(item) for item in value), path.name)
+        else:
+            yield WrittenSetting(
+                prefix + name, str(value).lower() if isinstance(value, bool) else str(value), path.name
+            )
+
+
+def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
+    """The settings of a `.properties` file, in Java's syntax."""
+    line = 1
+    try:
+        for element in javaproperties.parse(text):
+            if isinstance(element, javaproperties.KeyValue):
+                yield WrittenSetting(element.key, element.value, path.name, line)
+            line += element.source.count("\n")
+    except javaproperties.InvalidUEscapeError:
+        raise SpecError(f"{path}:{line}: a \\u is not followed by four hexadecimal digits") from None
+
+
+def _described(path: Path, text: str) -> ConfigurationFile | None:
+    """What `kafka-configs.sh --describe` or `kafka-topics.sh --describe` printed; None: this is neither."""
+    settings: dict[Role, list[WrittenSetting]] = {}
+    names: dict[Role, str] = {}
+    role: Role | None = None
+
+    def of(found: Role, name: str | None, place: int) -> list[WrittenSetting]:
+        if name is not None and names.setdefault(found, name) != name:
+            raise SpecError(f"{path}:{place}: a second {found} is described: describe one {found} in a file")
+        return settings.setdefault(found, [])
+
+    for number, line in enumerate(text.splitlines(), start=1):
+        heading, topic = _DESCRIBED.match(line), _TOPIC_LINE.match(line)
+        if heading:
+            default, kind, name, listed = heading.groups()
+            role = "topic" if kind.lower() == "topic" else "broker"
+            of(role, None if default else name, number).extend(_listed(path, listed, number))
+        elif topic:
+            name, factor, listed = topic.groups()
+            found = of("topic", name, number)
+            found.append(WrittenSetting("replication.factor", factor, path.name, number))
+            found.extend(_listed(path, listed, number))
+        elif role and (setting := _DESCRIBED_SETTING.match(line)):
+            settings[role].append(WrittenSetting(setting.group(1), setting.group(2), path.name, number))
+    return ConfigurationFile(path.name, {role: tuple(found) for role, found in settings.items()}) if settings else None
+
+
+def _listed(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]:
+    """Settings in one line, `a=1,b=2,3,c=4`: a value may have commas."""
+    for pair in re.split(r",(?=[a-z][a-z0-9._]*=)", text or ""):
+        name, separator, value = pair.partition("=")
+        if separator:
+            yield WrittenSetting(name, value, path.name, line)
+
+
+def _spring(path: Path, settings: tuple[WrittenSetting, ...]) -> ConfigurationFile:
+    """Spring Boot's names: `spring.kafka.producer.acks`, and Kafka's own below `properties`."""
+    roles: dict[Role, list[WrittenSetting]] = {"producer": [], "consumer": []}
+    for given in settings:
+        match = _SPRING.match(given.name)
+        if match is None:
+            continue
+        part, bracketed, name = match.groups()
+        name = bracketed or _SPRING_NAMES.get(name, name.replace("-", "."))
+        # Spring writes constants of Java with hyphens.
+        value = given.value.lower().replace("-", "_") if name == "isolation.level" else given.value
+        renamed = WrittenSetting(name, value, given.file, given.line)
+        for role in ("producer", "consumer"):
+            if part == role or (part is None and renamed.name in names_of(role)):
+                roles[role].append(renamed)
+        if part == "listener":
+            roles["consumer"].append(WrittenSetting(f"listener.{name}", given.value, given.file, given.line))
+    return ConfigurationFile(path.name, {role: tuple(found) for role, found in roles.items()}, is_spring=True)
+
+
+_SPRING_NAMES = {"transaction-id-prefix": "transactional.id", "auto-commit-interval": "auto.commit.interval.ms"}
+
+
+def _guess(path: Path, settings: tuple[WrittenSetting, ...]) -> Role:
+    """Whose a file is: what its name says, else the only role that knows the most of its settings."""
+    words = {"producer": "producer", "consumer": "consumer", "topic": "topic", "server": "broker", "broker": "broker"}
+    named: list[Role] = [role for word, role in words.items() if word in path.stem.lower()]  # type: ignore[misc]
+    if len(set(named)) == 1:
+        return named[0]
+    client: Client = "librdkafka" if any(is_of_librdkafka_alone(given.name) for given in settings) else "java"
+    known = {role: sum(given.name in names_of(role, client) for given in settings) for role in ROLES}
+    best = [role for role in ROLES if known[role] == max(known.values()) and known[role]]
+    if len(best) == 1:
+        return best[0]
+    raise SpecError(f"{path}: nothing tells whether this is of a producer, a broker, ...: write producer={path}")

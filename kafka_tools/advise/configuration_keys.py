@@ -1,0 +1,162 @@
+"""The configurations that make a difference to the answers: what values they take, and by what other names they go."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+Role = Literal["producer", "consumer", "topic", "broker"]
+Client = Literal["java", "librdkafka"]
+
+ROLES: tuple[Role, ...] = ("producer", "consumer", "topic", "broker")
+
+MOST = 2**31 - 1
+
+BY_DURATION = "by_duration:"
+"""What a value of auto.offset.reset begins with that goes back by a time (KIP-1106, 4.0)."""
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
+"""As Java reads one: other than Python, which takes 1_000 too."""
+
+
+@dataclass(frozen=True)
+class ConfigurationKey:
+    """A configuration. `choices` maps each text that is taken to its usual spelling; without them it is a number.
+
+    `any_case`: capitals are as good. `pattern`: what else is taken. `shown`: whether its value may be printed.
+    """
+
+    choices: Mapping[str, str] | None = None
+    low: int = 0
+    high: int = MOST
+    shown: bool = True
+    any_case: bool = True
+    pattern: str = ""
+
+    def value_of(self, text: str) -> str | None:
+        """Return the usual spelling of a value, or None where it is no value of this configuration."""
+        text = text.strip()
+        if not self.shown:
+            return text
+        if self.pattern and re.fullmatch(self.pattern, text):
+            return text
+        if self.choices is not None:
+            return self.choices.get(text.lower() if self.any_case else text)
+        if not _NUMBER.fullmatch(text):
+            return None
+        number = int(text)
+        return str(number) if self.low <= number <= self.high else None
+
+    @property
+    def says(self) -> str:
+        """What may be written."""
+        if self.choices is None:
+            return f"a whole number from {self.low} to {self.high}"
+        return "one of " + ", ".join(self.choices)
+
+
+_BOOL = ConfigurationKey({"true": "true", "false": "false"})
+_TEXT = ConfigurationKey(shown=False)
+_ACKS = {"all": "all", "-1": "all", "0": "0", "1": "1"}
+_RESETS = {"earliest": "earliest", "latest": "latest", "none": "none"}
+_LIBRDKAFKA_RESETS = {
+    "smallest": "earliest",
+    "earliest": "earliest",
+    "beginning": "earliest",
+    "largest": "latest",
+    "latest": "latest",
+    "end": "latest",
+    "error": "none",
+}
+
+KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
+    "producer": {
+        "acks": ConfigurationKey(_ACKS, any_case=False),
+        "enable.idempotence": _BOOL,
+        "retries": ConfigurationKey(),
+        "max.in.flight.requests.per.connection": ConfigurationKey(low=1),
+        "transactional.id": _TEXT,
+        "delivery.timeout.ms": ConfigurationKey(),
+        "request.timeout.ms": ConfigurationKey(),
+        "linger.ms": ConfigurationKey(),
+    },
+    "consumer": {
+        "enable.auto.commit": _BOOL,
+        "auto.offset.reset": ConfigurationKey(_RESETS, any_case=False, pattern=f"{BY_DURATION}P[0-9DTHMS.]{{1,40}}"),
+        "isolation.level": ConfigurationKey(
+            {"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}
+        ),
+    },
+    "topic": {
+        "replication.factor": ConfigurationKey(low=1, high=32767),
+        "min.insync.replicas": ConfigurationKey(low=1),
+        "unclean.leader.election.enable": _BOOL,
+        "flush.messages": ConfigurationKey(low=1, high=2**63 - 1),
+    },
+    "broker": {
+        "default.replication.factor": ConfigurationKey(low=1, high=32767),
+        "min.insync.replicas": ConfigurationKey(low=1),
+        "unclean.leader.election.enable": _BOOL,
+        "log.flush.interval.messages": ConfigurationKey(low=1, high=2**63 - 1),
+        "eligible.leader.replicas.version": ConfigurationKey(high=1),
+        "process.roles": _TEXT,
+        "zookeeper.connect": _TEXT,
+    },
+}
+"""By role. `replication.factor` is what `kafka-topics.sh --describe` tells, `eligible.leader.replicas.version` what
+`kafka-features.sh describe` does."""
+
+LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
+    "producer": {
+        **KEYS["producer"],
+        "acks": ConfigurationKey(_ACKS),
+        "max.in.flight.requests.per.connection": ConfigurationKey(low=1, high=1_000_000),
+    },
+    "consumer": {
+        **KEYS["consumer"],
+        "auto.offset.reset": ConfigurationKey(_LIBRDKAFKA_RESETS),
+        "enable.auto.offset.store": _BOOL,
+    },
+}
+"""Where librdkafka takes other values."""
+
+LIBRDKAFKA_ALIASES: Mapping[str, str] = {
+    "request.required.acks": "acks",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "message.send.max.retries": "retries",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "queue.buffering.max.ms": "linger.ms",
+    "auto.commit.enable": "enable.auto.commit",
+}
+"""Other names that librdkafka has for a configuration."""
+
+
+def key_of(role: Role, client: Client, name: str) -> ConfigurationKey | None:
+    """Return the configuration of a name, or None where it makes no difference."""
+    table = LIBRDKAFKA_KEYS if client == "librdkafka" and role in LIBRDKAFKA_KEYS else KEYS
+    return table[role].get(name)
+
+
+@cache
+def _names() -> Mapping[str, frozenset[str]]:
+    text = (Path(__file__).parent / "names.toml").read_text(encoding="utf-8")
+    return {role: frozenset(names) for role, names in tomllib.loads(text).items()}
+
+
+def names_of(role: Role, client: Client = "java") -> frozenset[str]:
+    """Return the names that a role may use, whether or not they make a difference."""
+    kind = f"librdkafka_{role}" if client == "librdkafka" and role in ("producer", "consumer") else role
+    return _names()[kind] | frozenset(KEYS[role])
+
+
+def is_of_librdkafka_alone(name: str) -> bool:
+    """Return whether a name is one that librdkafka has and Apache Kafka does not."""
+    names = _names()
+    return name in names["librdkafka_producer"] | names["librdkafka_consumer"] and not any(
+        name in names[role] for role in ROLES
+    )

@@ -1,0 +1,78 @@
+"""What a recorded idempotent producer means to `producer/idempotent_producer`; it must send one record a batch.
+
+The client reads a response some time after it has passed on the wire, and nobody sees it bump its epoch: these steps
+are silent. The spec's application has sent everything before the first step, so that `send` says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka_tools.librdkafka.plain import REFUSALS
+from traces.validate import Found, Mapping, Observation, PossibleStep, event
+
+
+class IdempotentClient(Mapping):
+    """Events of `kafka_tools.librdkafka.recorder`; one broker, one partition."""
+
+    skips = ("configured", "send", "fatal")
+    silent = ("receive_response", "bump_epoch", "resolve_sequences")
+    silent_bound = 8
+
+    def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
+        """Return the producer's settings and how often what went wrong."""
+        settings = next(found for found in events if found["event"] == "configured")
+        requests = [found for found in events if found["event"] == "request"]
+        errors = [found["error"] for found in events if found["event"] == "response"]
+        contents = [len(found["records"]) for found in events if found["event"] == "log"]
+        return {
+            "batches": settings["records"],
+            "log_size": max([settings["records"], *contents]) + 1,
+            "max_in_flight": settings["max_in_flight"],
+            "max_epoch": max((found["epoch"] for found in requests), default=0) + 1,
+            "max_sequence": 2 * settings["records"] + 1,
+            "max_refusals": sum(error in REFUSALS for error in errors),
+            "max_rejections": errors.count("invalid record"),
+            "max_disconnects": sum(found["event"] == "closed" for found in events),
+        }
+
+    @event("request")
+    def request(self, found: Found) -> PossibleStep:
+        """The client has put a batch on the wire."""
+        (record,) = found["records"]
+        sent = {"id": record - 1, "epoch": found["epoch"], "sequence": found["sequence"]}
+        return PossibleStep("drain").after({"requests[p1][len(requests[p1]) - 1].batch": sent})
+
+    @event("response")
+    def response(self, found: Found) -> PossibleStep:
+        """The broker has answered the oldest request that it has not answered."""
+        (record,) = found["records"]
+        newest = "requests[p1][handled(p1) - 1]"
+        if found["error"] in REFUSALS:
+            return PossibleStep("refuse_as_not_leader").after({f"{newest}.batch.id": record - 1})
+        if found["error"] == "invalid record":
+            return PossibleStep("reject_for_good").after({f"{newest}.batch.id": record - 1})
+        error = {f"{newest}.error": found["error"].replace(" ", "_")}
+        offset = {f"{newest}.offset": found["offset"]} if "offset" in found else {}
+        return PossibleStep("handle_produce").after({f"{newest}.batch.id": record - 1} | error | offset)
+
+    @event("closed")
+    def closed(self, found: Found) -> PossibleStep:
+        """The connection is gone, with what was unanswered on it."""
+        return PossibleStep("disconnect")
+
+    @event("delivered")
+    def delivered(self, found: Found) -> PossibleStep:
+        """The application was told that the record is in the log."""
+        batch = {"outcome": "acked", "offset": found["offset"]}
+        return Observation({f"batch[p1][{found['record'] - 1}]": batch})
+
+    @event("failed")
+    def failed(self, found: Found) -> PossibleStep:
+        """The application was told that it is given up."""
+        return Observation({f"batch[p1][{found['record'] - 1}].outcome": "failed"})
+
+    @event("log")
+    def log(self, found: Found) -> PossibleStep:
+        """What the partition holds at the end."""
+        return Observation({"[entry.id + 1 for entry in log[p1]]": found["records"]})

@@ -1,0 +1,27 @@
+"""The command `record`: a real producer run against librdkafka's mock cluster, and the log that it leaves."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kafka_tools.librdkafka.recorder import RecordingSetup, record, write
+
+_SPECS = {"plain": "producer/plain_producer", "idempotent": "producer/idempotent_producer"}
+
+
+def record_run(log: Path, setup: RecordingSetup) -> None:
+    """Record a run to a file, and say what it holds and how it is validated."""
+    events = record(setup)
+    write(log, events)
+    counts = {name: sum(found["event"] == name for found in events) for name in ("request", "delivered", "failed")}
+    for fault in setup.faults:
+        if fault.request > counts["request"]:
+            print(f"{fault.what}@{fault.request} never happened: there were fewer requests", file=sys.stderr)
+    mapping = "plain" if setup.producer == "plain" else "idempotent"
+    print(
+        f"{log}: {len(events)} events of {events[0]['client']}: {setup.records} records in {counts['request']} "
+        f"requests, {counts['delivered']} delivered, {counts['failed']} failed; "
+        f"the partition holds {events[-1]['records']}"
+    )
+    print(f"python -m checker validate {_SPECS[mapping]} {log} --mapping kafka_tools.librdkafka.{mapping}")

@@ -1,0 +1,210 @@
+"""A real producer run against librdkafka's mock cluster, with faults, and what it did as events.
+
+What is recorded: `send` and what became of it (`delivered`, `failed`) as the application sees them; `request`,
+`response` and `closed` as they pass on the wire, a request before the broker has it, a response before the client does;
+and at the end what stands in the partition (`log`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from checker.errors import SpecError
+from kafka_tools.librdkafka.mock_cluster import MockCluster
+from kafka_tools.librdkafka.proxy import ERRORS, LOOPBACK, Loss, Proxy
+from kafka_tools.librdkafka.wire_format import NEWEST_PRODUCE
+
+TOPIC = "recorded"
+SECONDS = 20.0
+"""How long a run may take."""
+
+TRANSACTION_SECONDS = 2.0
+"""How long a transaction waits for its records before it is aborted."""
+
+Kind = Literal["plain", "idempotent", "transactional"]
+"""`transactional`: an idempotent one that sends all in one transaction; only then the mock cluster checks sequences."""
+
+REFUSALS = {"refuse": 19, "not-leader": 6, "time-out": 7, "after-append": 20, "reject": 87, "too-large": 10}
+"""Error codes that the mock cluster answers with, appending nothing."""
+
+LOSSES: dict[str, Loss] = {"lose-request": "request", "lose-response": "response"}
+
+
+@dataclass(frozen=True)
+class InjectedFault:
+    """What happens to the nth Produce request, from 1 on."""
+
+    what: str
+    request: int
+
+    @classmethod
+    def parse(cls, text: str) -> InjectedFault:
+        """Return the fault of `refuse@2`; raise SpecError where that is none."""
+        what, _, number = text.partition("@")
+        if what not in (*REFUSALS, *LOSSES) or not number.isdigit() or int(number) < 1:
+            known = ", ".join((*REFUSALS, *LOSSES))
+            raise SpecError(f"--fault {text}: write FAULT@N for the Nth request, with one of {known}")
+        return cls(what, int(number))
+
+
+@dataclass(frozen=True)
+class RecordingSetup:
+    """A run: the producer and its settings, how many records it sends and how fast, and the faults.
+
+    `delay_ms` is how long a response is held, so that several requests are in flight; `pause_ms` is between two sends.
+    """
+
+    producer: Kind = "plain"
+    records: int = 4
+    max_in_flight: int = 2
+    retries: int = 3
+    batch_size: int = 1
+    acks: Literal["1", "all"] = "all"
+    linger_ms: int = 0
+    delay_ms: int = 30
+    pause_ms: int = 0
+    faults: tuple[InjectedFault, ...] = field(default_factory=tuple)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return librdkafka's configuration."""
+        return {
+            "enable.idempotence": self.producer != "plain",
+            **({"transactional.id": TOPIC} if self.producer == "transactional" else {}),
+            "max.in.flight": self.max_in_flight,
+            "retries": self.retries,
+            "batch.num.messages": self.batch_size,
+            "acks": self.acks,
+            "linger.ms": self.linger_ms,
+            "retry.backoff.ms": 10,
+            "reconnect.backoff.ms": 10,
+            "message.timeout.ms": int(SECONDS * 1000),
+        }
+
+
+class EventJournal:
+    """Events in the order in which they are noted, by several threads."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+
+    def note(self, name: str, **fields: Any) -> None:
+        """Add an event."""
+        with self._lock:
+            self.events.append({"event": name, **fields})
+
+
+def record(setup: RecordingSetup) -> list[dict[str, Any]]:
+    """Run a producer and return its events; raise SpecError where its settings are refused or it does not end.
+
+    Listens on the loopback address.
+    """
+    journal = EventJournal()
+    shown = asdict(setup) | {"faults": [f"{fault.what}@{fault.request}" for fault in setup.faults]}
+    with MockCluster(TOPIC, NEWEST_PRODUCE) as cluster:
+        cluster.answer(_errors(setup.faults))
+        losses = {fault.request: LOSSES[fault.what] for fault in setup.faults if fault.what in LOSSES}
+        with Proxy(cluster.address, journal.note, losses, setup.delay_ms / 1000) as proxy:
+            cluster.advertise(LOOPBACK, proxy.port)
+            journal.note("configured", client=_client(), **shown)
+            _produce(setup, f"{LOOPBACK}:{proxy.port}", journal)
+            journal.note("log", records=_contents(f"{LOOPBACK}:{proxy.port}"))
+    return journal.events
+
+
+def write(path: Path, events: list[dict[str, Any]]) -> None:
+    """Write events as JSON, one a line; raise SpecError if that fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"the log {path} cannot be written: {error.strerror}") from None
+
+
+def _errors(faults: tuple[InjectedFault, ...]) -> list[int]:
+    """Return the error codes of the requests that reach the broker, in their order; 0 for those that are handled."""
+    by_request = {fault.request: fault.what for fault in faults}
+    last = max(by_request, default=0)
+    reaching = [number for number in range(1, last + 1) if by_request.get(number) != "lose-request"]
+    return [REFUSALS.get(by_request.get(number, ""), 0) for number in reaching]
+
+
+def _client() -> str:
+    import confluent_kafka
+
+    return f"librdkafka {confluent_kafka.libversion()[0]}"
+
+
+def _silent_logger() -> logging.Logger:
+    logger = logging.getLogger("tidemark.record")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
+
+
+def _produce(setup: RecordingSetup, address: str, journal: EventJournal) -> None:
+    from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+    def report(error: KafkaError | None, message: Message) -> None:
+        record = int(message.value() or 0)
+        if error is None:
+            journal.note("delivered", record=record, offset=message.offset())
+        else:
+            journal.note("failed", record=record, error=_error_text(error))
+
+    def fatal(error: KafkaError) -> None:
+        if error.fatal():
+            journal.note("fatal", error=_error_text(error))
+
+    options = setup.configuration() | {"bootstrap.servers": address, "logger": _silent_logger(), "error_cb": fatal}
+    try:
+        producer = Producer(options)
+        if setup.producer == "transactional":
+            producer.init_transactions(SECONDS)
+            producer.begin_transaction()
+        for number in range(1, setup.records + 1):
+            journal.note("send", record=number)
+            producer.produce(TOPIC, value=str(number), partition=0, on_delivery=report)
+            producer.poll(setup.pause_ms / 1000)
+        if setup.producer == "transactional":
+            # A transaction that has failed delivers nothing any more until it is aborted.
+            producer.flush(TRANSACTION_SECONDS)
+            producer.abort_transaction(SECONDS)
+        left = producer.flush(SECONDS)
+    except SystemError:
+        # What the C library's client makes of Ctrl-C while it waits.
+        raise KeyboardInterrupt from None
+    except KafkaException as error:
+        raise SpecError(f"librdkafka refuses the settings: {error.args[0].str()}") from None
+    if left:
+        raise SpecError(f"{left} records were neither delivered nor given up within {SECONDS:.0f} s")
+
+
+def _error_text(error: Any) -> str:
+    name = str(error.name())
+    return ERRORS.get(error.code(), name.strip("_").replace("_", " ").lower())
+
+
+def _contents(address: str) -> list[int]:
+    """Return the records of the partition, from the first to the last."""
+    from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+    options = {"bootstrap.servers": address, "group.id": "recorder", "logger": _silent_logger()}
+    consumer = Consumer(options | {"enable.partition.eof": True, "isolation.level": "read_uncommitted"})
+    try:
+        consumer.assign([TopicPartition(TOPIC, 0, 0)])
+        records: list[int] = []
+        while (message := consumer.poll(SECONDS)) is not None:
+            error = message.error()
+            if error is None:
+                records.append(int(message.value() or 0))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                return records
+        raise SpecError("the partition's contents cannot be read back from the mock cluster")
+    finally:
+        consumer.close()

@@ -1,0 +1,1 @@
+"""Breadth-first exploration on Spark, with the states on disk."""

@@ -1,0 +1,206 @@
+"""An exploration's folder: the states of each level, and for each whole level a manifest, written last.
+
+    DIR/exploration.lock               held by the driver that works in the folder
+    DIR/level-00003.json               the manifest of level 3: what was found up to it, and its parts
+    DIR/part-00007/level-00003.arrow   the states of level 3 that belong to partition 7
+
+A manifest appears by a rename once all parts of its level are written, so whatever has died, the levels that have one
+are whole. What is there of a later level is written again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from checker.errors import SpecError
+from spark_analysis.explore.level_expansion import run_path
+from spark_analysis.explore.state_columns import open_run
+
+FORMAT = "tidemark-exploration"
+SCHEMA_VERSION = 1
+
+_LOCK = "exploration.lock"
+
+
+@dataclass(frozen=True)
+class ExplorationIdentity:
+    """What an exploration is of: only one of the very same goes on with it. `digest`: of the spec's meaning."""
+
+    spec: str
+    constants: dict[str, int | bool | str]
+    properties: list[str]
+    digest: str
+    words: int
+
+
+@dataclass(frozen=True)
+class CheckpointLocation:
+    """A state of a level (0: initial), by its packed words; with `instance` the step out of it, to `successor`."""
+
+    level: int
+    words: list[int]
+    instance: int | None = None
+    successor: list[int] | None = None
+
+
+@dataclass
+class ExplorationTotals:
+    """What was found up to a level, its last one.
+
+    `levels` counts the new states of each level; `generated` and `distinct` those of each action instance. `found`
+    holds by property bit where it was first violated or reached; `failure` an action instance that left its bounds.
+    `shuffled_bytes` and `written_bytes` are those of each level: candidates sent, runs written.
+    """
+
+    levels: list[int]
+    generated: list[int]
+    distinct: list[int]
+    seconds: float = 0.0
+    found: dict[int, CheckpointLocation] = field(default_factory=dict)
+    failure: CheckpointLocation | None = None
+    property_failure: CheckpointLocation | None = None
+    deadlock: CheckpointLocation | None = None
+    shuffled_bytes: list[int] = field(default_factory=list)
+    written_bytes: list[int] = field(default_factory=list)
+
+    @property
+    def states(self) -> int:
+        """The number of distinct states."""
+        return sum(self.levels)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> ExplorationTotals:
+        """Return what `asdict` made and JSON kept."""
+        places = {
+            name: None if content[name] is None else CheckpointLocation(**content[name])
+            for name in ("failure", "property_failure", "deadlock")
+        }
+        found = {int(bit): CheckpointLocation(**place) for bit, place in content["found"].items()}
+        return cls(**(content | places | {"found": found}))
+
+
+class Checkpoint:
+    """The folder of one exploration, of `partitions` partitions; made by `open_checkpoint`."""
+
+    def __init__(self, folder: Path, identity: ExplorationIdentity, partitions: int):
+        self.folder, self.identity, self.partitions = folder, identity, partitions
+
+    def commit(self, totals: ExplorationTotals, parts: dict[int, tuple[int, int]]) -> None:
+        """Write the manifest of the last level; `parts[p]`: states and bytes of partition p's run."""
+        level = len(totals.levels) - 1
+        content = {
+            "format": FORMAT,
+            "version": SCHEMA_VERSION,
+            "identity": asdict(self.identity),
+            "partitions": self.partitions,
+            "parts": [parts[partition] for partition in range(self.partitions)],
+            "totals": asdict(totals),
+        }
+        path = self._manifest(level)
+        partial = path.with_suffix(".partial")
+        with partial.open("w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+
+    def totals(self) -> ExplorationTotals | None:
+        """Return what the last whole level holds, or None where there is none.
+
+        Raises SpecError where the folder is of something else, or a part of it is missing or cut off.
+        """
+        manifests = sorted(self.folder.glob("level-*.json"))
+        if not manifests:
+            return None
+        last = self._read(manifests[-1])
+        self.partitions = last["partitions"]
+        self._require_same(last["identity"])
+        for level in range(len(manifests)):
+            parts = self._read(self._manifest(level))["parts"]
+            for partition, (count, size) in enumerate(parts):
+                self._require_whole(partition, level, count, size)
+        return ExplorationTotals.from_json(last["totals"])
+
+    def _manifest(self, level: int) -> Path:
+        return self.folder / f"level-{level:05}.json"
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            content = json.loads(path.read_text())
+            found = content["format"], content["version"]
+        except OSError as error:
+            raise self._damaged(f"{path.name} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            raise self._damaged(f"{path.name} is cut off or no manifest") from None
+        if found != (FORMAT, SCHEMA_VERSION):
+            raise SpecError(
+                f"{path} has schema version {found[1]}, and this version reads {SCHEMA_VERSION}: "
+                "explore again in a new folder"
+            )
+        return dict(content)
+
+    def _require_same(self, other: dict[str, Any]) -> None:
+        ours = asdict(self.identity)
+        differences = {
+            "spec": f"the spec {other['spec']}",
+            "constants": f"other constants, {_constants_text(other['constants'])}",
+            "properties": "other properties",
+            "digest": f"another version of {self.identity.spec}, which has changed since",
+            "words": f"another version of {self.identity.spec}, which has changed since",
+        }
+        for name, words in differences.items():
+            if other[name] != ours[name]:
+                raise SpecError(f"{self.folder} holds an exploration of {words}: name another folder, or remove it")
+
+    def _require_whole(self, partition: int, level: int, count: int, size: int) -> None:
+        path = run_path(self.folder, partition, level)
+        shown = path.relative_to(self.folder)
+        try:
+            is_whole = path.stat().st_size == size and len(open_run(path, self.identity.words)) == count
+        except FileNotFoundError:
+            raise self._damaged(f"{shown} is missing") from None
+        except (OSError, pa.ArrowInvalid):
+            is_whole = False
+        if not is_whole:
+            raise self._damaged(f"{shown} is cut off or was changed")
+
+    def _damaged(self, what: str) -> SpecError:
+        return SpecError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
+
+
+@contextmanager
+def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int) -> Iterator[Checkpoint]:
+    """Yield the checkpoint in a folder, new or begun; no other driver can work in it meanwhile.
+
+    A folder that was begun keeps its own number of partitions. Raises SpecError where the folder is in use, cannot be
+    written, or holds something else.
+    """
+    lock = folder / _LOCK
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not lock.exists() and any(folder.iterdir()):
+            raise SpecError(f"{folder} holds files that are no exploration: name a new folder for --checkpoint")
+        file = lock.open("a")
+    except OSError as error:
+        raise SpecError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SpecError(f"another run explores into {folder}: wait for it, or name another folder") from None
+        for partial in folder.glob("part-*/.level-*"):
+            partial.unlink(missing_ok=True)
+        yield Checkpoint(folder, identity, partitions)
+
+
+def _constants_text(constants: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in constants.items()) or "none"

@@ -1,0 +1,227 @@
+"""Plots as geometry, in pixels: lines over steps or walks, and heat maps. The page's template draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH, HEIGHT = 640.0, 260.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 12.0, 40.0
+_LABEL_HEIGHT = 15.0
+_MOST_NAMES = 3
+
+COLOURS = 8
+"""How many colours the page's style has for lines; what is left over has none."""
+
+
+@dataclass(frozen=True)
+class AxisTick:
+    """A mark on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class ChartLine:
+    """A line of a chart: its points as SVG wants them, its name, where its name stands, and the colour's number."""
+
+    points: str
+    name: str
+    end: tuple[float, float]
+    label_y: float
+    colour: int
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its axes; `says` is what it shows, in words. Without a legend each line has its name at its end."""
+
+    lines: tuple[ChartLine, ...]
+    across: tuple[AxisTick, ...]
+    up: tuple[AxisTick, ...]
+    across_title: str
+    says: str
+    has_legend: bool
+    width: float = WIDTH
+    height: float = HEIGHT
+    left: float = _LEFT
+    right: float = WIDTH - _RIGHT
+    top: float = _TOP
+    bottom: float = HEIGHT - _BOTTOM
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a line shows: (x, y) ascending in x; `steps` where y stays until it jumps."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    style: str = ""
+    steps: bool = True
+
+
+def share_chart(series: Sequence[Series], last_step: int, says: str) -> Chart:
+    """Return the chart of shares of walks over steps."""
+    most = max((y for found in series for _, y in found.points), default=0.0)
+    top = _above(most)
+    up = _linear_ticks(top, share_text)
+    across = [(float(step), f"{step:,}") for step in _round_steps(last_step)]
+    return _chart(series, across, up, (0.0, float(last_step)), top, "steps", says, is_log=False)
+
+
+def growth_chart(series: Sequence[Series], walks: int, says: str) -> Chart:
+    """Return the chart of numbers of states over walks, whose scale is logarithmic."""
+    most = max((y for found in series for _, y in found.points), default=1.0)
+    top = _above(most)
+    up = _linear_ticks(top, count_text)
+    across = [(10.0**power, count_text(10.0**power)) for power in range(int(math.log10(max(walks, 1))) + 1)]
+    return _chart(series, across, up, (1.0, float(max(walks, 2))), top, "walks", says, is_log=True)
+
+
+def _chart(
+    series: Sequence[Series],
+    across: Sequence[tuple[float, str]],
+    up: Sequence[tuple[float, str]],
+    span: tuple[float, float],
+    top: float,
+    title: str,
+    says: str,
+    *,
+    is_log: bool,
+) -> Chart:
+    def x_of(value: float) -> float:
+        low, high = (math.log(span[0]), math.log(span[1])) if is_log else span
+        at = math.log(max(value, span[0])) if is_log else value
+        return round(_LEFT + (WIDTH - _LEFT - _RIGHT) * (at - low) / ((high - low) or 1.0), 1)
+
+    def y_of(value: float) -> float:
+        return round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * value / top, 1)
+
+    lines = []
+    for number, found in enumerate(series):
+        drawn = _as_steps(found.points, span[1]) if found.steps else list(found.points)
+        pixels = [(x_of(x), y_of(y)) for x, y in drawn]
+        end = pixels[-1] if pixels else (_LEFT, y_of(0.0))
+        text = " ".join(f"{x},{y}" for x, y in pixels)
+        lines.append(ChartLine(text, found.name, end, end[1] - 5, number % COLOURS, found.style))
+    return Chart(
+        _spread(lines),
+        tuple(AxisTick(x_of(value), text) for value, text in across),
+        tuple(AxisTick(y_of(value), text) for value, text in up),
+        title,
+        says,
+        has_legend=is_log or len(lines) > _MOST_NAMES,
+    )
+
+
+def _as_steps(points: Sequence[tuple[float, float]], last: float) -> list[tuple[float, float]]:
+    """Return the corners of a function that jumps at its points and stays until the last x."""
+    corners: list[tuple[float, float]] = []
+    height = 0.0
+    for x, y in [*points, (last, points[-1][1] if points else 0.0)]:
+        corners += [(x, height), (x, y)]
+        height = y
+    return corners
+
+
+def _spread(lines: Sequence[ChartLine]) -> tuple[ChartLine, ...]:
+    """Return the lines with their names apart from one another, the lowest first."""
+    placed: list[ChartLine] = []
+    floor = HEIGHT - _BOTTOM - 4
+    for found in sorted(lines, key=lambda line: -line.end[1]):
+        y = min(found.label_y, floor)
+        floor = y - _LABEL_HEIGHT
+        placed.append(ChartLine(found.points, found.name, found.end, round(max(y, _TOP), 1), found.colour, found.style))
+    return tuple(sorted(placed, key=lambda line: line.colour))
+
+
+def _above(most: float) -> float:
+    """Return a round number that is not below `most`."""
+    if most <= 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(most))
+    return next(step * unit for step in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * unit >= most * 0.999999)
+
+
+def _linear_ticks(top: float, text: Any) -> list[tuple[float, str]]:
+    return [(top * part / 4, text(top * part / 4)) for part in range(5)]
+
+
+def _round_steps(last: int) -> list[int]:
+    step = next((size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if last / size <= 10), max(1, last // 10))
+    return list(range(0, last + 1, step))
+
+
+def share_text(share: float) -> str:
+    """Return `12%`, `0.94%`, `0.0025%`: so many digits as tell something."""
+    if share == 0:
+        return "0"
+    if share < 1e-6:
+        return f"{share * 100:.1e}%"
+    return f"{float(f'{share * 100:.3g}'):.9f}".rstrip("0").rstrip(".") + "%"
+
+
+def count_text(count: float) -> str:
+    """Return `950`, `12 k`, `3.4 M`."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if count >= size:
+            scale = 1e3 if unit == "k" else size
+            return f"{float(f'{count / scale:.3g}'):g} {unit}"
+    return f"{float(f'{count:.4g}'):,g}"
+
+
+@dataclass(frozen=True)
+class HeatMapCell:
+    """A cell of a heat map: its words, and how deep its colour is (0 to 1); None: no such one."""
+
+    text: str
+    depth: float
+    title: str
+    configuration: int
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A grid over two constants (or one, in a single row) with the others fixed: `facet` says at what."""
+
+    facet: str
+    rows_name: str
+    columns_name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[HeatMapCell | None, ...]], ...]
+
+
+def heat_maps(sweep: dict[str, list[Any]], cells: Sequence[tuple[dict[str, Any], float, str, int]]) -> list[HeatMap]:
+    """Return the maps of a sweep.
+
+    A cell is given by the swept constants, a share, words for it and the configuration's number. The longest two lists
+    of values are the axes, and each choice of the other constants has a map of its own.
+    """
+    if not sweep:
+        return []
+    names = sorted(sweep, key=lambda name: -len(sweep[name]))
+    across, down, rest = names[0], names[1] if len(names) > 1 else "", names[2:]
+    most = max((share for _, share, _, _ in cells), default=0.0) or 1.0
+    facets: dict[str, dict[tuple[str, str], HeatMapCell]] = {}
+    for swept, share, title, number in cells:
+        facet = ", ".join(f"{name} = {_value(swept[name])}" for name in sorted(rest))
+        place = (_value(swept[down]) if down else "", _value(swept[across]))
+        facets.setdefault(facet, {})[place] = HeatMapCell(
+            share_text(share), round(math.sqrt(share / most), 3), title, number
+        )
+    columns = tuple(_value(value) for value in sweep[across])
+    row_names = [_value(value) for value in sweep[down]] if down else [""]
+    return [
+        HeatMap(
+            facet, down, across, columns, tuple((row, tuple(found.get((row, c)) for c in columns)) for row in row_names)
+        )
+        for facet, found in facets.items()
+    ]
+
+
+def _value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

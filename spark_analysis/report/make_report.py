@@ -1,0 +1,173 @@
+"""A folder of walks turned into a report: counted by Spark, its violations shrunk and gathered by cause."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from checker.errors import SpecError
+from checker.language.spec import Role, Spec
+from checker.run import registry
+from checker.run.result import Violation
+from spark_analysis.report.causes import CauseCluster, CauseClusters, cluster
+from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, known_of
+from spark_analysis.report.readable_parts import readable_parts
+from spark_analysis.report.report_data import summary
+from spark_analysis.report.walk_counts import WalkCounts, rows_of, tally
+from spark_analysis.session import FORWARDING, opened
+from traces.walks.records import WalkRun, read_run, spec_of
+
+MOST_STATES = 2_000_000
+"""How many states each bounded search visits, and how many are explored of a configuration, unless said."""
+
+_POLL_SECONDS = 0.2
+
+Result = TypeVar("Result")
+
+SHUFFLE_PARTITIONS = "8"
+"""Of a local session: the counts are small, and each partition more costs time."""
+
+
+@dataclass(frozen=True)
+class WalkReport:
+    """A report: its data (what `report.json` holds), the run, each cluster and each missed violation with its spec."""
+
+    data: dict[str, Any]
+    run: WalkRun
+    clusters: tuple[tuple[Spec, CauseCluster], ...]
+    missed: tuple[tuple[Spec, Violation], ...] = ()
+
+    @property
+    def violations(self) -> list[tuple[Spec, Violation]]:
+        """The shrunk representative of each cluster."""
+        return [(spec, found.shrunk.violation) for spec, found in self.clusters]
+
+
+def report_on(
+    folder: Path,
+    *,
+    master: str | None = None,
+    max_states: int = MOST_STATES,
+    on_stage: Callable[[str], None] = lambda stage: None,
+    spark: Any = None,
+) -> WalkReport:
+    """Return the report on a folder of walks.
+
+    `spark`: a session to use instead of a new one on `master`. `max_states` bounds each search. `on_stage` is told what
+    comes next. Raises SpecError where there is nothing to report on.
+    """
+    run = read_run(folder)
+    parts = readable_parts(folder, run)
+    notes = list(parts.sentences)
+    specs = _specs(run, notes)
+    if spark is None:
+        is_local = master is None or master.startswith("local")
+        settings = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **FORWARDING} if is_local else {}
+        on_stage("starting Spark")
+
+        def counted() -> tuple[WalkCounts, CauseClusters]:
+            with opened(master, settings=settings) as own:
+                return _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
+
+        tallies, clusters = _waited_for(counted)
+    else:
+        tallies, clusters = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
+    on_stage("exploring, to tell what walks have not met")
+    known = {number: known_of(spec, run, number, max_states) for number, spec in specs.items()}
+    data = summary(run, _roles(run), tallies, clusters, known, specs, notes)
+    missed = tuple(
+        (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
+        for entry in data["missed"]
+    )
+    return WalkReport(data, run, tuple((specs[found.configuration], found) for found in clusters.found), missed)
+
+
+def _violation_in(known: ExhaustiveBaseline, name: str) -> Violation:
+    return next(found for found in known.found if found.property == name)
+
+
+def _waited_for(work: Callable[[], Result]) -> Result:
+    """Do something in a thread and wait for it: an interrupt would break the connection that Py4J reads from here."""
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_POLL_SECONDS)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _counted(
+    spark: Any,
+    run: WalkRun,
+    paths: Sequence[Path],
+    specs: Mapping[int, Spec],
+    max_states: int,
+    notes: list[str],
+    on_stage: Callable[[str], None],
+) -> tuple[WalkCounts, CauseClusters]:
+    on_stage(f"counting {len(paths):,} parts")
+    tallies = tally(spark, run, paths)
+    if tallies.foreign:
+        notes.append(f"Not counted: {tallies.foreign:,} walks of another version of {run.spec} than the run's.")
+    shapes = [shape for shape in tallies.shapes if shape.configuration in specs]
+    if not shapes:
+        return tallies, CauseClusters(())
+    on_stage("shrinking violations and gathering their causes")
+    return tallies, cluster(shapes, run.properties, lambda walks: rows_of(spark, walks), specs.__getitem__, max_states)
+
+
+def _specs(run: WalkRun, notes: list[str]) -> dict[int, Spec]:
+    """Return the spec of each configuration; of a spec that has changed since none, and a note says so."""
+    specs: dict[int, Spec] = {}
+    for found in run.configurations:
+        try:
+            specs[found.number] = spec_of(run, found.number)
+        except SpecError as error:
+            notes.append(f"No counterexamples can be shown: {error.message}.")
+            return {}
+    return specs
+
+
+def _roles(run: WalkRun) -> Mapping[str, Role]:
+    """Return what the spec's properties are now; nothing where there is no such spec any more."""
+    try:
+        return registry.select_spec(run.target).spec.roles
+    except SpecError:
+        return {}
+
+
+def dot_of(found: WalkReport) -> str:
+    """Return the shrunk schedules as one tree in DOT: where they part, and what each of them violates."""
+    from graphviz import Digraph
+
+    tree = Digraph("causes", graph_attr={"rankdir": "LR"}, node_attr={"shape": "circle", "label": "", "width": "0.15"})
+    names: dict[tuple[str, ...], str] = {}
+    for number, (_, violation) in enumerate(found.violations, 1):
+        calls = tuple(str(step) for step in violation.trace[1:])
+        calls += (str(violation.failed_action),) if violation.failed_action else ()
+        start = f"initial state {found.clusters[number - 1][0].initial_states().index(violation.trace[0].state)}"
+        path: tuple[str, ...] = (start,)
+        names.setdefault(path, f"n{len(names)}")
+        tree.node(names[path], label=start, shape="plain")
+        for call in calls:
+            before, path = path, (*path, call)
+            if path not in names:
+                names[path] = f"n{len(names)}"
+                tree.edge(names[before], names[path], label=call)
+        walks = found.data["clusters"][number - 1]["walks"]
+        tree.node(f"c{number}", label=f"{number}. {violation.property}\n{walks:,} walks", shape="box")
+        tree.edge(names[path], f"c{number}", style="dashed", arrowhead="none")
+    return str(tree.source)

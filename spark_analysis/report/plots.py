@@ -1,0 +1,109 @@
+"""The plots of a report's page, from its data: curves over steps, heat maps of a sweep, states over walks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from checker.output.text import constants_text
+from spark_analysis.report import charts
+from spark_analysis.report.charts import Chart, Series, share_text
+
+MOST_LINES = 8
+"""How many configurations a chart has lines for: those with the most violations."""
+
+MOST_SATURATION_CHARTS = 6
+
+FEWEST_SAMPLED = 30
+"""With fewer sampled states nothing is said of all states: the error is as large as the estimate."""
+
+
+def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
+    """Return a chart for each failure; or where there is one configuration, one chart with a line for each failure."""
+    configurations = data["configurations"]
+    if len(configurations) == 1:
+        found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
+        series = _series([(name_of(entry), entry) for entry in found])
+        return (
+            [("", charts.share_chart(series, data["depth"], "walks that have violated a property"), 0)]
+            if series
+            else []
+        )
+    result = []
+    for number, failure in enumerate(data["failures"]):
+        entries = [(found, found["failures"][number]) for found in configurations if found["failures"][number]["curve"]]
+        chosen = sorted(entries, key=lambda pair: (-pair[1]["rate"], pair[0]["number"]))[:MOST_LINES]
+        if chosen:
+            series = _series([(constants_text(found["swept"]), entry) for found, entry in chosen])
+            chart = charts.share_chart(series, data["depth"], f"walks that have violated {failure['property']}")
+            result.append((name_of(failure), chart, len(entries) - len(chosen)))
+    return result
+
+
+def _series(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Series]:
+    """Return the curves of failures; those that are the same to the last walk are one line with both names."""
+    names: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    for name, entry in named:
+        names.setdefault(tuple(_curve(entry)), []).append(name)
+    return [Series(" and ".join(same), points) for points, same in names.items()]
+
+
+def _curve(entry: Mapping[str, Any]) -> list[tuple[float, float]]:
+    return [(step, share) for step, _, _, share in entry["curve"]]
+
+
+def name_of(failure: Mapping[str, Any]) -> str:
+    """Return the name of a failure: its property, or what leaves its bounds."""
+    return f"{failure['property']} (bounds)" if failure["is_error"] else str(failure["property"])
+
+
+def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]:
+    """Return for each failure of a sweep its heat maps; nothing where nothing was swept."""
+    result = []
+    for number, failure in enumerate(data["failures"]):
+        if not failure["walks"]:
+            continue
+        cells = []
+        for found in data["configurations"]:
+            entry = found["failures"][number]
+            interval = f"{share_text(entry['low'])} to {share_text(entry['high'])}"
+            title = f"{entry['walks']:,} of {found['walks']:,} walks; 95% interval {interval}"
+            cells.append((found["swept"], entry["rate"], title, found["number"]))
+        maps = charts.heat_maps(data["sweep"], cells)
+        if maps:
+            result.append((name_of(failure), maps))
+    return result
+
+
+def saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return for each configuration what its states come to, with a chart for the first few."""
+    result = []
+    for number, found in enumerate(data["configurations"]):
+        states = found["saturation"]
+        if not states["sampled"]:
+            continue
+        known = found["known"]["states"] if found["known"] is not None else None
+        chart = None
+        if number < MOST_SATURATION_CHARTS and (states["sampled"] >= FEWEST_SAMPLED or states["scale"] == 1):
+            series = [Series("met by walks", states["growth"], steps=False)]
+            series.append(
+                Series(
+                    "met and estimated unseen", _level(states, states["distinct"] + states["unseen"]), "dashed", False
+                )
+            )
+            if known is not None:
+                series.append(Series("all states", _level(states, known), "known", False))
+            chart = charts.growth_chart(series, found["walks"], "distinct states met, by number of walks")
+        result.append(
+            {**states, "name": constants_text(found["swept"]), "known": known, "chart": chart, "reason": _reason(found)}
+        )
+    return result
+
+
+def _reason(configuration: Mapping[str, Any]) -> str:
+    known = configuration["known"]
+    return known["reason"] if known is not None else "the spec has changed since"
+
+
+def _level(states: Mapping[str, Any], height: float) -> list[tuple[float, float]]:
+    return [(states["growth"][0][0], height), (states["growth"][-1][0], height)]

@@ -1,0 +1,309 @@
+"""The report as plain data: what `report.json` holds, and the page shows. It depends on walks and spec alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from checker.language.spec import Role, Spec
+from checker.run.plan import DEADLOCK
+from checker.run.result import Violation
+from spark_analysis.report.causes import CauseCluster, CauseClusters
+from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline
+from spark_analysis.report.walk_counts import ViolationShape, WalkCounts, WalkOutcome
+from traces.failed_conjunct import conjunct_text
+from traces.schedule import calls_of
+from traces.trace_file import arguments_to_json
+from traces.walks.records import ActionRange, WalkConfiguration, WalkRun
+from traces.walks.statistics import Share, step_by_which, violated_by_step, wilson
+
+FORMAT, VERSION = "tidemark-report", 1
+
+_DIGITS = 9
+"""How many digits a share is given with: more would be noise, and may differ between machines."""
+
+
+class WalkFailure(NamedTuple):
+    """Something that walks violate: a property, or what leaves its type's bounds (`is_error`)."""
+
+    name: str
+    is_error: bool
+
+
+def failures_of(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[WalkOutcome]) -> list[WalkFailure]:
+    """Return the properties that walks can violate, in the run's order, and after them the errors that were met.
+
+    Of a property without a role (the spec does not have it any more) only the walks can tell that it is one of them.
+    """
+    met = 0
+    for found in outcomes:
+        met |= found.violated
+    properties = [
+        name
+        for bit, name in enumerate(run.properties)
+        if met >> bit & 1 or name == DEADLOCK or roles.get(name, Role.REACHABLE) is not Role.REACHABLE
+    ]
+    errors = sorted({found.property for found in outcomes if found.verdict == "error" and found.property is not None})
+    return [WalkFailure(name, False) for name in properties] + [WalkFailure(name, True) for name in errors]
+
+
+def summary(
+    run: WalkRun,
+    roles: Mapping[str, Role],
+    tallies: WalkCounts,
+    clusters: CauseClusters,
+    known: Mapping[int, ExhaustiveBaseline],
+    specs: Mapping[int, Spec],
+    notes: list[str],
+) -> dict[str, Any]:
+    """Return the whole report.
+
+    `roles` are those of the properties; `known` and `specs` are by configuration, without those whose spec has changed
+    since; `notes` are sentences about what is not in the report.
+    """
+    failures = failures_of(run, roles, tallies.outcomes)
+    configurations = [
+        _configuration(run, found, tallies, failures, known.get(found.number))
+        for found in run.configurations
+        if tallies.walks.get(found.number)
+    ]
+    totals = Counter(dict.fromkeys(failures, 0))
+    for found in configurations:
+        for entry in found["failures"]:
+            totals[WalkFailure(entry["property"], entry["is_error"])] += entry["walks"]
+    walks = sum(tallies.walks.values())
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "spec": run.spec,
+        "scenario": run.scenario,
+        "seed": run.seed,
+        "depth": run.depth,
+        "bias": run.bias,
+        "weights": run.weights,
+        "sampling": run.sampling,
+        "sweep": run.sweep,
+        "expected": run.expected,
+        "walks": walks,
+        "steps": sum(taken.takes for by in tallies.taken.values() for taken in by.values()),
+        "is_complete": walks == run.walks * len(run.configurations),
+        "notes": notes,
+        "failures": [
+            {"property": failure.name, "is_error": failure.is_error, **_share(wilson(count, walks))}
+            for failure, count in totals.items()
+        ],
+        "configurations": configurations,
+        "clusters": [_cluster(found, specs[found.configuration]) for found in clusters.found],
+        "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
+        "unclustered": {"walks": clusters.rare_walks, "shapes": clusters.rare_shapes},
+    }
+
+
+@dataclass(frozen=True)
+class MissedViolation:
+    """A violation that the exploration of a configuration finds, and no walk shows."""
+
+    configuration: int
+    violation: Violation
+
+
+def missed_by(totals: Mapping[WalkFailure, int], known: Mapping[int, ExhaustiveBaseline]) -> list[MissedViolation]:
+    """Return the shortest trace to each property that is violated, and in no walk."""
+    shown = {failure.name for failure, walks in totals.items() if walks}
+    shortest: dict[str, MissedViolation] = {}
+    for number, entry in known.items():
+        for found in entry.found:
+            best = shortest.get(found.property)
+            if found.property not in shown and (best is None or found.length < best.violation.length):
+                shortest[found.property] = MissedViolation(number, found)
+    return list(shortest.values())
+
+
+def _missed(found: MissedViolation, spec: Spec) -> dict[str, Any]:
+    violation = found.violation
+    return {
+        "property": violation.property,
+        "kind": violation.kind,
+        "configuration": found.configuration,
+        "length": violation.length,
+        "explanation": violation.explanation,
+        "schedule": _schedule(spec, violation),
+    }
+
+
+def _schedule(spec: Spec, violation: Violation) -> list[dict[str, Any]]:
+    return [
+        {"action": call.action, "arguments": arguments_to_json(spec, call.action, call.arguments)}
+        for call in calls_of(violation)
+    ]
+
+
+def _share(found: Share) -> dict[str, Any]:
+    return {
+        "walks": found.count,
+        "rate": round(found.rate, _DIGITS),
+        "low": round(found.low, _DIGITS),
+        "high": round(found.high, _DIGITS),
+    }
+
+
+def _configuration(
+    run: WalkRun,
+    configuration: WalkConfiguration,
+    tallies: WalkCounts,
+    failures: Sequence[WalkFailure],
+    known: ExhaustiveBaseline | None,
+) -> dict[str, Any]:
+    number = configuration.number
+    outcomes = [found for found in tallies.outcomes if found.configuration == number]
+    endings: Counter[str] = Counter()
+    for found in outcomes:
+        endings[found.ending] += found.walks
+    violating = sum(found.walks for found in outcomes if found.verdict != "holds")
+    return {
+        "number": number,
+        "constants": configuration.constants,
+        "swept": {name: configuration.constants[name] for name in run.sweep},
+        "walks": tallies.walks[number],
+        "endings": dict(sorted(endings.items())),
+        "any": _share(wilson(violating, tallies.walks[number])),
+        "failures": [_failure(run, found, outcomes, tallies, number) for found in failures],
+        "reached": _reached(run, tallies.reached.get(number, {}), {found.name for found in failures}),
+        "actions": [_action(found, tallies.taken.get(number, {})) for found in configuration.actions],
+        "branches": [
+            {
+                "file": condition.file,
+                "line": condition.line,
+                "text": condition.text,
+                "true_walks": tallies.branches.get(number, {}).get(2 * bit, 0),
+                "false_walks": tallies.branches.get(number, {}).get(2 * bit + 1, 0),
+            }
+            for bit, condition in enumerate(configuration.conditions)
+        ],
+        "saturation": _saturation(tallies, number, run),
+        "known": _known(known),
+    }
+
+
+def _is_violated(run: WalkRun, failure: WalkFailure, outcome: WalkOutcome | ViolationShape) -> bool:
+    """Return whether walks that ended so violate something: several properties may be violated in one state."""
+    if failure.is_error:
+        return outcome.verdict == "error" and outcome.property == failure.name
+    return bool(outcome.violated >> run.properties.index(failure.name) & 1)
+
+
+def _failure(
+    run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], tallies: WalkCounts, number: int
+) -> dict[str, Any]:
+    violated: Counter[int] = Counter()
+    censored: Counter[int] = Counter()
+    for outcome in outcomes:
+        if _is_violated(run, failure, outcome):
+            violated[outcome.length] += outcome.walks
+        elif outcome.verdict != "holds":
+            censored[outcome.length] += outcome.walks
+    total = tallies.walks[number]
+    curve = violated_by_step(total, violated, censored)
+    last: Counter[str] = Counter()
+    configuration = run.configurations[number]
+    for shape in tallies.shapes:
+        if shape.configuration == number and _is_violated(run, failure, shape):
+            last[_action_of(configuration, shape.instance)] += shape.walks
+    return {
+        "property": failure.name,
+        "is_error": failure.is_error,
+        **_share(wilson(violated.total(), total)),
+        "soonest": min(violated, default=None),
+        "one_in_a_hundred_by": step_by_which(curve, 0.01),
+        "half_by": step_by_which(curve, 0.5),
+        "curve": [[point.step, point.at_risk, point.violated, round(point.share, _DIGITS)] for point in curve],
+        "broken_by": dict(sorted(last.items(), key=lambda item: (-item[1], item[0]))),
+    }
+
+
+def _action_of(configuration: WalkConfiguration, instance: int | None) -> str:
+    """Return the action of an instance; `init` where there was no step."""
+    found = next(
+        (a.name for a in configuration.actions if instance is not None and a.first <= instance < a.first + a.instances),
+        None,
+    )
+    return found or "init"
+
+
+def _reached(run: WalkRun, masks: Mapping[int, int], failing: set[str]) -> dict[str, int]:
+    return {
+        name: sum(walks for mask, walks in masks.items() if mask >> bit & 1)
+        for bit, name in enumerate(run.properties)
+        if name not in failing
+    }
+
+
+def _action(action: ActionRange, taken: Mapping[int, Any]) -> dict[str, Any]:
+    own = [taken[number] for number in range(action.first, action.first + action.instances) if number in taken]
+    return {
+        "action": action.name,
+        "instances": action.instances,
+        "instances_taken": len(own),
+        "takes": sum(found.takes for found in own),
+        "first_walk": min((found.first for found in own), default=None),
+    }
+
+
+def _saturation(tallies: WalkCounts, number: int, run: WalkRun) -> dict[str, Any]:
+    growth = tallies.states.get(number)
+    if growth is None:
+        return {"scale": 1 << run.sampling, "sampled": 0}
+    found, met, growing = growth.saturation, 0, []
+    for power in range(max(growth.first_met) + 1):
+        met += growth.first_met.get(power, 0)
+        growing.append([min(1 << power, run.walks), met * found.scale])
+    if growing[-1][0] < tallies.walks[number]:
+        growing.append([tallies.walks[number], met * found.scale])
+    return {
+        "scale": found.scale,
+        "sampled": found.sampled,
+        "visits": found.visits,
+        "once": found.once,
+        "twice": found.twice,
+        "distinct": found.distinct,
+        "distinct_error": found.distinct_error,
+        "unseen": found.unseen,
+        "unseen_mass": round(found.unseen_mass, _DIGITS),
+        "growth": growing,
+    }
+
+
+def _known(known: ExhaustiveBaseline | None) -> dict[str, Any] | None:
+    if known is None:
+        return None
+    return {
+        "states": known.states,
+        "violations": dict(sorted(known.violations.items())),
+        "source": known.source,
+        "reason": known.reason,
+    }
+
+
+def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
+    violation, cause = found.shrunk.violation, found.cause
+    return {
+        "property": cause.property,
+        "kind": cause.kind,
+        "conjunct": cause.conjunct,
+        "conjunct_text": conjunct_text(spec, cause.property, cause.conjunct),
+        "actions": list(cause.actions),
+        "walks": found.count,
+        "walks_by_configuration": {str(number): walks for number, walks in found.walks.items()},
+        "shapes": found.shapes,
+        "configuration": found.configuration,
+        "walk": found.walk,
+        "explanation": violation.explanation,
+        "found_length": found.shrunk.found_length,
+        "reduced_length": found.shrunk.reduced_length,
+        "length": violation.length,
+        "is_shortest": found.shrunk.is_shortest,
+        "limit": found.shrunk.limit,
+        "schedule": _schedule(spec, violation),
+    }

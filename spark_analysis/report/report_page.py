@@ -1,0 +1,248 @@
+"""The report as one HTML page that needs no network, no server and no script; counterexamples have pages beside it."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from checker.output.text import constants_text
+from spark_analysis.report import plots
+from spark_analysis.report.charts import count_text, share_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class PropertyRow:
+    """A property as the first table has it: what walks and what the exploration say of it."""
+
+    name: str
+    is_error: bool
+    share: Mapping[str, Any]
+    soonest: int | None
+    one_in_a_hundred_by: int | None
+    half_by: int | None
+    explored: str
+    is_missed: bool
+    page: str | None
+    causes: tuple[int, ...]
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether any walk violates it."""
+        return bool(self.share["walks"])
+
+
+def report_page(data: Mapping[str, Any], pages: Sequence[str | None], missed: Mapping[str, str], command: str) -> str:
+    """Return the page of a report.
+
+    `pages` are the addresses of the clusters' counterexample pages, None for one that has none; `missed` those of the
+    properties that no walk violates and the exploration does; `command` is what made the report.
+    """
+    rows = [_row(data, found, missed.get(found["property"])) for found in data["failures"]]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            data=data,
+            style=resources.files("spark_analysis.report")
+            .joinpath("templates/report.css")
+            .read_text(encoding="utf-8")
+            .strip(),
+            headline=headline(data),
+            rows=rows,
+            clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
+            time_charts=plots.time_charts(data),
+            heat_maps=plots.heat_maps(data),
+            broken_by=_broken_by(data),
+            actions=_actions(data),
+            branches=_branches(data),
+            reached=_reached(data),
+            saturation=plots.saturation(data),
+            constants=constants_text(_common(data)),
+            most=max((found["high"] for found in data["failures"]), default=1.0),
+            most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
+            is_sweep=len(data["configurations"]) > 1,
+            command=command,
+        )
+    )
+
+
+def headline(data: Mapping[str, Any]) -> str:
+    """Return the answer in a sentence."""
+    properties = [found for found in data["failures"] if not found["is_error"]]
+    violated = [found["property"] for found in properties if found["walks"]]
+    errors = [found["property"] for found in data["failures"] if found["is_error"]]
+    parts = []
+    if violated:
+        parts.append(f"{_listed(violated)} {'is' if len(violated) == 1 else 'are'} violated")
+    if errors:
+        parts.append(f"{_listed(errors)} {'leaves' if len(errors) == 1 else 'leave'} the bounds of a type")
+    if parts:
+        return "; ".join(parts)
+    return f"No walk violates {'a property' if len(properties) != 1 else properties[0]['property']}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> PropertyRow:
+    same = [
+        entry
+        for configuration in data["configurations"]
+        for entry in configuration["failures"]
+        if (entry["property"], entry["is_error"]) == (found["property"], found["is_error"])
+    ]
+
+    def soonest(key: str) -> int | None:
+        return min((entry[key] for entry in same if entry[key] is not None), default=None)
+
+    causes = tuple(
+        number
+        for number, cluster in enumerate(data["clusters"], 1)
+        if cluster["property"] == found["property"] and (cluster["kind"] == "bounds_error") == found["is_error"]
+    )
+    words, is_violated_there = _explored(data, found["property"])
+    is_missed = is_violated_there and not found["walks"]
+    return PropertyRow(
+        name=found["property"],
+        is_error=found["is_error"],
+        share=found,
+        soonest=soonest("soonest"),
+        one_in_a_hundred_by=soonest("one_in_a_hundred_by"),
+        half_by=soonest("half_by"),
+        explored=words,
+        is_missed=is_missed,
+        page=page,
+        causes=causes,
+    )
+
+
+def _explored(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
+    """Return what exhaustive exploration says of a property, over all configurations, and whether it is violated."""
+    known = [found["known"] for found in data["configurations"] if found["known"] is not None]
+    lengths = [found["violations"][name] for found in known if name in found["violations"]]
+    if lengths:
+        where = f" in {len(lengths)} of {len(known)} configurations" if len(known) > 1 else ""
+        return f"violated{where}, shortest {min(lengths)} states", True
+    complete = [found for found in known if found["states"] is not None]
+    if complete and len(complete) == len(data["configurations"]):
+        return f"holds in all {sum(found['states'] for found in complete):,} states", False
+    if complete:
+        return f"holds in the {len(complete)} configurations explored", False
+    return "not explored", False
+
+
+def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> dict[str, Any]:
+    sentence, _, reason = found["explanation"].partition("\n")
+    calls = [
+        f"{step['action']}({', '.join(_text(value) for value in step['arguments'].values())})"
+        for step in found["schedule"]
+    ]
+    is_error = found["kind"] == "bounds_error"
+    same = (found["property"], is_error)
+    violating = next(f["walks"] for f in data["failures"] if (f["property"], f["is_error"]) == same)
+    swept = data["configurations"]
+    where = [
+        f"{constants_text(configuration['swept'])}: {found['walks_by_configuration'][str(configuration['number'])]:,}"
+        for configuration in swept
+        if str(configuration["number"]) in found["walks_by_configuration"]
+    ]
+    return {
+        **found,
+        "sentence": sentence,
+        "reason": reason,
+        "calls": calls,
+        "page": page,
+        "share": found["walks"] / violating,
+        "where": where if len(swept) > 1 else [],
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{key} {_text(part)}" for key, part in value.items()) + ")"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _common(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the constants that all configurations share."""
+    first = data["configurations"][0]["constants"] if data["configurations"] else {}
+    return {name: value for name, value in first.items() if name not in data["sweep"]}
+
+
+def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, float]]]]:
+    """Return for each failure which action broke it in how many walks."""
+    result = []
+    for number, failure in enumerate(data["failures"]):
+        counts: Counter[str] = Counter()
+        for found in data["configurations"]:
+            counts.update(found["failures"][number]["broken_by"])
+        if counts:
+            total = counts.total()
+            ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            result.append((plots.name_of(failure), [(action, walks, walks / total) for action, walks in ordered]))
+    return result
+
+
+def _actions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the actions with their counts over all configurations; instances are those of the largest one."""
+    gathered: dict[str, dict[str, Any]] = {}
+    for configuration in data["configurations"]:
+        for found in configuration["actions"]:
+            entry = gathered.setdefault(
+                found["action"], {"action": found["action"], "takes": 0, "taken": 0, "instances": 0}
+            )
+            entry["takes"] += found["takes"]
+            entry["taken"] += found["instances_taken"]
+            entry["instances"] += found["instances"]
+    total = sum(found["takes"] for found in gathered.values()) or 1
+    most = max((found["takes"] for found in gathered.values()), default=1) or 1
+    return [{**found, "share": found["takes"] / total, "bar": found["takes"] / most} for found in gathered.values()]
+
+
+def _branches(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many sides of conditions were taken in some configuration, and those that were in none."""
+    sides: Counter[tuple[str, int, str, bool]] = Counter()
+    for configuration in data["configurations"]:
+        for found in configuration["branches"]:
+            for side in (True, False):
+                key = (found["file"], found["line"], found["text"], side)
+                sides[key] += found["true_walks" if side else "false_walks"]
+    idle = [
+        {"place": f"{file}:{line}", "text": text, "side": "true" if side else "false"}
+        for (file, line, text, side), walks in sides.items()
+        if not walks
+    ]
+    return {"sides": len(sides), "idle": idle}
+
+
+def _reached(data: Mapping[str, Any]) -> list[tuple[str, int]]:
+    counts: Counter[str] = Counter()
+    for configuration in data["configurations"]:
+        for name, walks in configuration["reached"].items():
+            counts[name] += walks
+    return list(counts.items())
+
+
+@functools.cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("spark_analysis.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"share": share_text, "count": count_text, "constants": constants_text}
+    return environment

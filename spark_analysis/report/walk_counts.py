@@ -1,0 +1,224 @@
+"""Walks counted by Spark: every number that a report rests on, the same however the walks are partitioned.
+
+Only integers are added and only sorted rows come back, so neither the order of partitions nor their number shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from checker.errors import SpecError
+from spark_analysis.report import contents
+from traces.walks.records import WalkRun
+from traces.walks.statistics import Saturation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Rows = list[tuple[Any, ...]]
+
+
+class WalkOutcome(NamedTuple):
+    """How many walks of a configuration ended alike; see the columns in `traces.walks.records`."""
+
+    configuration: int
+    ending: str
+    verdict: str
+    property: str | None
+    violated: int
+    length: int
+    walks: int
+
+
+class ViolationShape(NamedTuple):
+    """The violating walks of a configuration with one fingerprint and one last action instance.
+
+    `walk` is the first of those that violate soonest, after `violated_at` steps.
+    """
+
+    configuration: int
+    verdict: str
+    property: str
+    violated: int
+    conjunct: int | None
+    fingerprint: int
+    instance: int | None
+    walks: int
+    violated_at: int
+    walk: int
+
+
+class ActionCount(NamedTuple):
+    """How often an action instance was taken, in how many walks, and the first of them."""
+
+    takes: int
+    walks: int
+    first: int
+
+
+@dataclass(frozen=True)
+class StateGrowth:
+    """The sampled states of a configuration; `first_met` maps n to those that one of the walks up to 2^n met first."""
+
+    saturation: Saturation
+    first_met: dict[int, int]
+
+
+@dataclass(frozen=True)
+class WalkCounts:
+    """All counts, by configuration; `branches` by bit of the column.
+
+    `foreign` are the walks of another version of the spec, which are not among the others.
+    """
+
+    outcomes: list[WalkOutcome]
+    reached: dict[int, dict[int, int]]
+    shapes: list[ViolationShape]
+    taken: dict[int, dict[int, ActionCount]]
+    branches: dict[int, dict[int, int]]
+    states: dict[int, StateGrowth]
+    foreign: int = 0
+    walks: dict[int, int] = field(default_factory=dict)
+
+
+_ENDS = """
+    SELECT spec_digest, configuration, ending, verdict, property, violated, length, reached, count(*) AS walks
+    FROM everything GROUP BY ALL
+"""
+
+# The last two bytes of the actions are the last action instance, its low byte first.
+_SHAPES = """
+    SELECT configuration, verdict, property, violated, conjunct, CAST(fingerprint AS STRING) AS fingerprint,
+           COALESCE(failed_instance, CAST(conv(
+               hex(substring(actions, -1, 1)) || hex(substring(actions, -2, 1)), 16, 10) AS INT)) AS instance,
+           count(*) AS walks, min(struct(COALESCE(violated_at, length) AS at, walk)) AS soonest
+    FROM walks WHERE verdict <> 'holds' GROUP BY ALL
+"""
+
+# Instances and branches stay apart; sampled states are gathered by the power of two of the first walk that met them.
+_CONTENTS = f"""
+    SELECT what, configuration, number, count(*) AS keys, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first,
+           count_if(walks = 1) AS once, count_if(walks = 2) AS twice
+    FROM (SELECT *, CASE WHEN what <> {contents.STATE} THEN key
+                         WHEN first % {{walks}} = 0 THEN 0 ELSE length(bin(first % {{walks}})) END AS number
+          FROM (SELECT what, configuration, key, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first
+                FROM counted GROUP BY ALL))
+    GROUP BY ALL
+"""
+
+
+def tally(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCounts:
+    """Count the walks in some parts; raise SpecError where a part is damaged within."""
+    digests = sorted({found.spec_digest for found in run.configurations})
+    with _damage_in_words():
+        everything = spark.read.parquet(*map(str, paths))
+        everything.createOrReplaceTempView("everything")
+        own = everything.where(everything.spec_digest.isin(digests))
+        own.createOrReplaceTempView("walks")
+        counted = own.select(*contents.COLUMNS).mapInArrow(contents.counts, contents.SQL_SCHEMA)
+        counted.createOrReplaceTempView("counted")
+        ends = _rows(spark, _ENDS)
+        shapes = sorted((_shape(*row) for row in _rows(spark, _SHAPES)), key=lambda shape: shape.walk)
+        inside = sorted(_rows(spark, _CONTENTS.format(walks=run.walks)))
+    foreign = sum(row[-1] for row in ends if row[0] not in digests)
+    ends = [row[1:] for row in ends if row[0] in digests]
+    return WalkCounts(
+        _outcomes(ends),
+        _reached(ends),
+        shapes,
+        _taken([row[1:] for row in inside if row[0] == contents.INSTANCE]),
+        _branches([row[1:] for row in inside if row[0] == contents.BRANCH]),
+        _states([row[1:] for row in inside if row[0] == contents.STATE], 1 << run.sampling),
+        foreign,
+        _walks(ends),
+    )
+
+
+def _outcomes(ends: Rows) -> list[WalkOutcome]:
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for *outcome, _, walks in ends:
+        counts[tuple(outcome)] += walks
+    return sorted((WalkOutcome._make((*key, walks)) for key, walks in counts.items()), key=_in_order)
+
+
+def _in_order(outcome: WalkOutcome) -> tuple[Any, ...]:
+    return tuple(str(part) if part is None or isinstance(part, str) else part for part in outcome)
+
+
+def _reached(ends: Rows) -> dict[int, dict[int, int]]:
+    found: dict[int, Counter[int]] = defaultdict(Counter)
+    for configuration, *_, mask, walks in ends:
+        found[configuration][mask] += walks
+    return {configuration: dict(sorted(masks.items())) for configuration, masks in sorted(found.items())}
+
+
+def _walks(ends: Rows) -> dict[int, int]:
+    found: Counter[int] = Counter()
+    for configuration, *_, walks in ends:
+        found[configuration] += walks
+    return dict(sorted(found.items()))
+
+
+def _taken(inside: Rows) -> dict[int, dict[int, ActionCount]]:
+    found: dict[int, dict[int, ActionCount]] = defaultdict(dict)
+    for configuration, instance, _, walks, takes, first, _, _ in inside:
+        found[configuration][instance] = ActionCount(takes, walks, first)
+    return dict(found)
+
+
+def _branches(inside: Rows) -> dict[int, dict[int, int]]:
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for configuration, bit, _, walks, *_ in inside:
+        found[configuration][bit] = walks
+    return dict(found)
+
+
+def _states(inside: Rows, scale: int) -> dict[int, StateGrowth]:
+    found: dict[int, StateGrowth] = {}
+    for configuration in sorted({row[0] for row in inside}):
+        own = [row for row in inside if row[0] == configuration]
+        sampled, visits, once, twice = (sum(row[at] for row in own) for at in (2, 3, 6, 7))
+        found[configuration] = StateGrowth(
+            Saturation(scale, sampled, visits, once, twice), {row[1]: row[2] for row in own}
+        )
+    return found
+
+
+def _shape(*row: Any) -> ViolationShape:
+    """Return a row of `_SHAPES`; the fingerprint comes as text, for Spark's numbers are signed."""
+    configuration, verdict, name, violated, conjunct, fingerprint, instance, walks, (at, walk) = row
+    return ViolationShape(configuration, verdict, name, violated, conjunct, int(fingerprint), instance, walks, at, walk)
+
+
+def rows_of(spark: SparkSession, walks: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the rows of some of the walks that `tally` has counted, by number; what a trace is made of."""
+    columns = ("walk", "initial", "ending", "verdict", "property", "failed_instance", "actions")
+    with _damage_in_words():
+        found = spark.table("walks").where(spark.table("walks").walk.isin(list(walks))).select(*columns).collect()
+    return {row["walk"]: row.asDict() for row in found}
+
+
+def _rows(spark: SparkSession, query: str) -> Rows:
+    return [tuple(row) for row in spark.sql(query).collect()]
+
+
+@contextmanager
+def _damage_in_words() -> Iterator[None]:
+    """Raise what Spark says of a part that it cannot read as a sentence."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        told = str(error)
+        file = re.search(r"(/[^\s:]*part-\d+\.parquet)", told)
+        if file is None:
+            raise SpecError(f"Spark could not count the walks: {told.strip().splitlines()[0]}") from None
+        raise SpecError(f"{file.group(1)} is damaged: remove it and simulate again") from None

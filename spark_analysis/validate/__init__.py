@@ -1,0 +1,1 @@
+"""Validation of many recorded traces on Spark."""

@@ -1,0 +1,207 @@
+"""Recorded traces validated on Spark: each task takes some of them, and gives back a row for each and their numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from checker.errors import SpecError
+from spark_analysis.session import opened
+from traces.validate.events import UnparsedTrace, read_log, read_many
+from traces.validate.task import RunningValidation, ValidationTask, unreadable
+from traces.validate.totals import Row, ValidationTotals, row_of
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+VERDICTS = "verdicts.parquet"
+"""The rows of all traces, in the folder of the report; see `traces.validate.totals.row_of`."""
+
+TRACES = "trace string, file string, events array<string>, lines array<int>"
+"""What is sent to a task: `events` as JSON with the line of each; none: the task reads the file itself."""
+
+_VERDICT = """trace string, file string, verdict string, constants string, events int, steps int, seen int, blank int,
+widest int, line int, event string, candidates int, cause string, reasons array<string>, limits array<string>,
+skipped string, violated string, tried string, caught string, survivors array<string>, unread array<string>,
+message string"""
+
+_TASKS_PER_CORE = 4
+_BATCH = 1000
+
+
+def validate_on_spark(
+    task: ValidationTask,
+    logs: tuple[Path, ...],
+    by: str = "",
+    *,
+    master: str | None = None,
+    out: Path | None = None,
+    write: Callable[[Row], None] | None = None,
+    spark: SparkSession | None = None,
+) -> ValidationTotals:
+    """Validate logs and return their numbers; with a folder, write a row for each trace to Parquet there.
+
+    A log is a file of events (with `by`: of many traces), or Parquet with the columns `trace` and `events`, a list of
+    JSON texts. `write` is given each row, `spark` is a session to use, which stays open. Raises SpecError where Parquet
+    cannot be read, and as `session` does.
+    """
+    if spark is None:
+        with opened(master, name="tidemark validate") as own:
+            return validate_on_spark(task, logs, by, out=out, write=write, spark=own)
+    task = dataclasses.replace(task, target=_absolute(task.target), mapping=_absolute(task.mapping))
+    with tempfile.TemporaryDirectory(prefix="tidemark-validate-") as scratch, _damage_in_words():
+        traces = _traces(spark, logs, by, Path(scratch))
+        kept = str((out or Path(scratch)).resolve() / VERDICTS)
+        traces.mapInArrow(lambda batches: _validated(task, batches), _VERDICT).write.mode("overwrite").parquet(kept)
+        rows = spark.read.parquet(kept)
+        summary = ValidationTotals()
+        for partial in rows.mapInArrow(_summarised, "summary string").collect():
+            summary.merge(ValidationTotals.from_json(json.loads(partial.summary)))
+        if write is not None:
+            for row in rows.orderBy("trace", "file").toLocalIterator():
+                write(row.asDict())
+        return summary
+
+
+def _absolute(name: str) -> str:
+    """Return the name of a spec or mapping with the whole path of its file: an executor may run in another folder."""
+    path, ending, rest = name.partition(".py")
+    return f"{Path(path + ending).resolve()}{rest}" if ending else name
+
+
+@contextmanager
+def _damage_in_words() -> Iterator[None]:
+    """Raise what ends a job on Spark as a sentence: an input that is cut off, or a disk that is full."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        told = str(error)
+        file = re.search(r"(/[^\s:]*\.parquet)", told)
+        if file is not None and "not a Parquet file" in told:
+            raise SpecError(f"{file.group(1)} is no whole Parquet file") from None
+        causes = re.findall(r"(?:Error|Exception): ([^\n]+)", told) or told.strip().splitlines()[:1]
+        raise SpecError(f"Spark could not validate the traces: {causes[-1]}") from None
+
+
+# What is to be validated.
+
+
+def _traces(spark: SparkSession, logs: tuple[Path, ...], by: str, scratch: Path) -> DataFrame:
+    """Return all traces, spread over the tasks."""
+    datasets = [path for path in logs if path.is_dir() or path.suffix == ".parquet"]
+    files = [path for path in logs if path not in datasets]
+    if by and files:
+        datasets.append(_regrouped(files, by, scratch / "traces.parquet"))
+        files = []
+    frames = [_dataset(spark, path) for path in datasets]
+    if files:
+        rows = [(str(path), str(path.resolve()), None, None) for path in files]
+        frames.append(spark.createDataFrame(rows, TRACES))
+    traces = frames[0]
+    for frame in frames[1:]:
+        traces = traces.unionByName(frame)
+    return traces.repartition(spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+
+
+def _dataset(spark: SparkSession, path: Path) -> DataFrame:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions
+
+    wanted = 'it needs the columns "trace" (text) and "events" (a list of JSON texts)'
+    try:
+        found = spark.read.parquet(str(path.resolve()))
+    except PySparkException as error:
+        raise SpecError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {wanted}") from None
+    types = dict(found.dtypes)
+    if types.get("trace") != "string" or types.get("events") != "array<string>":
+        shown = ", ".join(f"{name} {kind}" for name, kind in types.items())
+        raise SpecError(f"{path} has the columns {shown}: {wanted}")
+    if "lines" not in types:
+        found = found.withColumn("lines", functions.lit(None).cast("array<int>"))
+    if "file" not in types:
+        found = found.withColumn("file", functions.lit(str(path)))
+    return found.select("trace", "file", "events", functions.col("lines").cast("array<int>").alias("lines"))
+
+
+def _regrouped(files: list[Path], by: str, target: Path) -> Path:
+    """Write the traces of files that hold many of them each, a row a trace, and return where."""
+    import pyarrow
+    from pyarrow import parquet
+
+    texts = pyarrow.list_(pyarrow.string())
+    numbers = pyarrow.list_(pyarrow.int32())
+    schema = pyarrow.schema([("trace", "string"), ("file", "string"), ("events", texts), ("lines", numbers)])
+    with parquet.ParquetWriter(target, schema) as writer:
+        for path in files:
+            rows: list[dict[str, Any]] = []
+            for raw in read_many(path, by):
+                rows.append({"trace": raw.name, "file": raw.file, "events": raw.texts, "lines": raw.lines})
+                if len(rows) == _BATCH:
+                    writer.write_table(pyarrow.Table.from_pylist(rows, schema))
+                    rows = []
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema))
+    return target
+
+
+# On the executors.
+
+_known: dict[str, RunningValidation] = {}
+"""What this worker has compiled and learnt; it serves several tasks."""
+
+
+def _validated(task: ValidationTask, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    from pyarrow import RecordBatch
+
+    validation = _known.get(repr(task))
+    if validation is None:
+        validation = _known[repr(task)] = RunningValidation(task)
+    for batch in batches:
+        for start in range(0, batch.num_rows, _BATCH):
+            rows = [_row(validation, found) for found in batch.slice(start, _BATCH).to_pylist()]
+            # What is remembered stays: the collector need not go through all of it again and again.
+            gc.freeze()
+            yield RecordBatch.from_pylist(rows, _arrow_schema())
+
+
+def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
+    """Validate one trace, which is never given up: what cannot be read is a row, too."""
+    name, file, texts = found["trace"], found["file"], found["events"]
+    try:
+        if texts is None:
+            recorded = read_log(Path(file))
+        else:
+            recorded = UnparsedTrace(name, file, texts, found["lines"] or list(range(1, len(texts) + 1))).recorded()
+    except SpecError as error:
+        return row_of(unreadable(name, file, error))
+    outcome = validation.outcome(recorded)
+    return row_of(outcome, validation.controls(recorded, outcome))
+
+
+def _arrow_schema() -> pyarrow.Schema:
+    """Return `_VERDICT` in Arrow's words."""
+    import pyarrow
+
+    kinds = {"string": pyarrow.string(), "int": pyarrow.int32(), "array<string>": pyarrow.list_(pyarrow.string())}
+    columns = [column.split() for column in _VERDICT.replace("\n", " ").split(",")]
+    return pyarrow.schema([(name, kinds[kind]) for name, kind in columns])
+
+
+def _summarised(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    from pyarrow import RecordBatch
+
+    summary = ValidationTotals()
+    for batch in batches:
+        for row in batch.to_pylist():
+            summary.add(row)
+    yield RecordBatch.from_pylist([{"summary": json.dumps(summary.to_json())}])

@@ -1,0 +1,159 @@
+"""Random walks on Spark: the parts of a run are spread over the executors, each of which writes its own.
+
+An executor compiles a configuration once and gives back nothing but the numbers of the parts that it has written. A
+part that is there is not walked again, so that a task that is tried again, or a run that died, goes on where it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from checker.errors import SpecError
+from spark_analysis.session import opened
+from traces.walks.records import WalkRun
+from traces.walks.writing import begin, finish
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+TASKS_PER_CORE = 4
+"""More tasks than cores: a core that is done early takes another."""
+
+_POLL_SECONDS = 0.1
+_CANCEL_SECONDS = 30
+_WRITTEN = "part int, error string"
+
+
+def simulate(
+    run: WalkRun,
+    folder: Path,
+    *,
+    master: str | None = None,
+    partitions: int | None = None,
+    cancelled: threading.Event | None = None,
+    on_poll: Callable[[], None] = lambda: None,
+    spark: SparkSession | None = None,
+) -> bool:
+    """Make the walks of a run, or those that are missing; return whether all of them are there.
+
+    `folder` is one that all executors write to. `partitions`: Spark tasks. `on_poll` is called a few times a second
+    from this thread, first when Spark is there; `cancelled`, looked at as often, stops the run between two parts.
+    `spark`: a session to use instead of a new one on `master`. Raises SpecError where the folder holds something else,
+    Spark cannot start, or a part cannot be written.
+    """
+    missing = begin(folder, run)
+    if missing:
+        stop = cancelled or threading.Event()
+        if spark is not None:
+            _walk(spark, run, folder, missing, partitions, stop, on_poll)
+        else:
+            with opened(master) as own:
+                _walk(own, run, folder, missing, partitions, stop, on_poll)
+    return finish(folder, run)
+
+
+def _walk(
+    spark: SparkSession,
+    run: WalkRun,
+    folder: Path,
+    missing: list[int],
+    partitions: int | None,
+    cancelled: threading.Event,
+    on_poll: Callable[[], None],
+) -> None:
+    if cancelled.is_set():
+        return
+    job = _Job(spark, run, folder, missing, partitions)
+    job.start()
+    try:
+        while job.is_alive():
+            job.join(_POLL_SECONDS)
+            on_poll()
+            if cancelled.is_set():
+                break
+    finally:
+        job.cancel()
+    if not cancelled.is_set():
+        job.raise_error()
+
+
+class _Job(threading.Thread):
+    """The Spark job, in a thread of its own: the main one shows progress and hears Ctrl-C."""
+
+    _GROUP = "tidemark walks"
+
+    def __init__(self, spark: SparkSession, run: WalkRun, folder: Path, missing: list[int], partitions: int | None):
+        super().__init__(daemon=True)
+        self._spark, self._missing = spark, missing
+        self._tasks = partitions or min(len(missing), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+        self._function = partial(_write_parts, _shipped(run), str(folder.absolute()), missing)
+        self._rows: list[Any] = []
+        self._error: Exception | None = None
+
+    def run(self) -> None:
+        """Write the parts; keep what goes wrong for `raise_error`."""
+        context = self._spark.sparkContext
+        try:
+            context.setJobGroup(self._GROUP, "random walks", interruptOnCancel=True)
+            numbers = self._spark.range(0, len(self._missing), 1, self._tasks)
+            self._rows = numbers.mapInArrow(self._function, _WRITTEN).collect()
+        except Exception as error:
+            self._error = error
+
+    def cancel(self) -> None:
+        """End the job, if it has not ended, and wait for that."""
+        ends = time.monotonic() + _CANCEL_SECONDS
+        # Asked again and again: what has not been submitted yet cannot be cancelled.
+        while self.is_alive() and time.monotonic() < ends:
+            self._spark.sparkContext.cancelJobGroup(self._GROUP)
+            self.join(timeout=_POLL_SECONDS)
+
+    def raise_error(self) -> None:
+        """Raise SpecError where a part was not written."""
+        if self._error is not None:
+            raise SpecError(f"Spark gave the walks up: {_last_line(self._error)}")
+        for row in self._rows:
+            if row.error is not None:
+                raise SpecError(row.error)
+
+
+def _shipped(run: WalkRun) -> WalkRun:
+    """Return a run as executors can use it: a spec in a file by its whole path."""
+    path, dot, rest = run.target.partition(".py")
+    return dataclasses.replace(run, target=f"{Path(path).absolute()}{dot}{rest}") if dot else run
+
+
+def _write_parts(
+    run: WalkRun, folder: str, missing: list[int], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Write the missing parts that an executor is given; what will not go better the next time is told, not raised."""
+    import pyarrow as pa
+
+    from traces.walks.parts import write_part_of
+
+    for batch in batches:
+        for position in batch.column(0).to_pylist():
+            number, error = missing[position], None
+            try:
+                write_part_of(run, Path(folder), number)
+            except SpecError as raised:
+                error = str(raised)
+            except OSError as raised:
+                error = f"{folder} cannot be written: {raised.strerror or raised}"
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([number], pa.int32()), pa.array([error], pa.string())], ["part", "error"]
+            )
+
+
+def _last_line(error: Exception) -> str:
+    """Return what a failed Spark job says at its end."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if "Error:" in line or "Exception:" in line]
+    return (told or lines or [type(error).__name__])[-1]

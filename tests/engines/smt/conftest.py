@@ -1,0 +1,6 @@
+"""The prover's tests use the generator of random specs, and the comparisons, of the native engine's."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "agreement"))

@@ -1,0 +1,114 @@
+"""One state at a time through a spec's terms: what the prover and the interpreter are compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import z3
+
+from checker.engines.smt.lowering.logic import Term, Truth
+from checker.engines.smt.lowering.symbolic_values import constant
+from checker.engines.smt.transition_system import SymbolicProperty, Transition, TransitionSystem, assignments
+from checker.language.interpreter import State
+from checker.language.spec import Role, Spec
+
+Pairs = list[tuple[Term, Term]]
+
+
+@dataclass
+class ExpandedState:
+    """What the action instances of a state do: `words` has their successors, `failures` the text of the first site."""
+
+    words: dict[int, list[State]] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CheckedState:
+    """The invariants that are false and the reachables that are true; `failed`: one left its bounds."""
+
+    names: frozenset[str]
+    failed: bool
+
+
+class SymbolicStateEngine:
+    """A spec as Z3 terms, evaluated in the states that it is given by putting values for the constants."""
+
+    def __init__(self, spec: Spec, properties: list[str] | None = None):
+        self.spec = spec
+        self.system = TransitionSystem(spec, spec.properties if properties is None else properties)
+
+    def words_of(self, state: State) -> list[State]:
+        """Return what stands for a state here: the state."""
+        return [state]
+
+    def state_of(self, words: Iterable[State]) -> State:
+        """Return a state that was turned into symbolic values and back."""
+        (state,) = words
+        return self.system.decoded(self.system.encoded(state), lambda term: term)
+
+    def expand(self, state: State) -> ExpandedState:
+        """Return what every action instance does in a state."""
+        pairs, found = self._pairs(state), ExpandedState()
+        with self.spec.bound():
+            for shape, transition in zip(self.spec.shapes(), self.system.transitions, strict=True):
+                for instance, arguments in self.spec._instances(shape, state.values):
+                    self._take(transition, pairs + self._given(transition, arguments), instance, found)
+        return found
+
+    def _take(self, transition: Transition, pairs: Pairs, instance: int, found: ExpandedState) -> None:
+        assert _is_true(transition.assumed, pairs), f"{transition.name}: an argument is not of its type"
+        if _is_true(transition.failed, pairs):
+            sites = [failure.site for failure in transition.failures if _is_true(failure.condition, pairs)]
+            found.failures[instance] = sites[0].text
+        if _is_true(transition.enabled, pairs):
+            state = self.system.decoded(transition.successor, lambda term: _simplified(term, pairs))
+            same = self.system.is_state(transition.successor, self.system.encoded(state))
+            assert _is_true(same, pairs), f"{transition.name}: {state} has two forms"
+            found.words[instance] = self.words_of(state)
+
+    def check(self, state: State, names: Iterable[str]) -> CheckedState:
+        """Check invariants and reachables in a state, and that every constraint can be evaluated in it."""
+        pairs = self._pairs(state)
+        assert _is_true(self.system.well_formed, pairs), f"not well formed: {state}"
+        found = [self.system.properties[name] for name in names]
+        failed = any(_is_true(property_.failed, pairs) for property_ in [*found, *self.system.constraints])
+        return CheckedState(frozenset(p.name for p in found if _is_reported(p, pairs)), failed)
+
+    def check_step(self, old: State, new: State, names: Iterable[str]) -> CheckedState:
+        """Check step invariants of the step between two states."""
+        pairs = self._pairs(new) + assignments(self.system.old, self.system.encoded(old))
+        found = [self.system.properties[name] for name in names]
+        failed = any(_is_true(property_.failed, pairs) for property_ in found)
+        return CheckedState(frozenset(p.name for p in found if _is_reported(p, pairs)), failed)
+
+    def within_constraints(self, state: State) -> bool:
+        """Return whether every constraint is true in a state; false where one leaves its bounds."""
+        return _is_true(self.system.within_constraints, self._pairs(state))
+
+    def _pairs(self, state: State) -> Pairs:
+        return assignments(self.system.state, self.system.encoded(state))
+
+    def _given(self, transition: Transition, arguments: tuple[Any, ...]) -> Pairs:
+        values = {p.name: constant(p.type, given) for p, given in zip(transition.parameters, arguments, strict=True)}
+        return assignments({p.name: p.value for p in transition.parameters}, values)
+
+
+def _is_reported(property_: SymbolicProperty, pairs: Pairs) -> bool:
+    """Say whether a property is to be reported: an invariant where it is false, a reachable where it is true."""
+    is_true = _is_true(property_.value, pairs)
+    return is_true if property_.role is Role.REACHABLE else not is_true
+
+
+def _simplified(term: Term, pairs: Pairs) -> Term:
+    return z3.simplify(z3.substitute(term, *pairs))
+
+
+def _is_true(truth: Truth, pairs: Pairs) -> bool:
+    if isinstance(truth, bool):
+        return truth
+    found = _simplified(truth, pairs)
+    assert z3.is_true(found) or z3.is_false(found), f"not decided by the state: {found}"
+    return bool(z3.is_true(found))

@@ -1,0 +1,138 @@
+"""The terms against the interpreter: in reachable states and in invented ones, every action instance and property."""
+
+import os
+import random
+import time
+
+import pytest
+from engines import compare_state, compare_states, load, random_state
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spec_source import spec_source
+
+from checker.engines.smt.lowering import arrays, integers, logic
+from checker.engines.smt.lowering.expressions import SymbolicExpressions
+from checker.engines.smt.lowering.statements import SymbolicStatements
+from checker.language import BoundsError
+from checker.run import registry
+from tests.engines.smt.single_state import SymbolicStateEngine
+
+THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+SECONDS = 10.0 if THOROUGH else 0.2
+"""States of a real spec are compared for this long."""
+
+FEW = ("broker", "examples", "replication", "producer/acks", "producer/drain", "producer/idempotent_failover")
+"""Specs that are compared in the default profile too; the others take seconds each to lower."""
+
+SCENARIOS = {
+    entry.name: entry.scenarios[0]
+    for family in registry.families()
+    for entry in family.entries
+    if entry.scenarios and (THOROUGH or entry.name.startswith(FEW))
+}
+
+
+def compare_for(spec, seconds):
+    """Compare reachable states and invented ones by turns, for some seconds; at least one of each."""
+    probe, chooser = SymbolicStateEngine(spec), random.Random(0)
+    try:
+        frontier = spec.initial_states()[:1]
+    except BoundsError:
+        frontier = []
+    end, compared = time.perf_counter() + seconds, 0
+    while compared < 1 or time.perf_counter() < end:
+        compared += 1
+        compare_state(spec, probe, random_state(spec, chooser))
+        if frontier:
+            found = compare_state(spec, probe, frontier.pop(chooser.randrange(len(frontier))))
+            frontier.extend(found[:5])
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_real_specs(name):
+    scenario = SCENARIOS[name]
+    compare_for(scenario.spec(**scenario.constants), SECONDS)
+
+
+@st.composite
+def sources(draw):
+    return spec_source(lambda count: draw(st.integers(0, count - 1)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("specs")
+
+
+@settings(
+    max_examples=1000 if THOROUGH else 6,
+    derandomize=not THOROUGH,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(source=sources(), seed=st.integers(0, 999))
+def test_random_specs(folder, source, seed):
+    spec = load(source, folder).Random()
+    compare_states(spec, SymbolicStateEngine(spec), seed, reached=3, invented=3)
+
+
+# Deliberate mistakes in the lowering: the comparison must notice every one of them.
+
+
+def _ignores_order(self, node):
+    test = self.truth(node.test)
+    self.alive = logic.both(self.alive, test)
+
+
+def _no_bounds(self, node, test):
+    """Take every check for passed."""
+
+
+def _first_branch(self, test, node):
+    return self.evaluate(node)
+
+
+MISTAKES = {
+    "a require holds only where control is": (SymbolicStatements, "_do_Require", _ignores_order),
+    "nothing leaves its bounds": (SymbolicExpressions, "check", _no_bounds),
+    "what is not evaluated changes the state": (SymbolicExpressions, "_where", _first_branch),
+    "deleted items stay": (arrays, "deleted", lambda array, index, unused: array),
+    "a minimum is a maximum": (
+        integers,
+        "extreme",
+        lambda operator, left, right: integers.chosen(integers.compare("<", left, right), right, left),
+    ),
+}
+
+SPEC = """
+from checker.language import Range, Seq, Spec, action, require
+
+class Random(Spec):
+    items = Seq(Range(0, 5), 3)
+    number = Range(0, 5)
+
+    def take(self):
+        self.number += 1
+        return self.number > 2
+
+    @action
+    def change(self, value: Range(0, 5)):
+        if value > 2 and self.take():
+            require(len(self.items) > 1)
+            self.items.pop(0)
+        self.number = min(value, self.number)
+
+    @action
+    def fail(self, value: Range(0, 5)):
+        self.items.append(value + self.number)
+"""
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_the_lowering_is_noticed(folder, monkeypatch, name):
+    spec = load(SPEC, folder).Random()
+    compare_states(spec, SymbolicStateEngine(spec), 0, reached=5, invented=80)
+    monkeypatch.setattr(*MISTAKES[name])
+    with pytest.raises((AssertionError, BoundsError)):
+        compare_states(spec, SymbolicStateEngine(spec), 0, reached=5, invented=80)

@@ -1,0 +1,117 @@
+"""The explorer and Z3 agree on every scenario that is small enough: verdicts, lengths, reachables and deadlocks."""
+
+import os
+
+import pytest
+
+from checker.engines import both
+from checker.engines.native import engine
+from checker.engines.smt.lowering.statements import SymbolicStatements
+from checker.language import Range, Spec, action, invariant, reachable, require
+from checker.run import registry
+from checker.run.ledger import NEVER, default_path, read
+from checker.run.plan import Plan
+from checker.run.scenario import checked_properties, stop_for
+
+THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+MOST_STATES, LONGEST = (100, 5) if THOROUGH else (30, 2)
+SECONDS = 0.5
+"""Longer traces of one scenario are not searched after this time."""
+
+LEDGER = read(default_path())
+
+
+def is_small(name):
+    """Say whether a scenario has few states, or, where it ends at a violation, a short counterexample."""
+    record = LEDGER.get(name)
+    if record is None:
+        return False
+    if record.distinct_states is not None:
+        return record.distinct_states <= MOST_STATES
+    lengths = [length for length in record.violations.values() if length != NEVER]
+    return bool(lengths) and max(lengths) <= LONGEST
+
+
+SMALL = [
+    pytest.param(scenario, id=f"{entry.name}/{scenario.name}")
+    for family in registry.families()
+    for entry in family.entries
+    for scenario in entry.scenarios
+    if is_small(f"{entry.name}/{scenario.name}")
+]
+
+
+@pytest.mark.parametrize("scenario", SMALL)
+def test_they_agree_on_small_scenarios(scenario, monkeypatch):
+    monkeypatch.setattr(both, "TOTAL_SECONDS", SECONDS)
+    names = checked_properties(scenario)
+    plan = Plan(names, stop=stop_for(scenario.expect), deadlock="deadlock" in names)
+    both.explore(scenario.spec(**scenario.constants), plan)
+
+
+class Counter(Spec):
+    """Counts to three, by one or by two, and is stuck there."""
+
+    number = Range(0, 3)
+
+    @action
+    def add(self, amount: Range(1, 2)):
+        require(self.number + amount <= 3)
+        self.number += amount
+
+    @invariant
+    def is_small(self):
+        return self.number < 4
+
+    @reachable
+    def is_two(self):
+        return self.number == 2
+
+    @reachable
+    def is_five(self):
+        return self.number == 5
+
+
+PLAN = Plan(("is_small", "is_two", "is_five", "deadlock"), stop="all", deadlock=True)
+
+
+def test_they_agree_on_what_is_reachable_and_on_deadlocks():
+    result = both.explore(Counter(), PLAN)
+    assert result.reached == {"is_two": 2}
+    assert {(v.property, v.length) for v in result.violations} == {("deadlock", 3), ("is_five", 0)}
+
+
+def _never_required(self, node):
+    """Lower a `require` as if it were not there."""
+
+
+def _always_false(self, node):
+    return False
+
+
+@pytest.mark.parametrize(
+    ("method", "bug", "what"),
+    [("_do_Require", _never_required, "bounds"), ("_Comparison", _always_false, "is_small|is_two|deadlock")],
+)
+def test_a_bug_in_one_of_them_is_an_internal_error(monkeypatch, method, bug, what):
+    monkeypatch.setattr(SymbolicStatements, method, bug)
+    with pytest.raises(both.EngineDisagreementError, match=f"internal error: .*({what})"):
+        both.explore(Counter(), PLAN)
+
+
+@pytest.mark.parametrize(
+    ("reached", "deadlocks"),
+    [({}, True), ({"is_two": 3}, True), ({"is_two": 2, "is_five": 2}, True), ({"is_two": 2}, False)],
+)
+def test_an_explorer_that_reaches_something_else_is_an_internal_error(monkeypatch, reached, deadlocks):
+    explore = engine.explore
+
+    def wrong(spec, plan):
+        result = explore(spec, plan)
+        result.reached = reached
+        result.violations = [v for v in result.violations if deadlocks or v.kind != "deadlock"]
+        return result
+
+    monkeypatch.setattr(engine, "explore", wrong)
+    with pytest.raises(both.EngineDisagreementError, match="internal error"):
+        both.explore(Counter(), PLAN)

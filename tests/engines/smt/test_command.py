@@ -1,0 +1,149 @@
+"""The command: what it prints, its JSON, its exit status, and what it says of wrong input."""
+
+import json
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from checker.cli.app import main
+from checker.engines import both
+from checker.engines.smt.lowering.statements import SymbolicStatements
+
+SPEC = """
+from checker.language import Constant, Range, Scenario, Spec, action, invariant, lemma, require
+
+class EvenSteps(Spec):
+    stride = Constant(2, at_least=1)
+    number = Range(0, 9)
+
+    @action
+    def add(self):
+        require(self.number < 8)
+        self.number += self.stride
+
+    @action
+    def begin_again(self):
+        self.number = 0
+
+    @invariant
+    def is_not_five(self):
+        return self.number != 5
+
+class Proved(EvenSteps):
+    @lemma
+    def is_even(self):
+        return self.number % 2 == 0
+
+class Contradictory(Proved):
+    @lemma
+    def is_odd(self):
+        return self.number % 2 == 1
+
+class NoStart(EvenSteps):
+    def init(self):
+        require(self.number > 0)
+
+class Nothing(EvenSteps):
+    is_not_five = None
+"""
+
+
+@dataclass
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def prove(capsys, tmp_path):
+    (tmp_path / "even.py").write_text(SPEC)
+
+    def call(name, *arguments, command="prove"):
+        status = main([command, f"{tmp_path}/even.py/{name}", *arguments])
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return Outcome(status, printed.out, printed.err)
+
+    return call
+
+
+def test_a_proof_has_a_table_of_actions_and_conjuncts(prove):
+    outcome = prove("proved")
+    assert outcome.status == 0
+    assert "proved by induction: is_not_five" in outcome.out
+    assert "2  is_even (lemma)" in outcome.out
+    assert "begin_again     ok     ok     ok" in outcome.out
+
+
+def test_a_step_that_breaks_an_induction_is_shown_and_labelled(prove):
+    outcome = prove("even_steps")
+    assert outcome.status == 1
+    assert "is_not_five is not preserved by add()" in outcome.out
+    assert "unreachable within this configuration, of 5 states: a lemma that excludes it is missing" in outcome.out
+    assert "number  3  ->  5" in outcome.out
+
+
+def test_a_real_violation_is_labelled_with_its_trace(prove):
+    outcome = prove("even_steps", "--set", "stride=5")
+    assert outcome.status == 1
+    assert "reachable: a real violation" in outcome.out
+
+
+def test_k_induction(prove):
+    outcome = prove("even_steps", "--method", "k-induction")
+    assert (outcome.status, "proved by k-induction with k = 3: is_not_five" in outcome.out) == (0, True)
+
+
+def test_bounded_search(prove):
+    assert "no violation by traces of up to 6 states" in prove("even_steps", "--method", "bounded", "--depth", "6").out
+    outcome = prove("even_steps", "--method", "bounded", "--set", "stride=5")
+    assert outcome.status == 1
+    assert "is_not_five is violated: counterexample of 2 states" in outcome.out
+
+
+def test_json(prove):
+    outcome = prove("even_steps", "--json", "-")
+    content = json.loads(outcome.out)
+    assert (content["method"], content["verdict"]) == ("induction", "not inductive")
+    broken = [query for query in content["queries"] if query["outcome"] == "fails"]
+    assert [(query["conjunct"], query["action"], query["first_state"]) for query in broken] == [
+        ("is_not_five", "add", "unreachable")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("contradictory", [], "is_even and is_odd contradict each other"),
+        ("no_start", [], "has no initial state"),
+        ("no_start", ["--method", "bounded"], "has no initial state"),
+        ("nothing", [], "there is nothing to prove"),
+        ("even_steps", ["--property", "is_blue"], "unknown property is_blue"),
+        ("even_steps", ["--method", "magic"], "--method"),
+    ],
+)
+def test_wrong_input_is_one_sentence(prove, name, arguments, words):
+    outcome = prove(name, *arguments)
+    assert outcome.status == 2
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_without_z3_one_sentence_says_what_to_install(prove, monkeypatch):
+    monkeypatch.setitem(sys.modules, "z3", None)
+    outcome = prove("proved")
+    assert outcome.status == 2
+    assert "pip install 'tidemark[prove]'" in outcome.err
+
+
+def test_both_engines_agree(prove):
+    outcome = prove("even_steps", "--engine", "both", command="run")
+    assert (outcome.status, "native + z3 to depth 5" in outcome.out) == (0, True)
+
+
+def test_engines_that_disagree_fail_loudly(prove, monkeypatch):
+    monkeypatch.setattr(SymbolicStatements, "_do_Require", lambda self, node: None)
+    with pytest.raises(both.EngineDisagreementError, match="internal error"):
+        prove("even_steps", "--engine", "both", command="run")

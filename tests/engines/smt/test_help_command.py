@@ -1,0 +1,180 @@
+"""`prove --find-lemmas`, `--method pdr` and `--out`: what a person gets, may paste, and is told of wrong input."""
+
+import ctypes
+import json
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from checker.cli.app import main
+
+BARE = """
+from specs.examples import peterson
+
+class Bare(peterson.Peterson):
+    flags_are_up = None
+    other_process_has_the_turn = None
+"""
+
+EVEN = """
+from checker.language import Constant, Range, Seq, Spec, action, constraint, invariant, lemma, require
+
+class Even(Spec):
+    stride = Constant(2, at_least=1)
+    number = Range(0, 9)
+
+    @action
+    def add(self):
+        require(self.number < 8)
+        self.number += self.stride
+
+    @invariant
+    def is_not_five(self):
+        return self.number != 5
+
+class Overflow(Even):
+    @action
+    def add(self):
+        self.number += self.stride
+
+class WrongLemma(Even):
+    @lemma
+    def is_small(self):
+        return self.number < 4
+
+class ShutIn(Even):
+    @constraint
+    def shut(self):
+        return self.number > 9
+
+class Large(Even):
+    kept = Seq(Range(0, 1000000), 40)
+"""
+
+
+@dataclass
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def prove(capsys, tmp_path):
+    (tmp_path / "bare.py").write_text(BARE)
+    (tmp_path / "even.py").write_text(EVEN)
+
+    def call(name, *arguments):
+        status = main(["prove", f"{tmp_path}/{name}", *arguments])
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return Outcome(status, printed.out, printed.err)
+
+    return call
+
+
+def lemmas_in(text):
+    """Return the imports and the methods that are printed, as they stand there."""
+    imports = re.findall(r"^from .*$", text, re.MULTILINE)
+    methods = re.findall(r"^    @lemma\n(?:    .*\n)+?(?=\n)", text, re.MULTILINE)
+    assert methods
+    return imports, methods
+
+
+@pytest.mark.parametrize("options", [["--find-lemmas"], ["--method", "pdr"]])
+def test_what_is_printed_can_be_pasted_and_proves(prove, tmp_path, options):
+    outcome = prove("bare.py", *options)
+    assert outcome.status == 0
+    imports, methods = lemmas_in(outcome.out)
+    (tmp_path / "pasted.py").write_text("\n".join(imports) + BARE + "\n" + "\n".join(methods))
+    again = prove("pasted.py")
+    assert (again.status, "proved by induction: mutual_exclusion" in again.out) == (0, True)
+    assert all(re.search(r"def (\w+)", method)[1] in again.out for method in methods)
+
+
+def test_json_has_the_lemmas_that_were_found(prove):
+    content = json.loads(prove("even.py/even", "--find-lemmas", "--json", "-").out)
+    assert (content["verdict"], content["found"]["is_enough"], content["found"]["states"]) == ("proved", True, 5)
+    (lemma,) = content["found"]["lemmas"]
+    assert lemma["source"].startswith(f"@lemma\ndef {lemma['name']}(self):\n    return self.number % 2 == 0")
+
+
+def test_spacer_finds_a_violation_and_its_trace(prove):
+    outcome = prove("even.py/even", "--method", "pdr", "--set", "stride=5")
+    assert outcome.status == 1
+    assert "is_not_five is violated: counterexample of 2 states" in outcome.out
+
+
+def test_a_lemma_that_is_false_has_a_counterexample_like_an_invariant(prove, tmp_path):
+    outcome = prove("even.py/wrong_lemma", "--method", "k-induction", "--out", str(tmp_path / "out"))
+    assert outcome.status == 1
+    assert "is_small is violated: counterexample of 3 states" in outcome.out
+
+
+def test_pages_say_whether_the_first_state_is_reachable(prove, tmp_path):
+    folder = tmp_path / "out"
+    assert prove("bare.py", "--out", str(folder)).status == 1
+    page = (folder / "bare-bare-mutual_exclusion-enter.html").read_text()
+    assert "First state: unreachable within this configuration, of 20 states" in page
+    assert "A state that satisfies the hypothesis" in page and "is not preserved" in page
+    assert prove("even.py/even", "--set", "stride=5", "--out", str(folder)).status == 1
+    page = (folder / "even-even-is_not_five-add.html").read_text()
+    assert "First state: reachable: a real violation" in page and "Initial state" in page
+
+
+def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
+    folder = tmp_path / "out"
+    outcome = prove("bare.py", "--method", "k-induction", "--depth", "2", "--out", str(folder))
+    assert outcome.status == 1
+    assert "unreachable within this configuration, of 20 states" in outcome.out
+    page = (folder / "bare-bare-mutual_exclusion-2-steps.html").read_text()
+    assert page.count('class="moment"') == 3
+    content = json.loads(prove("bare.py", "--method", "k-induction", "--depth", "2", "--json", "-").out)
+    assert content["first_states"] == {"mutual_exclusion": "unreachable"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "status", "words"),
+    [
+        ("bare.py", ["--find-lemmas", "--method", "bounded"], 2, "--find-lemmas goes with --method induction"),
+        ("even.py/overflow", ["--find-lemmas"], 2, "an action leaves a type's bounds"),
+        ("even.py/large", ["--method", "pdr"], 2, "pdr takes states of up to"),
+        ("even.py/even", ["--find-lemmas", "--unbounded", "stride"], 2, "write one of the two"),
+        ("bare.py", ["--method", "pdr", "--depth", "3"], 2, "--depth goes with --method k-induction or bounded"),
+        ("bare.py", ["--depth", "3"], 2, "not with induction"),
+        ("even.py/shut_in", ["--method", "induction"], 2, "shut is false in every state"),
+        ("even.py/shut_in", ["--method", "k-induction"], 2, "shut is false in every state"),
+        ("even.py/shut_in", ["--method", "pdr"], 2, "shut is false in every state"),
+        ("bare.py", ["--out", "/dev/null/here"], 2, "/dev/null/here cannot be written"),
+    ],
+)
+def test_wrong_input_is_one_sentence(prove, name, arguments, status, words):
+    outcome = prove(name, *arguments)
+    assert outcome.status == status
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), ctypes.ArgumentError("argument 1: KeyboardInterrupt: ")])
+def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch, raised):
+    def interrupted(*arguments, **options):
+        raise raised
+
+    monkeypatch.setattr("checker.engines.smt.induction.prove", interrupted)
+    outcome = prove("bare.py")
+    assert (outcome.status, "stopped: bare/bare is neither proved nor refuted" in outcome.err) == (3, True)
+
+
+@pytest.mark.parametrize("method", ["induction", "k-induction", "bounded", "pdr"])
+def test_a_timeout_is_unknown_and_has_its_own_status(capsys, method):
+    arguments = ["--method", method, "--timeout", "0.001", "--depth", "14"]
+    status = main(
+        [
+            "prove",
+            "replication/kip320/two_replicas_three_epochs",
+            *arguments[: 4 if method in ("induction", "pdr") else 6],
+        ]
+    )
+    printed = capsys.readouterr()
+    assert (status, "unknown" in printed.out, "0.001 s" in printed.out) == (3, True, True)

@@ -1,0 +1,172 @@
+"""Proofs by induction and k-induction: what is proved, what breaks them, and what is refused."""
+
+import os
+
+import pytest
+
+from checker.engines.smt import induction, k_induction
+from checker.engines.smt.reachability import ReachableStates
+from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.language import Range, Spec, SpecError, action, invariant, lemma, require, step_invariant
+from checker.language.spec import Role
+from specs.broker.leader_state import LeaderState
+from specs.examples.peterson import Peterson
+from specs.producer.idempotent.sequence_order import PlainOrder, SequenceOrder
+from specs.replication.fenced_lemmas import FencedLemmas
+from specs.replication.kip279 import Kip279
+from specs.replication.kip320 import Kip320
+
+THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+
+
+class EvenSteps(Spec):
+    """Counts to eight by twos: five is never passed, since it is never met."""
+
+    number = Range(0, 9)
+
+    @action
+    def add_two(self):
+        require(self.number < 8)
+        self.number += 2
+
+    @action
+    def begin_again(self):
+        self.number = 0
+
+    @invariant
+    def is_not_five(self):
+        return self.number != 5
+
+    @step_invariant
+    def moves_by_two(self, old):
+        return self.number in (0, old.number + 2)
+
+
+class EvenStepsProved(EvenSteps):
+    @lemma
+    def is_even(self):
+        return self.number % 2 == 0
+
+
+class Contradiction(EvenSteps):
+    @lemma
+    def is_large(self):
+        return self.number > 5
+
+    @lemma
+    def is_low(self):
+        return self.number < 3
+
+
+class K279WithLemmas(FencedLemmas, Kip279):
+    pass
+
+
+def proved(spec, limits=None):
+    targets, lemmas = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT), spec.names_of(Role.LEMMA)
+    return induction.prove(TransitionSystem(spec, [*targets, *lemmas]), targets, lemmas, limits or QueryLimits())
+
+
+def failing(proof):
+    return {(cell.conjunct, cell.action) for cell in proof.cells if cell.outcome == "fails"}
+
+
+def test_the_action_and_the_conjunct_that_break_an_induction_are_named():
+    proof = proved(EvenSteps())
+    assert proof.verdict == "fails"
+    assert failing(proof) == {("is_not_five", "add_two")}
+    (cell,) = [cell for cell in proof.cells if cell.outcome == "fails"]
+    assert (cell.counterexample.before.number, cell.counterexample.after.number) == (3, 5)
+
+
+def test_a_lemma_completes_the_proof():
+    proof = proved(EvenStepsProved())
+    assert proof.verdict == "proved"
+    assert {"is_even", "is_not_five", "moves_by_two", "bounds"} == set(proof.conjuncts)
+
+
+def test_a_counterexample_to_induction_is_looked_up():
+    (cell,) = [cell for cell in proved(EvenSteps()).cells if cell.outcome == "fails"]
+    where = ReachableStates(EvenSteps(), workers=1).whereabouts(cell.counterexample.before)
+    assert (where.trace, where.is_certain, where.explored) == (None, True, 5)
+    reached = ReachableStates(EvenSteps(), workers=1).whereabouts(EvenSteps().state_of({"number": 4}))
+    assert [step.state.number for step in reached.trace] == [0, 2, 4]
+
+
+def test_contradictory_lemmas_are_refused():
+    with pytest.raises(SpecError, match="is_large and is_low contradict each other"):
+        proved(Contradiction())
+
+
+def test_what_z3_does_not_answer_is_unknown_with_its_reason():
+    proof = proved(Kip320(), QueryLimits(0.001))
+    assert proof.verdict == "unknown"
+    reasons = {cell.reason for cell in proof.cells if cell.outcome == "unknown"}
+    assert reasons == {"timeout: no answer within 0.001 s"}
+
+
+def test_peterson_is_proved_with_its_lemmas():
+    assert proved(Peterson()).verdict == "proved"
+
+
+def test_k_induction_needs_no_lemma_where_a_longer_path_shows_the_same():
+    system = TransitionSystem(EvenSteps(), ["is_not_five"])
+    proof = k_induction.prove(system, ["is_not_five"], 4, QueryLimits())
+    assert (proof.verdict, proof.k) == ("proved", 3)
+
+
+def test_k_induction_begins_with_the_first_states():
+    class Wrong(EvenSteps):
+        @invariant
+        def is_not_four(self):
+            return self.number != 4
+
+    proof = k_induction.prove(TransitionSystem(Wrong(), ["is_not_four"]), ["is_not_four"], 4, QueryLimits())
+    assert proof.verdict == "fails"
+    assert [violation.length for violation in proof.base.violations] == [3]
+
+
+SIZES = [dict(replicas=2, max_leader_epoch=1)]
+if THOROUGH:
+    SIZES += [{}, dict(log_size=3, max_records=3), dict(log_size=1, max_leader_epoch=3)]
+
+
+@pytest.mark.parametrize("constants", SIZES)
+def test_kip320_is_proved(constants):
+    assert proved(Kip320(**constants)).verdict == "proved"
+
+
+INTEGER_MAX = 2**31 - 1
+
+
+def test_the_broker_takes_exactly_the_next_sequence_on_the_whole_circle():
+    sizes = dict(max_sequence=INTEGER_MAX, max_batch_records=INTEGER_MAX, max_epoch=2**15 - 1, log_size=2, cache_size=2)
+    assert proved(LeaderState(**sizes)).verdict == "proved"
+    assert ("sequences_contiguous", "produce") in failing(proved(LeaderState(**sizes, no_state="any")))
+
+
+@pytest.mark.parametrize(
+    ("constants", "left_out"),
+    [
+        (dict(restarts=True), {"retries_recognised"}),
+        (dict(truncations=True), {"retries_recognised"}),
+        (dict(restarts=True, truncations=True, snapshot_batches=2), set()),
+        (dict(markers=True, verification=True), {"retries_recognised"}),
+    ],
+)
+def test_the_broker_keeps_its_guarantees_over_restarts_truncations_and_markers(constants, left_out):
+    spec = LeaderState(**constants)
+    targets = [name for name in spec.names_of(Role.INVARIANT) if name not in left_out]
+    lemmas = spec.names_of(Role.LEMMA)
+    proof = induction.prove(TransitionSystem(spec, [*targets, *lemmas]), targets, lemmas, QueryLimits())
+    assert (proof.verdict, len(targets)) == ("proved", 4 - len(left_out))
+
+
+def test_sequences_are_compared_on_the_circle():
+    assert proved(SequenceOrder(max_sequence=INTEGER_MAX)).verdict == "proved"
+    assert failing(proved(PlainOrder(max_sequence=INTEGER_MAX))) == {("order_is_that_of_sending", "send")}
+
+
+def test_the_lemmas_of_kip320_are_not_inductive_for_kip279():
+    assert ("strong_isr", "leader_expand_isr") in failing(proved(K279WithLemmas(replicas=2)))

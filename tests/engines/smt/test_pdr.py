@@ -1,0 +1,108 @@
+"""Spacer: its verdicts are the explorer's, its invariants are inductive as Python, its traces can be replayed."""
+
+import pytest
+
+from checker.engines.native.engine import explore
+from checker.engines.smt import induction
+from checker.engines.smt.invariant_source import UnsupportedInvariantError, places_of, retold
+from checker.engines.smt.lemmas.lemma_source import pasted
+from checker.engines.smt.pdr import solve
+from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.language import Range, Spec, SpecError, action, invariant, require, step_invariant
+from checker.language.spec import Role
+from checker.run.plan import Plan
+from specs.examples.die_hard import DieHard
+from specs.examples.peterson import Peterson, PetersonHasty
+from specs.replication.async_isr import AsyncIsr
+from specs.replication.kip320 import Kip320
+from traces.replay import replay
+
+
+class Bare(Peterson):
+    flags_are_up = None
+    other_process_has_the_turn = None
+
+
+class Countdown(Spec):
+    """Counts down from seven, never past zero; `high` makes the numbers too many to be listed."""
+
+    number = Range(-1, 7)
+
+    def init(self):
+        self.number = 7
+
+    @action
+    def count(self):
+        require(self.number > 0)
+        self.number -= 1
+
+    @invariant
+    def is_not_negative(self):
+        return self.number >= 0
+
+    @step_invariant
+    def falls(self, old):
+        return self.number < old.number
+
+
+class Rising(Countdown):
+    @action
+    def begin_again(self):
+        require(self.number == 3)
+        self.number = 7
+
+
+class Overflow(Countdown):
+    @action
+    def count(self):
+        self.number -= 2
+
+
+def names_of(spec):
+    return spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT)
+
+
+def solved(spec, seconds=60):
+    return solve(TransitionSystem(spec, names_of(spec)), names_of(spec), QueryLimits(seconds))
+
+
+@pytest.mark.parametrize("spec", [Bare(), Countdown(), AsyncIsr(replicas=2, max_offset=1, max_version=2)])
+def test_an_invariant_is_inductive_as_it_is_told_again(spec):
+    system = TransitionSystem(spec, names_of(spec))
+    outcome = solve(system, names_of(spec), QueryLimits(60))
+    assert outcome.verdict == "holds"
+    text = "\n        and ".join(retold(system, outcome)) or "True"
+    again = pasted(spec, f"@lemma\ndef found(self):\n    return (\n        {text}\n    )")
+    proof = induction.prove(
+        TransitionSystem(again, [*names_of(spec), "found"]), names_of(spec), ["found"], QueryLimits(60)
+    )
+    assert proof.verdict == "proved"
+
+
+@pytest.mark.parametrize("spec", [PetersonHasty(), DieHard(), Rising(), Overflow()])
+def test_a_violation_is_the_explorers_and_can_be_replayed(spec):
+    violation = solved(spec).violation
+    expected = explore(spec, Plan(properties=tuple(names_of(spec)))).violations
+    assert (violation.property, violation.kind, violation.length) in {(v.property, v.kind, v.length) for v in expected}
+    replay(spec, violation)
+
+
+def test_a_timeout_is_unknown_with_its_reason():
+    outcome = solved(Kip320(replicas=2), seconds=0.5)
+    assert (outcome.verdict, outcome.reason) == ("unknown", "timeout: no answer within 0.5 s")
+
+
+def test_too_large_a_state_is_refused():
+    with pytest.raises(SpecError, match="pdr takes states of up to 300 bits"):
+        solved(Kip320(replicas=5, log_size=16, max_records=16))
+
+
+def test_numbers_too_many_to_list_have_no_counterpart():
+    class Large(Countdown):
+        number = Range(-1, 1000)
+
+    system = TransitionSystem(Large(), ["is_not_negative"])
+    (place,) = places_of(system)
+    with pytest.raises(UnsupportedInvariantError, match=r"self\.number"):
+        place.among(frozenset({0}))

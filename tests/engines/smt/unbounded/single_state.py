@@ -1,0 +1,265 @@
+"""One state at a time through the terms about every value of a constant, at one value of it.
+
+The unbounded lowering is compared with the interpreter by this: constants, numbers and sequences are put in for what
+stands for them, and what is left, quantifiers over few numbers, is decided by Z3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import z3
+
+from checker.engines.smt.lowering import integers
+from checker.engines.smt.lowering.evaluation import State
+from checker.engines.smt.lowering.integers import SymbolicInteger, known
+from checker.engines.smt.lowering.logic import Term, Truth, all_of, is_quantifier, subterms, truth_term
+from checker.engines.smt.lowering.symbolic_values import (
+    UnboundedSequence,
+    Value,
+    constant,
+    decoded,
+    fresh,
+    number_in,
+    parts_of,
+)
+from checker.engines.smt.transition_system import SymbolicProperty, Transition
+from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
+from checker.language.interpreter import State as PlainState
+from checker.language.spec import Role, Spec
+from checker.language.types import MapType, SeqType, StructType, Type
+from tests.engines.smt.single_state import CheckedState, ExpandedState
+
+SECONDS = 2.0
+
+
+class UndecidedError(Exception):
+    """Z3 does not say whether a term is true, though there is nothing open in it."""
+
+
+class _Given:
+    """What is put in for the constants and functions of a state."""
+
+    def __init__(self) -> None:
+        self.constants: list[tuple[Term, Term]] = []
+        self.functions: list[tuple[Any, Term]] = []
+
+    def put(self, kind: Type, symbol: Value, value: Value, name: str) -> None:
+        """Put a value in for a value of new constants."""
+        if isinstance(symbol, UnboundedSequence):
+            assert isinstance(kind, SeqType)
+            self._put_part(symbol.length, value.length)
+            length = number_in(value.length, lambda term: term)
+            template = fresh(kind.item, f"{name}[]")
+            items = [value.at(known(index)) for index in range(length)]
+            # Outside a sequence anything may be that is of the items' type.
+            outside = constant(kind.item, kind.item.first())
+            for position, part in enumerate(parts_of(template)):
+                self._put_function(part, [list(parts_of(item))[position] for item in [*items, outside]])
+        elif isinstance(kind, StructType):
+            for (field, inner), one, other in zip(kind.fields, symbol.parts, value.parts, strict=True):
+                self.put(inner, one, other, f"{name}.{field}")
+        elif isinstance(kind, MapType):
+            for index, (one, other) in enumerate(zip(symbol.parts, value.parts, strict=True)):
+                self.put(kind.value, one, other, f"{name}[{index}]")
+        else:
+            for one, other in zip(parts_of(symbol), parts_of(value), strict=True):
+                self._put_part(one, other)
+
+    def _put_part(self, one: Value, other: Value) -> None:
+        term = one.term if isinstance(one, SymbolicInteger) else one
+        if isinstance(term, z3.ExprRef):
+            self.constants.append((term, _term(other)))
+
+    def _put_function(self, part: Value, values: list[Value]) -> None:
+        term = part.term if isinstance(part, SymbolicInteger) else part
+        if not isinstance(term, z3.ExprRef):
+            return
+        index = z3.Var(0, z3.IntSort())
+        body = _term(values[-1])
+        for position, value in enumerate(values[:-1]):
+            body = z3.If(index == position, _term(value), body)
+        self.functions.append((z3.Function(term.decl().name(), z3.IntSort(), term.sort()), body))
+
+    def into(self, term: Term) -> Term:
+        """Return a term with everything put in."""
+        found = z3.substitute(term, *self.constants)
+        return z3.simplify(z3.substitute_funs(found, *self.functions) if self.functions else found)
+
+
+def _term(part: Value) -> Term:
+    if isinstance(part, SymbolicInteger):
+        return z3.IntVal(part.term) if isinstance(part.term, int) else part.term
+    return truth_term(part)
+
+
+class UnboundedProbe:
+    """A spec as terms about every value of some constants, evaluated in states at the spec's own values of them."""
+
+    def __init__(self, spec: Spec, unbounded: list[str], properties: list[str] | None = None):
+        self.spec = spec
+        self.system = UnboundedSystem(spec, unbounded, spec.properties if properties is None else properties)
+        kinds = self.system.program.variables
+        with integers.mathematical():
+            self.old = {name: fresh(kind, f"old {name}") for name, kind in kinds.items()}
+        self._claims: dict[str, SymbolicProperty] = {}
+        for name in [*(found.name for found in self.system.program.properties), *self.system.constraints]:
+            is_step = spec.roles[name] is Role.STEP_INVARIANT
+            self._claims[name] = self.system.claim(name, self.system.state, self.old if is_step else None)
+
+    def words_of(self, state: PlainState) -> list[PlainState]:
+        """Return what stands for a state here: the state."""
+        return [state]
+
+    def state_of(self, words: Iterable[PlainState]) -> PlainState:
+        """Return the state."""
+        (state,) = words
+        return state
+
+    def _given(self, state: PlainState, old: PlainState | None = None) -> _Given:
+        found = _Given()
+        for name in self.system.unbounded:
+            found.constants.append((z3.Int(f"constant {name}"), z3.IntVal(self.spec.constants[name])))
+        with integers.mathematical(), self.spec.bound():
+            for symbols, plain in ((self.system.state, state), (self.old, old)):
+                for name, kind in self.system.program.variables.items():
+                    if plain is not None:
+                        prefix = "old " if symbols is self.old else ""
+                        found.put(kind, symbols[name], constant(kind, plain.values[name]), f"{prefix}{name}")
+        return found
+
+    def expand(self, state: PlainState) -> ExpandedState:
+        """Return what every action instance does in a state."""
+        found = ExpandedState()
+        with integers.mathematical(), self.spec.bound():
+            for shape in self.spec.shapes():
+                for instance, arguments in self.spec._instances(shape, state.values):
+                    self._take(shape.name, arguments, self._given(state), instance, found)
+        return found
+
+    def _take(self, name: str, arguments: tuple[Any, ...], given: _Given, instance: int, found: ExpandedState) -> None:
+        for transition in self.system.transitions:
+            if transition.name != name or not self._is_given(transition, arguments, given):
+                continue
+            if self._is_true(transition.failed, given):
+                found.failures[instance] = transition.failures[0].site.text
+            if self._is_true(transition.enabled, given):
+                found.words[instance] = [self._decoded(transition.successor, given)]
+
+    def _is_given(self, transition: Transition, arguments: tuple[Any, ...], given: _Given) -> bool:
+        """Put an action's arguments in; return whether the transition is the one for them."""
+        values = [constant(p.type, value) for p, value in zip(transition.parameters, arguments, strict=True)]
+        pairs = zip(transition.parameters, values, strict=True)
+        if any(
+            isinstance(p.value, (bool, SymbolicInteger)) and _is_known(p.value) and not _same(p.value, v)
+            for p, v in pairs
+        ):
+            return False
+        for parameter, value in zip(transition.parameters, values, strict=True):
+            given.put(parameter.type, parameter.value, value, parameter.name)
+        assert self._is_true(transition.assumed, given), f"{transition.name}: an argument is not of its type"
+        return True
+
+    def _decoded(self, state: State, given: _Given) -> PlainState:
+        kinds = self.spec.variables
+        with self.spec.bound():
+            return PlainState({name: self._plain(kinds[name], state[name], given) for name in kinds})
+
+    def _plain(self, kind: Type, value: Value, given: _Given) -> Any:
+        if isinstance(value, UnboundedSequence):
+            assert isinstance(kind, SeqType)
+            length = int(self._value(value.length.term, given).as_long()) if not value.length.is_known else None
+            count = value.length.term if length is None else length
+            return kind.coerce([self._plain(kind.item, value.at(known(index)), given) for index in range(count)])
+        if isinstance(kind, StructType):
+            fields = zip(kind.fields, value.parts, strict=True)
+            return kind.declared.of({name: self._plain(inner, part, given) for (name, inner), part in fields})
+        if isinstance(kind, MapType):
+            parts = zip(kind.key.values(), value.parts, strict=True)
+            return kind.coerce({key: self._plain(kind.value, part, given) for key, part in parts})
+        return decoded(kind, value, lambda term: self._value(term, given))
+
+    # Properties.
+
+    def check(self, state: PlainState, names: Iterable[str]) -> CheckedState:
+        """Check invariants and reachables in a state, and that every constraint can be evaluated in it."""
+        given, names = self._given(state), list(names)
+        assert self._is_true(self.system.well_formed, given), f"not well formed: {state}"
+        failed = any(self._is_true(self._claims[name].failed, given) for name in [*names, *self.system.constraints])
+        return CheckedState(frozenset(name for name in names if self._is_reported(name, given)), failed)
+
+    def check_step(self, old: PlainState, new: PlainState, names: Iterable[str]) -> CheckedState:
+        """Check step invariants of the step between two states."""
+        given, names = self._given(new, old), list(names)
+        failed = any(self._is_true(self._claims[name].failed, given) for name in names)
+        return CheckedState(frozenset(name for name in names if self._is_reported(name, given)), failed)
+
+    def within_constraints(self, state: PlainState) -> bool:
+        """Return whether every constraint is true in a state; false where one leaves its bounds."""
+        given = self._given(state)
+        return all(self._is_true(self._claims[name].holds, given) for name in self.system.constraints)
+
+    def _is_reported(self, name: str, given: _Given) -> bool:
+        is_true = self._is_true(self._claims[name].value, given)
+        return is_true if self.spec.roles[name] is Role.REACHABLE else not is_true
+
+    # Deciding.
+
+    def _is_true(self, truth: Truth, given: _Given) -> bool:
+        if isinstance(truth, bool):
+            return truth
+        return bool(z3.is_true(self._value(truth, given)))
+
+    def _value(self, term: Term, given: _Given) -> Term:
+        """Return the only value that a term can have."""
+        found = given.into(term)
+        pairs = [(closed, z3.BoolVal(self._decided(closed, given))) for closed in _outermost_quantifiers(found)]
+        found = z3.simplify(z3.substitute(found, *pairs))
+        if z3.is_int_value(found) or z3.is_true(found) or z3.is_false(found):
+            return found
+        if z3.is_bool(found):
+            return z3.BoolVal(self._decided(found, given))
+        solver, result = self._solver(found, given), z3.FreshInt("result")
+        solver.add(result == found)
+        if solver.check() != z3.sat:
+            raise UndecidedError(f"{found}")
+        value = solver.model().eval(result, model_completion=True)
+        if not z3.is_int_value(value) or solver.check(result != value) != z3.unsat:
+            raise UndecidedError(f"{found}")
+        return value
+
+    def _decided(self, truth: Term, given: _Given) -> bool:
+        solver = self._solver(truth, given)
+        answers = [solver.check(truth), solver.check(z3.Not(truth))]
+        if z3.unsat not in answers:
+            raise UndecidedError(f"{truth}")
+        return bool(answers[0] != z3.unsat)
+
+    def _solver(self, term: Term, given: _Given) -> Any:
+        solver = z3.Solver()
+        solver.set("timeout", int(SECONDS * 1000))
+        definitions = all_of(self.system.definitions)
+        if definitions is not True and _has_symbols(term):
+            solver.add(given.into(definitions))
+        return solver
+
+
+def _has_symbols(term: Term) -> bool:
+    """Say whether constants or functions are left in a term: minima and maxima, which have definitions."""
+    return any(z3.is_app(found) and found.decl().kind() == z3.Z3_OP_UNINTERPRETED for found in subterms(term))
+
+
+def _outermost_quantifiers(term: Term) -> list[Term]:
+    """Return the quantifiers of a term that are in no other one: nothing is free in them."""
+    if is_quantifier(term):
+        return [z3.QuantifierRef(term.as_ast(), term.ctx)]
+    return [found for part in term.children() for found in _outermost_quantifiers(part)]
+
+
+def _is_known(value: Value) -> bool:
+    return isinstance(value, bool) or bool(value.is_known)
+
+
+def _same(one: Value, other: Value) -> bool:
+    return bool(one is other if isinstance(one, bool) else one.term == other.term)

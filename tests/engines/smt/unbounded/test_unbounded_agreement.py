@@ -1,0 +1,200 @@
+"""Terms about every value of a constant, at one value of it: the same successors and verdicts as the interpreter."""
+
+import os
+
+import pytest
+from engines import compare_state, compare_states, load
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spec_source import spec_source
+
+from checker.engines.smt.lowering import logic
+from checker.engines.smt.lowering.evaluation import SymbolicEvaluation
+from checker.engines.smt.lowering.symbolic_values import UnboundedSequence
+from checker.engines.smt.unbounded import sequences
+from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
+from checker.language import BoundsError, SpecError
+from specs.producer.idempotent.log import IdempotentLog, OldTakenForLast
+from tests.engines.smt.unbounded.single_state import UnboundedProbe, UndecidedError
+
+THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+SIZES = ["batches", "log_size", "max_sequence", "max_batch_records"]
+
+WHOLE = """
+from checker.language import Constant, Option, Range, Seq, Spec, Struct, action, invariant, reachable, require
+from checker.language import step_invariant
+
+class Number(Range):
+    low, high = 0, "most"
+
+class Item(Struct):
+    number: Number
+    other: Option(Number)
+
+class Random(Spec):
+    most = Constant(3, at_least=0)
+    size = Constant(3, at_least=0)
+    items = Seq(Item, "size")
+    numbers = Seq(Number, "size + 1")
+    pair = Seq(Number, 2)
+    number = Number
+
+    @action
+    def append(self, number: Number):
+        self.numbers.append(number + self.number)
+
+    @action
+    def insert(self, at: Range(0, "size"), number: Number):
+        self.numbers.insert(at, number)
+
+    @action
+    def write(self, at: Range(0, "size"), other: Number):
+        self.items[at].other = other
+        self.numbers[at] = self.items[at].number - 1
+
+    @action
+    def delete(self, at: Range(0, "size")):
+        self.numbers.pop(at)
+        self.items.pop()
+
+    @action
+    def cut(self, low: Range(0, "size"), high: Range(0, "size")):
+        if low in self.numbers:
+            self.numbers = self.numbers[low:high]
+        elif high > low:
+            del self.numbers[low:high]
+        else:
+            self.numbers = self.numbers + self.pair
+
+    @action
+    def fill(self):
+        require(self.number in Number)
+        self.pair = self.numbers
+        self.items.extend([Item(number=self.number, other=None)])
+
+    @action
+    def extremes(self):
+        self.number = max((i for i in range(len(self.numbers)) if self.numbers[i] == self.number), default=self.number)
+        self.numbers[self.number] = min(n for n in self.numbers if n > 0)
+
+    @action
+    def divide(self, by: Number):
+        self.number = self.most // by + self.number % by
+
+    @invariant
+    def ascending(self):
+        return all(self.numbers[i] <= self.numbers[i + 1] for i in range(len(self.numbers) - 1))
+
+    @invariant
+    def stops_early(self):
+        return all(item.other is not None and item.number <= item.other for item in self.items)
+
+    @invariant
+    def reads_too_far(self):
+        return any(self.items[i].number == n for n in self.numbers for i in range(self.number))
+
+    @invariant
+    def same(self):
+        return self.numbers[:2] == self.pair or any(i == n for i, n in enumerate(self.numbers))
+
+    @invariant
+    def nested(self):
+        return all(any(n == item.number for n in self.numbers if n > i) for i, item in enumerate(self.items))
+
+    @step_invariant
+    def grows(self, old):
+        return len(self.numbers) >= len(old.numbers) and all(n in self.numbers for n in old.numbers)
+
+    @reachable
+    def full(self):
+        return len(self.items) == self.size and max(self.numbers, default=0) == self.most
+"""
+
+
+@st.composite
+def sources(draw):
+    return spec_source(lambda count: draw(st.integers(0, count - 1)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("specs")
+
+
+@pytest.mark.parametrize(
+    "constants", [{}, dict(most=1, size=2), dict(most=0, size=0)] if THOROUGH else [dict(most=2, size=2)]
+)
+def test_everything_that_may_be_unbounded(folder, constants):
+    spec = load(WHOLE, folder).Random(**constants)
+    compare_states(spec, UnboundedProbe(spec, ["most", "size"]), 1, reached=2, invented=20 if THOROUGH else 2)
+
+
+@pytest.mark.parametrize("kind", [IdempotentLog, OldTakenForLast])
+def test_real_specs(kind):
+    spec = kind()
+    compare_states(spec, UnboundedProbe(spec, SIZES), 0, reached=40 if THOROUGH else 4, invented=1)
+
+
+@settings(
+    max_examples=400 if THOROUGH else 5,
+    derandomize=not THOROUGH,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(source=sources(), seed=st.integers(0, 999))
+def test_random_specs(folder, source, seed):
+    spec = load(source, folder).Random()
+    try:
+        probe = UnboundedProbe(spec, ["limit"])
+        compare_states(spec, probe, seed, reached=2, invented=2)
+    except (SpecError, UndecidedError):
+        return  # a loop without bounds that changes something, or an alternation of quantifiers too deep for Z3
+
+
+# Deliberate mistakes in the lowering: the comparison must notice every one of them.
+
+
+def _no_bounds(self, node, test):
+    """Take every obligation for met."""
+
+
+def _endless(self, clause):
+    index, _, bound = _item(self, clause)
+    return index, True, bound
+
+
+_item = QuantifiedLowering._item
+
+MISTAKES = {
+    "an obligation is dropped": (QuantifiedLowering, "check", _no_bounds),
+    "a capacity is dropped": (QuantifiedLowering, "_fits", lambda self, kind, length: True),
+    "the length does not end a quantifier": (QuantifiedLowering, "_item", _endless),
+    "what is after a deleted item stays": (
+        sequences,
+        "without_span",
+        lambda base, start, size: UnboundedSequence(sequences.integers.subtract(base.length, size), base.at),
+    ),
+    "an item is found past the end": (
+        sequences,
+        "contains",
+        lambda base, item: logic.exists([(index := sequences.new_index()).term], sequences.equal(base.at(index), item)),
+    ),
+    "an error after the deciding item counts": (quantified_lowering, "_none_before", lambda index, decides: True),
+    "a minimum is not attained": (QuantifiedLowering, "_define", lambda self, truth: None),
+    "every obligation is settled": (
+        QuantifiedLowering,
+        "check",
+        lambda self, node, test: SymbolicEvaluation.check(self, node, True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_noticed(folder, monkeypatch, name):
+    spec = load(WHOLE, folder).Random()
+    item = spec.variables["items"].item.declared(number=1, other=None)
+    state = spec.state_of({"items": [item], "numbers": [1, 2, 3, 1], "pair": [], "number": 2})
+    monkeypatch.setattr(*MISTAKES[name])
+    with pytest.raises((AssertionError, BoundsError, UndecidedError)):
+        compare_state(spec, UnboundedProbe(spec, ["most", "size"]), state)

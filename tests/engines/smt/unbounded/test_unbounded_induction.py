@@ -1,0 +1,226 @@
+"""Proofs for every value of a constant: what is proved, what is not and why, and what one size says of it."""
+
+import json
+import os
+
+import pytest
+
+from checker.cli.app import main
+from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.unbounded.instances import examine
+from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
+from checker.engines.smt.unbounded.unbounded_induction import prove
+from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
+from checker.language import Constant, Range, Seq, Spec, action, invariant, lemma, require, step_invariant
+from checker.language.spec import Role
+from checker.language.symbols import OpenNumber, greatest, open_extreme
+from specs.producer.idempotent.log import (
+    AnySequenceTaken,
+    CacheOfOne,
+    IdempotentLog,
+    NoSequenceCheck,
+    OldTakenForLast,
+    StateLost,
+    scenarios,
+)
+from specs.replication.fenced_logs import FencedLogs
+from specs.replication.kip320 import Kip320
+
+THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+SIZES = ["batches", "log_size", "max_sequence", "max_batch_records"]
+
+
+class Counted(Spec):
+    """A log of the numbers from 0 on."""
+
+    size = Constant(3, at_least=1)
+    most = Constant(4, at_least=1)
+    log = Seq(Range(0, "most"), "size")
+    next = Range(0, "most")
+
+    @action
+    def append(self):
+        require(self.next < self.most)
+        require(len(self.log) < self.size)
+        self.log.append(self.next)
+        self.next += 1
+
+    @action
+    def cut(self, end: Range(0, "size")):
+        require(end < len(self.log))
+        del self.log[end:]
+        self.next = end
+
+    @invariant
+    def ascending(self):
+        return all(self.log[i] < self.log[i + 1] for i in range(len(self.log) - 1))
+
+    @step_invariant
+    def keeps_the_beginning(self, old):
+        return all(self.log[i] == old.log[i] for i in range(min(len(self.log), len(old.log))))
+
+
+class CountedProved(Counted):
+    @lemma
+    def counted(self):
+        return self.next == len(self.log) and all(self.log[i] == i for i in range(len(self.log)))
+
+
+class Overflowing(CountedProved):
+    @action
+    def append(self):
+        require(self.next < self.most)
+        self.log.append(self.next)
+        self.next += 1
+
+
+class WrongOnlyWhereLarge(Spec):
+    """What is false for constants from 8 on, and true for all smaller ones."""
+
+    most = Constant(3, at_least=1)
+    number = Range(0, "most")
+
+    @action
+    def increment(self):
+        require(self.number < self.most)
+        self.number += 1
+
+    @invariant
+    def is_small(self):
+        return self.number < 8
+
+
+def proof_of(spec, names, limits=None, targets=None):
+    targets = targets or spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT)
+    lemmas = spec.names_of(Role.LEMMA)
+    return prove(UnboundedSystem(spec, names, [*targets, *lemmas]), targets, lemmas, limits or QueryLimits(5))
+
+
+def open_cells(proof):
+    return {(cell.conjunct, cell.action) for cell in proof.cells if cell.outcome != "proved"}
+
+
+def test_a_proof_for_every_size():
+    assert proof_of(CountedProved(), ["size", "most"]).verdict == "proved"
+
+
+def test_what_is_true_for_small_constants_only_is_not_proved():
+    proof = proof_of(WrongOnlyWhereLarge(), ["most"])
+    assert open_cells(proof) == {("is_small", "increment")}
+    assert examine(WrongOnlyWhereLarge(), proof, QueryLimits(5), 1).proof.verdict == "unknown"
+    found = examine(WrongOnlyWhereLarge(most=9), proof, QueryLimits(5), 1)
+    assert found.proof.verdict == "fails"
+    assert found.whereabouts["is_small", "increment"].trace[-1].state.number == 7
+
+
+def test_a_missing_lemma_shows_as_an_unreachable_step_at_one_size():
+    proof = proof_of(Counted(), ["size", "most"])
+    assert open_cells(proof) == {("ascending", "append"), ("bounds", "cut")}
+    found = examine(Counted(), proof, QueryLimits(5), 1)
+    assert found.proof.verdict == "fails"
+    where = found.whereabouts["ascending", "append"]
+    assert (where.trace, where.is_certain) == (None, True)
+
+
+def test_an_append_over_a_capacity_that_is_open_is_an_error():
+    proof = proof_of(Overflowing(), ["size", "most"])
+    assert open_cells(proof) == {("bounds", "append")}
+    found = examine(Overflowing(), proof, QueryLimits(5), 1)
+    assert found.whereabouts["bounds", "append"].trace[-1].state.next == 3
+
+
+def test_a_dropped_obligation_would_prove_too_much(monkeypatch):
+    monkeypatch.setattr(QuantifiedLowering, "_fits", lambda self, kind, length: True)
+    proof = proof_of(Overflowing(), ["size", "most"])
+    assert proof.verdict == "proved"
+    with pytest.raises(AssertionError, match="engines disagree: bounds, append"):
+        examine(Overflowing(), proof, QueryLimits(5), 1)
+
+
+def test_an_interrupted_query_is_unknown():
+    proof = proof_of(CountedProved(), ["size", "most"], QueryLimits(1e-9))
+    assert proof.verdict == "unknown"
+    assert {cell.reason for cell in proof.cells if cell.outcome == "unknown"} == {"timeout: no answer within 1e-09 s"}
+
+
+def test_the_log_of_an_idempotent_producer_for_any_number_of_anything():
+    constants = dict(cache_size=5, max_in_flight=5) if THOROUGH else {}
+    assert proof_of(IdempotentLog(**constants), SIZES, QueryLimits(60)).verdict == "proved"
+
+
+def test_fenced_logs_for_any_number_of_leader_epochs_and_records():
+    spec = FencedLogs(replicas=3 if THOROUGH else 2)
+    assert proof_of(spec, ["log_size", "max_records", "max_leader_epoch"], QueryLimits(300)).verdict == "proved"
+
+
+@pytest.mark.skipif(not THOROUGH, reason="takes minutes")
+def test_kip320_of_two_replicas_for_any_number_of_leader_epochs_and_records():
+    spec = Kip320(replicas=2)
+    assert proof_of(spec, ["log_size", "max_records", "max_leader_epoch"], QueryLimits(600)).verdict == "proved"
+
+
+FAULTY = {
+    CacheOfOne: "retries_recognised",
+    OldTakenForLast: "responses_are_true",
+    NoSequenceCheck: "log_has_every_batch_once_in_order",
+    StateLost: "log_has_every_batch_once_in_order",
+    AnySequenceTaken: "log_is_contiguous",
+}
+
+
+@pytest.mark.parametrize("kind", FAULTY if THOROUGH else [NoSequenceCheck])
+def test_faulty_brokers_break_the_induction_in_reachable_states(kind):
+    (scenario,) = [found for found in scenarios if found.spec is kind]
+    spec = kind(**scenario.constants)
+    proof = proof_of(spec, SIZES, QueryLimits(3), list(scenario.expect))
+    found = examine(spec, proof, QueryLimits(10), 1)
+    assert found.proof.verdict == "fails"
+    assert found.whereabouts[FAULTY[kind], "handle"].trace is not None
+    assert set(scenario.expect) <= set(found.violations)
+
+
+SPEC = """
+from checker.language import Constant, Range, Spec, action, invariant, require
+
+class Counter(Spec):
+    most = Constant(3, at_least=1)
+    number = Range(0, "most")
+
+    @action
+    def increment(self):
+        require(self.number + 1 < self.most)
+        self.number += 1
+
+    @invariant
+    def is_less(self):
+        return self.number < self.most
+"""
+
+
+def test_the_command(capsys, tmp_path):
+    (tmp_path / "counter.py").write_text(SPEC)
+    assert main(["prove", f"{tmp_path}/counter.py", "--unbounded", "most"]) == 0
+    printed = capsys.readouterr().out
+    assert "most=any" in printed
+    assert "proved by induction: is_less" in printed
+    assert "for every value of most" in printed
+    (tmp_path / "wrong.py").write_text(SPEC.replace("self.number + 1 < self.most", "self.number < self.most"))
+    assert main(["prove", f"{tmp_path}/wrong.py", "--unbounded", "most", "--json", "-"]) == 1
+    content = json.loads(capsys.readouterr().out)
+    assert (content["verdict"], content["unbounded"], content["violated_at_these_constants"]) == (
+        "not inductive",
+        ["most"],
+        {"is_less": 4},
+    )
+    assert [q["first_state"] for q in content["queries"] if q["outcome"] == "fails"] == ["reachable"]
+
+
+def test_open_numbers():
+    most = OpenNumber.constant("most", 0, None)
+    assert str(most * 2 + 1) == "(most * 2) + 1"
+    assert (most + 1 == most + 1, most + 1 == most, most > 10**18, 0 * most) == (True, False, True, 0)
+    assert isinstance(most - 10**9, OpenNumber)
+    assert (5 // most, -5 // most) == (0, -1)
+    assert greatest(most, 3).expression is None
+    assert greatest(most, most) == most
+    assert str(open_extreme("min")(most, 3)) == "min(most, 3)"

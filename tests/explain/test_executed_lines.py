@@ -1,0 +1,44 @@
+"""The source that a step executes: the spec's own, whatever else runs meanwhile."""
+
+import importlib.util
+import sys
+
+from checker.explain.executed_lines import executed
+from specs.replication.kip101 import Kip101
+from tests.toy import Counter
+
+FINALIZER = """
+class Noisy:
+    def __del__(self):
+        self.gone = True
+"""
+
+
+def test_the_functions_of_a_step_in_the_order_of_their_calls():
+    spec = Kip101()
+    (state,) = spec.initial_states()
+    listings = executed(spec, state, "controller_shrink_isr", ("b1",))
+    assert listings[0].title.endswith("controller_shrink_isr")
+    assert all(listing.file.endswith(".py") for listing in listings)
+
+
+def test_what_the_garbage_collector_calls_is_not_of_the_spec(tmp_path, monkeypatch):
+    path = tmp_path / "elsewhere.py"
+    path.write_text(FINALIZER)
+    description = importlib.util.spec_from_file_location("elsewhere", path)
+    elsewhere = importlib.util.module_from_spec(description)
+    description.loader.exec_module(elsewhere)
+
+    spec = Counter()
+    (state,) = spec.initial_states()
+    step = spec.step
+
+    def step_with_rubbish(*arguments):
+        elsewhere.Noisy()
+        return step(*arguments)
+
+    monkeypatch.setattr(spec, "step", step_with_rubbish)
+    titles = {listing.title for listing in executed(spec, state, "increment", ())}
+    assert not any("Noisy" in title for title in titles)
+    assert any(title.endswith("increment") for title in titles)
+    assert sys.gettrace() is None

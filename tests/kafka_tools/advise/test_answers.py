@@ -1,0 +1,167 @@
+"""Answers for configurations as people have them, held against what Kafka's documentation says of them."""
+
+from pathlib import Path
+
+import pytest
+
+from checker.engines.native.engine import explore_from
+from checker.run.plan import Plan
+from kafka_tools.advise.advice import advise
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.configuration_files import read
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, start_of
+from specs.pipeline.pipeline import Pipeline
+
+FIXTURES = Path(__file__).parent / "fixtures"
+PARTITION = [question for question in QUESTIONS if not question.of_consumer]
+CONSUMER = [question for question in QUESTIONS if question.of_consumer]
+BY_SLUG = {failure.slug: failure for failure in FAILURES}
+
+
+def explore(explorations):
+    """Explore in this process, what has the same constants compiled once."""
+    groups = {}
+    for asked in explorations:
+        groups.setdefault((asked.constants, asked.properties), []).append(asked)
+    found = {}
+    for (constants, properties), group in groups.items():
+        spec = Pipeline(**dict(constants))
+        (initial,) = spec.initial_states()
+        starts = [[start_of(initial, asked.left)] for asked in group]
+        found.update(zip(group, explore_from(spec, Plan(properties, stop="all", quick=True), starts), strict=True))
+    return iter([found[asked] for asked in explorations])
+
+
+def answers(version, *names, failures, questions=PARTITION, changes=0):
+    cluster = gather([read(str(FIXTURES / name)) for name in names], version)
+    asked = [BY_SLUG[slug] for slug in failures]
+    advice = advise(cluster, explore, failures=asked, questions=questions, largest_change=changes)
+    return advice, {(a.question.name, a.failure.slug): a.verdict for a in advice.answers}
+
+
+def yeses(found):
+    return {key for key, verdict in found.items() if verdict == "yes"}
+
+
+TWO = ("crash", "lost-response")
+
+
+@pytest.mark.parametrize(
+    ("version", "names", "expected"),
+    [
+        # acks=1 is the default of 2.8: "if the leader fails before the followers have replicated, the record is lost".
+        ("2.8", ["producer-shipped.properties"], {"loss crash", "duplicates", "reorder"}),
+        # 3.0.0 has acks=all, and idempotence only on paper.
+        ("3.0", ["producer-shipped.properties"], {"duplicates", "reorder"}),
+        ("3.0.1", ["producer-shipped.properties"], set()),
+        ("4.1", ["producer-shipped.properties"], set()),
+        ("3.7", ["idempotent-producer.properties", "server-durable.properties"], set()),
+        ("3.7", ["exactly-once-producer.properties", "server-durable.properties"], set()),
+        ("3.7", ["spring-application.properties", "topic-described.txt"], set()),
+        ("3.7", ["librdkafka-idempotent.json", "topic-described.txt"], set()),
+        ("3.7", ["low-latency-producer.properties"], {"loss crash", "duplicates", "reorder"}),
+        ("3.7", ["misconfigured-acks-1.toml"], {"loss crash", "duplicates", "reorder"}),
+        ("3.7", ["librdkafka-producer.properties", "topic-described.txt"], {"duplicates", "reorder"}),
+    ],
+)
+def test_a_crash_and_a_lost_response(version, names, expected):
+    _, found = answers(version, *names, failures=TWO)
+    wanted = {("loss", "crash")} if "loss crash" in expected else set()
+    for question in expected & {"duplicates", "reorder"}:
+        wanted |= {(question, "crash"), (question, "lost-response")}
+    assert yeses(found) == wanted
+
+
+def test_fire_and_forget_loses_with_a_lost_connection_and_never_duplicates():
+    _, found = answers("3.7", "fire-and-forget-producer.properties", failures=TWO)
+    assert {("loss", "crash"), ("loss", "lost-response")} <= yeses(found)
+    assert ("duplicates", "lost-response") not in yeses(found)
+
+
+def test_one_request_in_flight_duplicates_and_keeps_the_order_where_nothing_is_handled_late():
+    _, found = answers("3.7", "ordered-producer.properties", "topic-described.txt", failures=["crash"])
+    assert yeses(found) == {("duplicates", "crash")}
+
+
+def test_an_unclean_election_loses_and_cannot_happen_where_it_is_off():
+    _, found = answers("3.7", "idempotent-producer.properties", "topic-unclean.txt", failures=["unclean-election"])
+    assert ("loss", "unclean-election") in yeses(found)
+    advice, found = answers(
+        "3.7", "idempotent-producer.properties", "topic-described.txt", failures=["unclean-election"]
+    )
+    assert found == {}
+    assert [failure.slug for failure in advice.impossible] == ["unclean-election"]
+
+
+def test_where_unclean_elections_are_allowed_a_crash_is_enough():
+    _, found = answers("3.7", "idempotent-producer.properties", "topic-unclean.txt", failures=["crash"])
+    assert yeses(found) == {("loss", "crash")}
+
+
+def test_more_replicas_in_sync_than_there_are_acknowledge_nothing_before_3_7(tmp_path):
+    path = tmp_path / "topic.json"
+    path.write_text('{"replication.factor": 2, "min.insync.replicas": 3}')
+    assert ("loss", "blackout") not in yeses(answers("3.2", path, failures=["blackout"])[1])
+    assert ("loss", "blackout") in yeses(answers("3.7", path, failures=["blackout"])[1])
+
+
+def test_of_many_replicas_the_leader_may_be_the_last_in_sync(tmp_path):
+    path = tmp_path / "topic.json"
+    path.write_text('{"replication.factor": 5, "min.insync.replicas": 1}')
+    found = answers("3.7", path, failures=["power-loss"], questions=PARTITION[:1])[1]
+    assert yeses(found) == {("loss", "power-loss")}
+
+
+def test_refusing_every_write_is_no_remedy():
+    names = ["server-kraft-shipped.properties"]
+    advice, _ = answers("3.2", *names, failures=["power-loss"], questions=PARTITION[:1], changes=1)
+    assert [str(*remedy.changes) for remedy in advice.remedies] == ["flush.messages=1"]
+
+
+def test_librdkafkas_commits_in_the_background_skip_and_storing_later_mends(tmp_path):
+    path = tmp_path / "consumer.json"
+    path.write_text('{"metadata.broker.list": "b", "auto.offset.reset": "earliest"}')
+    advice, found = answers("3.7", path, failures=["consumer-crash"], questions=CONSUMER[1:2], changes=1)
+    assert yeses(found) == {("gaps", "consumer-crash")}
+    assert [str(change) for remedy in advice.remedies for change in remedy.changes] == [
+        "enable.auto.offset.store=false"
+    ]
+
+
+def test_transactions_are_left_out_rather_than_answered_for():
+    advice, found = answers("3.7", "exactly-once-producer.properties", failures=["producer-restart"])
+    assert found == {}
+    assert [failure.slug for failure in advice.impossible] == ["producer-restart"]
+
+
+def test_the_last_replica_standing_is_what_eligible_leader_replicas_are_for():
+    names = ["idempotent-producer.properties", "topic-described.txt"]
+    assert yeses(answers("4.0", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
+    assert not yeses(answers("4.1", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
+
+
+def test_consumers_that_commit_last_process_twice_and_skip_nothing():
+    _, found = answers("3.7", "consumer-manual.properties", failures=["consumer-crash"], questions=CONSUMER)
+    assert yeses(found) == {("reprocessing", "consumer-crash")}
+
+
+def test_the_default_consumer_may_skip_what_it_had_before_its_first_commit():
+    _, found = answers("3.7", "consumer-shipped.properties", failures=["consumer-crash"], questions=CONSUMER)
+    assert ("gaps", "consumer-crash") in yeses(found)
+
+
+def test_the_smallest_change_is_found_and_mends():
+    advice, _ = answers("3.7", "misconfigured-acks-1.toml", failures=TWO, changes=2)
+    changes = {remedy.question.name: [str(change) for change in remedy.changes] for remedy in advice.remedies}
+    # With acks=all the default of idempotence applies again.
+    assert changes == {"loss": ["acks=all"], "duplicates": ["acks=all"], "reorder": ["acks=all"]}
+    assert advice.without_remedy == []
+    remedy = advice.remedies[0]
+    assert remedy.before.with_two_down and not remedy.after.with_two_down and remedy.after.with_one_down
+
+
+def test_what_no_setting_mends_is_said():
+    advice, _ = answers(
+        "4.1", "idempotent-producer.properties", failures=["producer-restart"], questions=PARTITION[1:2], changes=1
+    )
+    assert [answer.failure.slug for answer in advice.without_remedy] == ["producer-restart"]

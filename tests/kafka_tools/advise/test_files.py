@@ -1,0 +1,175 @@
+"""Configuration files in every form that people keep them in; and none of their values in an error."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checker.errors import SpecError
+from kafka_tools.advise.configuration_files import read
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def settings(found, role):
+    return {given.name: given.value for given in found.roles[role]}
+
+
+@pytest.mark.parametrize(
+    ("name", "roles"),
+    [
+        ("producer-shipped.properties", {"producer"}),
+        ("consumer-shipped.properties", {"consumer"}),
+        ("server-zookeeper-shipped.properties", {"broker"}),
+        ("server-kraft-shipped.properties", {"broker"}),
+        ("misconfigured-acks-1.toml", {"producer", "topic", "consumer"}),
+        ("librdkafka-idempotent.json", {"producer", "consumer"}),
+        ("spring-application.properties", {"producer", "consumer"}),
+        ("topic-unclean.txt", {"topic"}),
+        ("topic-described.txt", {"topic"}),
+    ],
+)
+def test_whose_a_file_is(name, roles):
+    assert set(read(str(FIXTURES / name)).roles) == roles
+
+
+def test_a_file_without_a_telling_name_is_told_by_its_settings(tmp_path):
+    path = tmp_path / "app.properties"
+    path.write_text("acks=all\nlinger.ms=5\nbatch.size=16384\n")
+    assert set(read(str(path)).roles) == {"producer"}
+
+
+def test_a_file_that_nothing_tells_is_asked_about(tmp_path):
+    path = tmp_path / "app.properties"
+    path.write_text("bootstrap.servers=b:9092\n")
+    with pytest.raises(SpecError, match="write producer="):
+        read(str(path))
+    assert set(read(f"consumer={path}").roles) == {"consumer"}
+
+
+def test_properties_are_read_as_java_reads_them(tmp_path):
+    path = tmp_path / "producer.properties"
+    path.write_text("# a comment\n! another\nacks : all\nretries 7\nlinger.ms=\\\n   5\n")
+    found = read(str(path))
+    assert settings(found, "producer") == {"acks": "all", "retries": "7", "linger.ms": "5"}
+    assert [given.line for given in found.roles["producer"]] == [3, 4, 5]
+
+
+def test_what_kafka_configs_describes():
+    assert settings(read(str(FIXTURES / "topic-described.txt")), "topic") == {
+        "min.insync.replicas": "2",
+        "unclean.leader.election.enable": "false",
+    }
+
+
+def test_what_kafka_topics_describes():
+    found = settings(read(str(FIXTURES / "topic-unclean.txt")), "topic")
+    assert found["replication.factor"] == "3"
+    assert found["min.insync.replicas"] == "2"
+    assert found["unclean.leader.election.enable"] == "true"
+
+
+def topic_line(name, factor, configs):
+    return f"Topic: {name}\tTopicId: x_9-A\tPartitionCount: 1\tReplicationFactor: {factor}\tConfigs: {configs}\n"
+
+
+def test_what_kafka_topics_describes_of_several_partitions_with_commas_in_values(tmp_path):
+    path = tmp_path / "described.txt"
+    partition = "\tTopic: orders\tPartition: {}\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2,3\tElr: \tLastKnownElr: \n"
+    line = topic_line("orders", 3, "cleanup.policy=compact,delete,min.insync.replicas=2")
+    path.write_text(line + partition.format(0) + partition.format(1))
+    assert settings(read(str(path)), "topic") == {
+        "replication.factor": "3",
+        "cleanup.policy": "compact,delete",
+        "min.insync.replicas": "2",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        topic_line("orders", 3, "min.insync.replicas=2") + topic_line("audit", 3, ""),
+        "Dynamic configs for topic orders are:\nDynamic configs for topic audit are:\n",
+    ],
+)
+def test_two_topics_in_a_file_are_not_taken_for_one(tmp_path, text):
+    path = tmp_path / "described.txt"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=r":2: a second topic is described"):
+        read(str(path))
+
+
+def test_a_brokers_own_settings_and_the_clusters_defaults_are_one_description(tmp_path):
+    path = tmp_path / "described.txt"
+    path.write_text(
+        "Dynamic configs for broker 1 are:\n  min.insync.replicas=2 sensitive=false synonyms={}\n"
+        "Default configs for brokers in the cluster are:\n  ssl.key.password=null sensitive=true synonyms={}\n"
+    )
+    assert settings(read(str(path)), "broker") == {"min.insync.replicas": "2", "ssl.key.password": "null"}
+
+
+def test_what_kafka_configs_described_with_zookeeper(tmp_path):
+    path = tmp_path / "described.txt"
+    path.write_text("Configs for topic 'orders' are min.insync.replicas=2,unclean.leader.election.enable=true\n")
+    assert settings(read(str(path)), "topic") == {"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}
+
+
+def test_springs_brackets_and_hyphens(tmp_path):
+    path = tmp_path / "application.properties"
+    path.write_text(
+        "spring.kafka.producer.properties[enable.idempotence]=false\n"
+        "spring.kafka.producer.properties.linger.ms=5\n"
+        "spring.kafka.consumer.isolation-level=read-committed\n"
+    )
+    found = read(str(path))
+    assert settings(found, "producer") == {"enable.idempotence": "false", "linger.ms": "5"}
+    assert settings(found, "consumer") == {"isolation.level": "read_committed"}
+
+
+def test_springs_names_are_kafkas():
+    found = read(str(FIXTURES / "spring-application.properties"))
+    assert found.is_spring
+    producer = settings(found, "producer")
+    assert producer["acks"] == "all"
+    assert producer["enable.idempotence"] == "true"
+    assert producer["max.in.flight.requests.per.connection"] == "5"
+    assert settings(found, "consumer")["auto.offset.reset"] == "earliest"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.properties", b"\x00\x01\x02", "is not a text file"),
+        ("a.properties", bytes(range(128, 160)) + b"\x01", "is not a text file"),
+        ("a.properties", b"acks=\\u12zz", "hexadecimal"),
+        ("a.json", b'{"acks": "hunter2', "not JSON"),
+        ("a.json", b'{"acks": "all", "acks": "hunter2"}', "acks is there twice"),
+        ("a.json", b"[1]", "holds no object"),
+        ("a.toml", b"acks = hunter2", "is not TOML"),
+        ("a.toml", b"x = 1\n[producer]\nacks = 1", "x stands outside of the sections"),
+        ("a.json", b'{"hunter2 pw": 1, "hunter2 pw": 2}', "a name is there twice"),
+        ("a.json", b'{"acks": ' + b"1" * 5000 + b"}", "thousands of digits"),
+        ("a.toml", b"acks = " + b"1" * 5000, "thousands of digits"),
+        ("a.json", b"[" * 100_000, "nested too deeply"),
+        ("a.toml", b"a = " + b"[" * 100_000, "nested too deeply"),
+        ("application.yml", b"spring:\n  kafka:\n    producer:\n      acks: all\n", "is YAML, which is not read"),
+        ("a.properties", b"#" * 1_000_001, "more than 1,000,000 bytes"),
+    ],
+)
+def test_what_cannot_be_read_is_said_without_its_values(tmp_path, name, content, says):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SpecError, match=says) as found:
+        read(str(path))
+    assert "hunter2" not in str(found.value)
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(SpecError, match="cannot be read: No such file"):
+        read("/no/such/producer.properties")
+
+
+def test_numbers_and_truth_values_of_json_are_kafkas(tmp_path):
+    path = tmp_path / "producer.json"
+    path.write_text(json.dumps({"enable.idempotence": True, "retries": 3}))
+    assert settings(read(str(path)), "producer") == {"enable.idempotence": "true", "retries": "3"}

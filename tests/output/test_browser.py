@@ -1,0 +1,178 @@
+"""The pages in a real browser: slider, keys, deep links, the compare view; no error, and no request to a network."""
+
+import shutil
+
+import pytest
+
+from checker.cli.show_comparison import comparison_page
+from checker.output.formats import Counterexample
+from specs.replication.kip279 import Kip279
+from specs.replication.kip320 import Kip320
+from tests.output.test_page import evil_page
+from traces.compare import replay_against
+from traces.trace_file import origin_of
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium)"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Open a page in a window, and hold at the end that it had no error and asked nothing of a network."""
+    troubles, pages = [], []
+
+    def open_(content, address="", width=1280):
+        file = tmp_path / "page.html"
+        file.write_text(content, encoding="utf-8")
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: _note(request.url))
+        pages.append(page)
+        page.goto(file.as_uri() + address)
+        return page
+
+    def _note(url):
+        if not url.startswith(("file:", "data:")):
+            troubles.append(url)
+
+    yield open_
+    for page in pages:
+        page.close()
+    assert troubles == []
+
+
+def wait_until(page, selector, value="", text=""):
+    # Playwright's own wait_for_function would be refused by the page's policy: it evaluates a text.
+    expect = pytest.importorskip("playwright.sync_api").expect
+    if value:
+        expect(page.locator(selector)).to_have_value(value)
+    if text:
+        expect(page.locator(selector)).to_contain_text(text)
+
+
+def position(page):
+    shown = page.locator(".moment:visible")
+    assert shown.count() == 1
+    number = shown.first.get_attribute("data-step")
+    assert page.locator("#position").text_content().split(" /")[0] == number
+    assert page.locator("#slider").input_value() == number
+    return int(number)
+
+
+def test_the_page_opens_at_the_failure(open_page, kip101_page):
+    page = open_page(kip101_page)
+    assert position(page) == 12
+    assert page.locator("#forward").is_disabled()
+    assert page.locator(".moment.now .failure").is_visible()
+
+
+def test_a_deep_link_opens_its_step(open_page, kip101_page):
+    page = open_page(kip101_page, "#step=7")
+    assert position(page) == 7
+    page.evaluate("location.hash = '#step=3'")
+    wait_until(page, "#slider", value="3")
+    assert position(page) == 3
+    assert position(open_page(kip101_page, "#step=99")) == 12
+    assert position(open_page(kip101_page, "#step=<script>")) == 12
+
+
+def test_keys_move_through_the_steps_and_the_address_follows(open_page, kip101_page):
+    page = open_page(kip101_page, "#step=5")
+    for key, number in [
+        ("ArrowRight", 6),
+        ("j", 7),
+        ("ArrowLeft", 6),
+        ("k", 5),
+        ("Home", 1),
+        ("ArrowLeft", 1),
+        ("End", 12),
+    ]:
+        page.keyboard.press(key)
+        assert position(page) == number
+        assert page.evaluate("location.hash") == f"#step={number}"
+
+
+def test_the_slider_the_buttons_the_list_and_the_overview_move_too(open_page, kip101_page):
+    page = open_page(kip101_page, "#step=1")
+    page.locator("#slider").fill("4")
+    assert position(page) == 4
+    page.locator("#forward").click()
+    assert position(page) == 5
+    page.locator("#back").click()
+    assert position(page) == 4
+    page.locator(".steps a").nth(8).click()
+    assert position(page) == 9
+    page.locator(".timeline .column").nth(1).click()
+    assert position(page) == 2
+    assert page.locator(".timeline .now").count() == 1
+
+
+def test_play_goes_to_the_end_and_stops(open_page, kip101_page):
+    page = open_page(kip101_page, "#step=11")
+    page.locator("#play").click()
+    wait_until(page, "#slider", value="12")
+    wait_until(page, "#play", text="play")
+    assert position(page) == 12
+
+
+def test_only_changes_hides_the_rest(open_page, kip101_page):
+    page = open_page(kip101_page, "#step=5")
+    lanes = page.locator(".moment.now .lane")
+    assert lanes.filter(visible=True).count() == 4
+    page.locator("#only-changes").check()
+    assert lanes.filter(visible=True).count() == 1
+    assert "b1" in lanes.filter(visible=True).first.text_content()
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_a_page_fits_its_window(open_page, kip101_page, width):
+    page = open_page(kip101_page, "#step=8", width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_step_is_printed(open_page, kip101_page):
+    page = open_page(kip101_page)
+    page.emulate_media(media="print")
+    assert page.locator(".moment:visible").count() == 12
+
+
+def test_the_compare_view(open_page, kip101):
+    spec, violation = kip101
+    sides = [
+        replay_against(spec, violation, name, sibling)
+        for name, sibling in (("replication/kip279", Kip279), ("replication/kip320", Kip320))
+    ]
+    origin = origin_of(spec, "replication/kip101", None, "replication/kip101", "python -m checker run")
+    page = open_page(comparison_page(Counterexample(spec, violation, origin), sides))
+    assert position(page) == 12
+    columns = page.locator(".moment.now .side")
+    assert columns.count() == 3
+    assert "parts here" not in columns.nth(1).text_content()
+    assert "parts here" in columns.nth(2).text_content()
+    assert "require(self.may_join_isr(leader, follower)) is false" in columns.nth(2).text_content()
+    page.locator(".conclusions a").first.click()
+    assert position(page) == 3
+    page.keyboard.press("ArrowLeft")
+    assert position(page) == 2
+
+
+def test_names_with_markup_in_them_do_nothing(open_page):
+    page = open_page(evil_page())
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
+    assert "<script>window.hacked = 1</script>" in page.locator("h1 ~ .failure").first.text_content()

@@ -1,0 +1,58 @@
+"""Graphs: counterexamples as chains, small state spaces, and what is said where they cannot be drawn."""
+
+import shutil
+
+import pytest
+
+from checker.language import SpecError
+from checker.output import dot
+from tests.toy import Counter, Log, Overflow
+
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
+
+
+def test_a_trace_is_a_chain_with_the_violation_at_its_end(toy_log):
+    source = dot.trace_graph(*toy_log).source
+    assert "1 -> 2 [label=" in source
+    assert "logs_agree is violated" in source
+    assert source.count(" -> ") >= 4
+
+
+@needs_dot
+def test_a_graph_is_laid_out_as_svg(toy_log):
+    svg = dot.svg(dot.trace_graph(*toy_log))
+    assert svg.lstrip().startswith("<?xml")
+    assert "logs_agree is violated" in svg
+
+
+def test_a_missing_dot_is_one_sentence(toy_log, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SpecError, match=r"dot, which is missing: install Graphviz .*, or take the \.dot file"):
+        dot.svg(dot.trace_graph(*toy_log))
+
+
+def test_a_state_space_has_every_state_once_and_marks_the_violating_ones():
+    source = dot.state_graph(Counter(limit=3, resets=True), ("below_limit", "never_falls")).source
+    nodes = [line for line in source.splitlines() if "->" not in line and "value" in line]
+    assert len(nodes) == 4
+    assert sum("✗ below_limit" in line for line in nodes) == 1
+    assert sum("peripheries=2" in line for line in nodes) == 1
+    (reset,) = [line for line in source.splitlines() if "reset()" in line]
+    assert "✗ never_falls" in reset
+
+
+def test_a_state_space_shows_where_a_step_leaves_its_bounds_and_deadlocks():
+    source = dot.state_graph(Overflow(limit=1), ()).source
+    assert "value: 2 is not in" in source or "✗ value" in source
+    assert "✗ deadlock" in dot.state_graph(Counter(limit=1), ("deadlock",)).source
+
+
+def test_a_large_state_space_is_refused(monkeypatch):
+    monkeypatch.setattr(dot, "MOST_STATES", 5)
+    with pytest.raises(SpecError, match=r"log has more than 5 states, too many for a graph: .*--set"):
+        dot.state_graph(Log(), ())
+
+
+def test_backslashes_and_angle_brackets_are_text():
+    assert dot._left("<b>bold</b>\nback\\n") == "<b>bold</b> \\lback\\\\n\\l"
+    assert dot._escaped("one\ntwo") == "one\\ntwo"

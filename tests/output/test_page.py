@@ -1,0 +1,161 @@
+"""The counterexample page: what it says, that it needs nothing else, and that nothing put into it is markup."""
+
+import html
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from checker.engines.python.explorer import explore
+from checker.language import Constant, Domain, Drawing, Lane, Log, Map, Range, Seq, Spec, Struct, action, invariant
+from checker.output.page.render import PageContext, counterexample_page
+from checker.run.plan import Plan
+from tests.toy import Overflow
+
+EVIL = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\"'"
+
+
+class Evil(Domain):
+    size, prefix = 1, EVIL
+
+
+class EvilItem(Struct):
+    number: Range(0, 1)
+    shows = EVIL + "{number}"
+
+
+class EvilSpec(Spec):
+    __doc__ = f"A spec of {EVIL}."
+
+    capacity = Constant(1)
+    log = Map(Evil, Seq(EvilItem, "capacity"))
+    draws = Drawing(Lane(EVIL, each=Evil, logs=(Log("log", EVIL, end=EVIL, colour="number"),)), Lane(EVIL))
+
+    @action
+    def append(self, who: Evil):
+        self.log[who].append(EvilItem(number=1))  # </pre></script> <!--
+
+    append.__doc__ = EVIL
+
+    @invariant(says=EVIL + "{who}")
+    def is_empty(self):
+        return all(len(self.log[who]) == 0 for who in Evil)
+
+
+class Elements(HTMLParser):
+    """Gathers the elements of a page, and its text outside of scripts and styles."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.text, self._inside = [], "", ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag if tag in ("script", "style") else ""
+
+    def handle_data(self, data):
+        if not self._inside:
+            self.text += data
+
+    def handle_endtag(self, tag):
+        self._inside = ""
+
+
+def page_of(spec, violation, **occasion):
+    return counterexample_page(spec, violation, PageContext("mine/spec", "python -m checker run", **occasion))
+
+
+def evil_page():
+    spec = EvilSpec()
+    (violation,) = explore(spec, Plan(("is_empty",))).violations
+    return page_of(spec, violation, description=EVIL, notes=(EVIL,))
+
+
+def test_the_headline_says_what_failed_and_how_to_find_it_again(kip101_page):
+    text = " ".join(Elements(kip101_page).text.split())
+    assert "strong_isr is false at step 12" in text
+    assert "replica b3, offset 0: record r0@0 is below b1's high watermark and missing" in text
+    assert "Whoever may be elected has all records below the high watermark" in text
+    assert "Found again by python -m checker run replication/kip101" in text
+    assert "KAFKA-7128." in text
+
+
+def test_every_step_shows_its_source_its_alternatives_and_its_properties(kip101_page):
+    moments = kip101_page.split('<section class="moment"')[1:]
+    assert len(moments) == 12
+    last = moments[-1]
+    assert "self.update_isr(leader, self.isr[leader] | {follower})" in html.unescape(last)
+    assert 'class="taken"' in last
+    assert "follower_fetch(b3)" in last
+    assert "false for the first time" in last
+    assert not any("false for the first time" in moment for moment in moments[:-1])
+
+
+def test_the_lanes_have_leaders_in_sync_sets_and_the_failing_cells(kip101_page):
+    last = kip101_page.split('<section class="moment"')[-1].split("<footer")[0]
+    assert last.count("♛ takes itself for the leader") == 2
+    assert last.count("♛ leader in the quorum") == 1
+    assert len(re.findall(r'class="cell[^"]* witness', last)) == 2
+    assert "ISR as known to" in last
+
+
+@pytest.mark.parametrize("name", ["kip101", "producer", "toy_log"])
+def test_a_page_is_small_and_needs_nothing_else(name, request):
+    spec, violation = request.getfixturevalue(name)
+    page = page_of(spec, violation)
+    assert len(page.encode()) < 300_000
+    for tag, attributes in Elements(page).elements:
+        for key in ("src", "href", "xlink:href", "action"):
+            assert str(attributes.get(key, "#")).startswith(("#", "data:")), (tag, attributes)
+    assert "@import" not in page
+    assert "url(http" not in page
+
+
+def test_a_spec_without_a_drawing_is_shown_as_tables(toy_log):
+    page = page_of(*toy_log)
+    assert '<table class="values">' in page
+    assert '<table class="lanes' not in page
+    last = page.split('<section class="moment"')[-1]
+    assert '<th scope="col">b1</th><th scope="col">b2</th>' in last
+    assert re.search(r'<tr class="changed"><th scope="row">log</th><td', last)
+
+
+def test_an_action_that_leaves_its_bounds_has_a_step_of_its_own():
+    spec = Overflow()
+    (violation,) = explore(spec, Plan(("never_falls",))).violations
+    text = " ".join(Elements(page_of(spec, violation)).text.split())
+    assert "increment leaves the bounds of a type at step 5" in text
+    assert "This step cannot be executed: increment() cannot be executed" in text
+
+
+def test_names_with_markup_in_them_are_text():
+    page = evil_page()
+    parsed = Elements(page)
+    assert [tag for tag, _ in parsed.elements if tag in ("img", "iframe", "object")] == []
+    assert sum(tag == "script" for tag, _ in parsed.elements) == 1
+    assert not any(name.startswith("on") for _, attributes in parsed.elements for name in attributes)
+    assert EVIL + "1" in parsed.text
+
+
+def test_no_script_but_its_own_may_run(kip101_page):
+    (policy,) = [
+        attributes["content"]
+        for tag, attributes in Elements(kip101_page).elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert "default-src 'none'" in policy
+    assert re.search(r"script-src 'sha256-[A-Za-z0-9+/]{43}='", policy)
+
+
+def test_a_long_page_leaves_source_out_until_it_is_small(kip101, monkeypatch):
+    from checker.output.page import render
+
+    whole = page_of(*kip101)
+    monkeypatch.setattr(render, "MOST_BYTES", len(whole.encode()) - 1)
+    shorter = page_of(*kip101)
+    assert len(shorter) < len(whole)
+    assert shorter.count('<figure class="source">') == sum(
+        min(found, 3)
+        for found in (part.count('<figure class="source">') for part in whole.split('<section class="moment"'))
+    )

@@ -1,0 +1,105 @@
+"""The verdict ledger: what is recorded of a result, the file, and differences in words."""
+
+import pytest
+
+from checker.engines.native.engine import explore
+from checker.language import SpecError
+from checker.run import ledger
+from checker.run.ledger import LedgerRecord, differences, record_of
+from checker.run.plan import Plan
+from tests.toy import Counter, Log, Overflow
+
+HOLDS = LedgerRecord("holds", 10, 30, 4)
+VIOLATED = LedgerRecord("violated", violations={"strong_isr": 12})
+NEVER = LedgerRecord("violated", 7, 9, 3, {"is_over": "never"})
+
+
+def test_of_a_complete_exploration_everything_is_recorded():
+    result = explore(Counter(), Plan(("never_falls", "is_over"), stop="all"))
+    assert record_of(result) == LedgerRecord("violated", 4, 4, 4, {"is_over": "never"})
+
+
+def test_of_a_run_that_ended_at_a_violation_only_the_counterexamples_are():
+    result = explore(Log(), Plan(("logs_agree",)))
+    assert record_of(result, ["logs_agree"]) == LedgerRecord("violated", violations={"logs_agree": 5})
+    assert record_of(explore(Overflow(), Plan(()))) == LedgerRecord("error", violations={"increment": 4})
+
+
+def test_violations_that_a_run_did_not_wait_for_are_not_recorded():
+    result = explore(Counter(resets=True), Plan(("below_limit", "never_falls"), stop=frozenset({"never_falls"})))
+    assert {violation.property for violation in result.violations} == {"below_limit", "never_falls"}
+    assert record_of(result, ["never_falls"]).violations == {"never_falls": 5}
+
+
+def test_the_file_comes_back_and_reads_well(tmp_path):
+    path = tmp_path / "ledger.toml"
+    records = {"b/x/two": VIOLATED, "a/x/one": HOLDS, "b/x/three": NEVER}
+    ledger.write(path, records)
+    assert ledger.read(path) == records
+    text = path.read_text()
+    assert text.index("a/x/one") < text.index("b/x/three") < text.index("b/x/two")
+    assert '\n"b/x/two" = { verdict = "violated", violations = { strong_isr = 12 } }\n' in text
+    assert ledger.read(tmp_path / "missing.toml") == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "verdict",
+        "a = 1",
+        "[a]\nverdict = 3",
+        "[a]\nverdict = 'holds'\nstates = 3",
+        "[a]\nverdict = 'holds'\ndepth = 'deep'",
+        "[a]\nverdict = 'holds'\nviolations = 3",
+        "[a]\n",
+        "\ud800",
+    ],
+)
+def test_a_file_that_is_no_ledger(tmp_path, content):
+    path = tmp_path / "ledger.toml"
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    with pytest.raises(SpecError, match="is not a ledger"):
+        ledger.read(path)
+
+
+def test_no_difference():
+    same = {"a": HOLDS, "b": VIOLATED}
+    assert differences(same, dict(same), is_everything=True) == []
+    assert differences(same, {"a": HOLDS}, is_everything=False) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        (HOLDS, LedgerRecord("holds", 11, 30, 4), ["a: 10 distinct states are now 11"]),
+        (HOLDS, LedgerRecord("holds", 10, 31, 5), ["a: 30 generated states are now 31", "a: 4 levels are now 5"]),
+        (
+            HOLDS,
+            LedgerRecord("violated", violations={"p": 3}),
+            [
+                "a: verdict holds is now violated",
+                "a: p is now violated (3 states)",
+            ],
+        ),
+        (
+            VIOLATED,
+            LedgerRecord("violated", violations={"strong_isr": 11}),
+            ["a: the counterexample to strong_isr has 11 states now, not 12 states"],
+        ),
+        (
+            NEVER,
+            LedgerRecord("holds", 7, 9, 3),
+            ["a: verdict violated is now holds", "a: is_over is no longer violated (never reached)"],
+        ),
+    ],
+)
+def test_differences_in_words(before, after, says):
+    assert differences({"a": before}, {"a": after}, is_everything=True) == says
+
+
+def test_missing_and_unknown_scenarios():
+    assert differences({"a": HOLDS}, {"b": VIOLATED}, is_everything=True) == [
+        "b is not in the ledger: violated, strong_isr 12",
+        "a is in the ledger, and there is no such scenario any more",
+    ]
+    assert differences({"a": HOLDS}, {}, is_everything=False) == []

@@ -1,0 +1,82 @@
+"""Results held against the verdicts that scenarios expect."""
+
+import pytest
+
+from checker.engines.python.explorer import explore
+from checker.language import Scenario
+from checker.run.plan import Plan
+from checker.run.scenario import checked_properties, compare, expectation_for, stop_for
+from tests.toy import Counter, Overflow
+
+
+def result(*properties, spec=None, **plan):
+    return explore(spec or Counter(resets=True), Plan(properties=properties, **plan))
+
+
+def test_holds():
+    assert compare(result("is_two"), "holds").matches
+
+
+def test_a_violation_differs_from_holds():
+    comparison = compare(result("below_limit"), "holds")
+    assert comparison.sentences == ("expected every property to hold, but below_limit is violated (4 states)",)
+
+
+def test_expected_violations_with_and_without_lengths():
+    found = result("below_limit", "never_falls", stop="all")
+    assert compare(found, {"below_limit": 4, "never_falls": None}).matches
+    assert compare(found, {"below_limit": 5, "never_falls": 5}).sentences == (
+        "expected below_limit to be violated by 5 states, but it takes 4",
+    )
+
+
+def test_a_missing_violation():
+    comparison = compare(result("never_falls", spec=Counter()), {"never_falls": None})
+    assert comparison.sentences == ("expected never_falls to be violated, but it is not",)
+    assert not comparison.is_open
+
+
+def test_an_unexpected_violation_counts_only_up_to_the_expected_ones():
+    found = result("below_limit", "never_falls", stop="all")
+    assert compare(found, {"below_limit": 4}).matches
+    assert compare(found, {"never_falls": 5}).sentences == (
+        "below_limit is violated (4 states), which is not expected",
+    )
+
+
+def test_error():
+    found = result(spec=Overflow())
+    assert compare(found, "error").matches
+    assert not compare(found, "holds").matches
+    assert not compare(found, {"never_falls": None}).matches
+    assert not compare(result(), "error").matches
+
+
+@pytest.mark.parametrize("expected", ["holds", "error", {"below_limit": 4}])
+def test_stopped_early_is_open_and_neither_matches_nor_differs(expected):
+    comparison = compare(result("below_limit", max_states=2), expected)
+    assert comparison.is_open
+    assert not comparison.matches
+
+
+def test_a_difference_found_before_the_stop_is_no_open_question():
+    comparison = compare(result("below_limit", max_depth=4, stop="all"), {"never_falls": 5})
+    assert not comparison.is_open
+
+
+def test_expectation_for_some_of_the_properties():
+    scenario = Scenario(Counter, "s", expect={"below_limit": 4, "never_falls": 5})
+    assert expectation_for(scenario, ("never_falls",)) == {"never_falls": 5}
+    assert expectation_for(scenario, ("is_two",)) == "holds"
+    assert stop_for({"never_falls": 5}) == {"never_falls"}
+    assert stop_for("holds") == "first"
+
+
+def test_deadlock_is_checked_where_it_is_asked_for_or_expected():
+    usual = ("below_limit", "never_falls", "is_two", "is_over")
+    assert checked_properties(Scenario(Counter, "s")) == usual
+    assert checked_properties(Scenario(Counter, "s", deadlock=True)) == (*usual, "deadlock")
+    assert checked_properties(Scenario(Counter, "s", expect={"deadlock": 4}, properties=["is_two"])) == (
+        "is_two",
+        "deadlock",
+    )

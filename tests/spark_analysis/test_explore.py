@@ -1,0 +1,323 @@
+"""Exploration on Spark against the other engines; partitions, dead workers, interrupts, resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from checker.engines.native import batch as batches
+from checker.engines.native import engine as native
+from checker.engines.native.llvm.control_flow import word
+from checker.engines.python import explorer
+from checker.language.spec import Role, Spec
+from checker.run import registry
+from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
+from checker.run.result import Result
+from checker.run.scenario import checked_properties, stop_for
+from spark_analysis.explore import jobs
+from spark_analysis.explore import level_expansion as expansion
+from spark_analysis.explore import spark_explorer as exploring
+from spark_analysis.explore.spark_explorer import explore
+from tests.spark_analysis import toys
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a job of every level, however small."""
+    monkeypatch.setattr(jobs, "DRIVER_STATES", 0)
+
+
+CHECKED = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
+
+
+def scenario(name: str) -> tuple[Spec, Plan]:
+    """Return a scenario's spec and plan."""
+    [selection] = registry.select(name)
+    found = selection.scenario
+    assert found is not None
+    checked = checked_properties(found)
+    names = tuple(name for name in checked if name != DEADLOCK)
+    plan = Plan(names, stop=stop_for(found.expect), deadlock=DEADLOCK in checked)
+    return selection.entry.spec(**found.constants), plan
+
+
+def toy(spec: Spec, **options: object) -> tuple[Spec, Plan]:
+    names = tuple(name for name, role in spec.roles.items() if role in CHECKED)
+    return spec, replace(Plan(names), **options)  # type: ignore[arg-type]
+
+
+def same(found: Result, expected: Result) -> None:
+    """Assert that two engines found the same, but for which of several shortest counterexamples."""
+    assert (found.verdict, found.ended) == (expected.verdict, expected.ended)
+    assert found.levels == expected.levels
+    assert (found.distinct_states, found.generated_states) == (expected.distinct_states, expected.generated_states)
+    lengths = [(violation.property, violation.kind, violation.length) for violation in found.violations]
+    assert sorted(lengths) == sorted(
+        (violation.property, violation.kind, violation.length) for violation in expected.violations
+    )
+    assert (found.reached, found.unreached) == (expected.reached, expected.unreached)
+    generated = {action: coverage.generated for action, coverage in found.coverage.items()}
+    assert generated == {action: coverage.generated for action, coverage in expected.coverage.items()}
+    distinct = sum(coverage.distinct for coverage in found.coverage.values())
+    assert distinct == sum(coverage.distinct for coverage in expected.coverage.values())
+
+
+def is_behaviour(spec: Spec, result: Result) -> None:
+    """Assert that every counterexample is a behaviour of the interpreter."""
+    for violation in result.violations:
+        for before, after in zip(violation.trace, violation.trace[1:], strict=False):
+            assert after.action is not None
+            assert spec.step(before.state, after.action, *after.arguments) == after.state
+        if violation.trace:
+            assert violation.trace[0].state in spec.initial_states()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "broker/leader_state/requests",
+        "broker/leader_state/expiry_forgets_fencing",
+        "broker/leader_state/i7_truncation",
+    ],
+)
+def test_real_specs(spark: SparkSession, on_executors: None, name: str) -> None:
+    spec, plan = scenario(name)
+    found = explore(spec, plan, spark, partitions=3)
+    same(found, native.explore(spec, plan))
+    is_behaviour(spec, found)
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        (toys.Deadlocked(), {"deadlock": True}),
+        (toys.Leaping(), {}),
+        (toys.Overflowing(), {}),
+        (toys.Dividing(), {}),
+        (toys.Stepping(), {}),
+        (toys.Fenced(), {"stop": "all"}),
+        (toys.Unconstrained(), {}),
+        (toys.Stillborn(), {}),
+        (toys.Deadlocked(), {"max_states": 9}),
+        (toys.Deadlocked(), {"max_depth": 3}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Spec) else str(value),
+)
+def test_every_way_to_end(spark: SparkSession, spec: Spec, options: dict[str, object]) -> None:
+    spec, plan = toy(spec, **options)
+    found = explore(spec, plan, spark, partitions=1)
+    # The interpreter is the reference, but stops in the middle of a level for `max_states`.
+    same(found, (native if "max_states" in options else explorer).explore(spec, plan))
+    is_behaviour(spec, found)
+
+
+def outline(result: Result) -> object:
+    """Return all of a result that must not depend on partitions: the very traces, and who was first to reach what."""
+    traces = [(violation.property, [str(step) for step in violation.trace]) for violation in result.violations]
+    return traces, result.levels, result.generated_states, result.coverage, result.reached
+
+
+def test_nothing_depends_on_partitions_and_executors(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, plan = toy(toys.Leaping(), stop="all", deadlock=True)
+    results = [explore(spec, plan, spark, partitions=count) for count in (1, 5)]
+    monkeypatch.setattr(jobs, "DRIVER_STATES", 0)
+    results.append(explore(spec, plan, spark, partitions=3))
+    same(results[0], explorer.explore(spec, plan))
+    assert outline(results[0]) == outline(results[1]) == outline(results[2])
+
+
+@pytest.mark.parametrize("spec", [toys.Leaping(), toys.Overflowing(), toys.Deadlocked()], ids=lambda spec: spec.name)
+def test_in_small_pieces(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, spec: Spec) -> None:
+    """Nothing depends on how many states a call of the kernel takes, and how many candidates are gathered."""
+    spec, plan = toy(spec, stop="all", deadlock=True)
+    expected = outline(explore(spec, plan, spark, partitions=2))
+    monkeypatch.setattr(batches, "MOST_SUCCESSORS", 1)
+    monkeypatch.setattr(expansion, "FRONTIER_CHUNK", 2)
+    monkeypatch.setattr(expansion, "MOST_GATHERED", 3)
+    assert outline(explore(spec, plan, spark, partitions=2)) == expected
+
+
+def test_states_that_share_a_hash(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With four hashes for all states they are told apart by their words, and parents by where they lead."""
+    monkeypatch.setattr(batches, "state_hash", lambda builder, state: builder.shl(state[0], word(62)))
+    for spec, plan in (toy(toys.Leaping(), stop="all", deadlock=True), toy(toys.Wide(), max_depth=4, stop="all")):
+        found = explore(spec, plan, spark, partitions=3)
+        same(found, native.explore(spec, plan))
+        is_behaviour(spec, found)
+
+
+def test_all_states_of_wide_words(
+    spark: SparkSession, on_executors: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The states themselves are the native engine's, and each level is on disk."""
+    spec, plan = toy(toys.Wide(), max_depth=4)
+    compiled = native.compile_native(spec, list(plan.properties))
+    initial = np.array([compiled.words_of(state) for state in spec.initial_states()], np.uint64)
+    expected = native.search(compiled.kernels, initial, max_depth=4).all_states()
+    stores = []
+    monkeypatch.setattr(
+        exploring, "RunStore", lambda *given, kept=exploring.RunStore: stores.append(kept(*given)) or stores[-1]
+    )
+    monkeypatch.setattr(exploring, "Report", _Looking(stores))
+    explore(spec, plan, spark, partitions=4, checkpoint=tmp_path / "kept")
+    assert len(expected) > 100
+    assert len(list(tmp_path.glob("kept/part-*/level-*.arrow"))) == 4 * 4
+    np.testing.assert_array_equal(_sorted(stores[0].seen), _sorted(expected))
+
+
+class _Looking:
+    """Stands in for the report: looks at all states while they are there."""
+
+    def __init__(self, stores: list):
+        self._stores = stores
+
+    def __call__(self, *given: object) -> _Looking:
+        self._stores[0].seen = self._stores[0].all_states()
+        return self
+
+    def result(self, compile_seconds: float) -> None:
+        pass
+
+
+def _sorted(states: np.ndarray) -> np.ndarray:
+    return states[np.lexsort(states.T)]
+
+
+def python_workers() -> list[int]:
+    """Return the Python workers of Spark: the children of its daemon."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"pyspark.daemon" not in command:
+                del parents[int(entry.name)]
+    return [process for process, parent in parents.items() if parent in parents and descends(process, os.getpid())]
+
+
+def descends(process: int, ancestor: int) -> bool:
+    while process > 1:
+        if process == ancestor:
+            return True
+        try:
+            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return False
+
+
+def test_workers_that_are_killed_cost_nothing_but_time(spark: SparkSession, on_executors: None) -> None:
+    spec, plan = scenario("broker/leader_state/expiry")
+    expected = native.explore(spec, plan)
+    killed: list[int] = []
+
+    def strike() -> None:
+        end = time.monotonic() + 5
+        while not (found := python_workers()) and time.monotonic() < end:
+            time.sleep(0.01)
+        os.kill(found[0], signal.SIGKILL)
+        killed.append(found[0])
+
+    strikes = {2: threading.Timer(0.05, strike), 4: threading.Timer(0.15, strike)}
+
+    def on_progress(progress: ExplorationProgress) -> None:
+        if progress.level in strikes:
+            strikes[progress.level].start()
+
+    found = explore(spec, replace(plan, on_progress=on_progress), spark, partitions=2)
+    for timer in strikes.values():
+        timer.join()
+    assert len(killed) == 2
+    same(found, expected)
+
+
+def test_interrupted_between_levels_and_within_one(spark: SparkSession, on_executors: None, tmp_path: Path) -> None:
+    spec, plan = scenario("broker/leader_state/expiry")
+    expected = native.explore(spec, plan)
+
+    def stop_at(level: int, delay: float) -> Result:
+        cancelled = threading.Event()
+
+        def stop(progress: ExplorationProgress) -> None:
+            if progress.level == level:
+                threading.Timer(delay, cancelled.set).start() if delay else cancelled.set()
+
+        stopping = replace(plan, on_progress=stop, cancelled=cancelled)
+        return explore(spec, stopping, spark, partitions=2, checkpoint=tmp_path / "kept")
+
+    found = stop_at(2, 0)
+    assert (found.ended, found.verdict, found.levels) == ("interrupted", "incomplete", expected.levels[:2])
+    found = stop_at(4, 0.05)
+    assert found.ended == "interrupted"
+    assert found.levels == expected.levels[: len(found.levels)]
+    same(explore(spec, plan, spark, checkpoint=tmp_path / "kept"), expected)
+
+
+SLOWLY = """
+import sys
+from spark_analysis import jobs
+from checker.cli.app import main
+jobs.DRIVER_STATES = 0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
+    """The driver is killed in the middle; what another one makes of its levels is what one run would have."""
+    name, kept = "broker/leader_state/i7_truncation", tmp_path / "kept"
+    words = ["run", name, "--engine", "spark", "--checkpoint", str(kept), "--workers", "1", "--partitions", "2"]
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOWLY, *words],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as driver:
+        wait_until(lambda: (kept / "level-00002.json").exists() or driver.poll() is not None, 240)
+        driver.kill()
+        assert driver.stderr is not None
+        said = driver.stderr.read()
+    assert driver.returncode == -signal.SIGKILL, said
+    whole = len(list(kept.glob("level-*.json")))
+    first = (kept / "level-00000.json").stat().st_mtime_ns
+    spec, plan = scenario(name)
+    expected = native.explore(spec, plan)
+    assert 3 <= whole < len(expected.levels) + 1
+    levels: list[int] = []
+    plan.on_progress = lambda progress: levels.append(progress.level)
+    found = explore(spec, plan, spark, checkpoint=kept)
+    same(found, expected)
+    is_behaviour(spec, found)
+    # It went on, and did not begin again.
+    assert levels == list(range(whole + 1, len(found.levels) + 1))
+    assert (kept / "level-00000.json").stat().st_mtime_ns == first
+    assert json.loads((kept / "level-00000.json").read_text())["partitions"] == 2
+    # What is complete is only reported.
+    levels.clear()
+    same(explore(spec, plan, spark, checkpoint=kept), expected)
+    assert levels == []
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.02)

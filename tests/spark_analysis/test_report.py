@@ -1,0 +1,203 @@
+"""The report: the same whatever the partitions, what walks and explorer find in it, and what is missing said."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from checker.cli.app import main
+from checker.engines.python.explorer import explore
+from checker.language import SpecError
+from checker.run.plan import Plan
+from spark_analysis.report import make_report as reports
+from spark_analysis.report.make_report import dot_of, report_on
+from spark_analysis.report.report_page import report_page
+from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, walks_in
+from traces import trace_file
+from traces.replay import replay
+from traces.walks.records import WALKS, part_path, spec_of
+from traces.walks.walk_request import run_of
+
+TWO_CAUSES = SOURCE.replace(
+    "    @invariant\n",
+    '''    @action
+    def swap(self):
+        """The first two change places."""
+        require(not self.careful and len(self.queue) == 3)
+        first = self.queue.pop(0)
+        self.queue.insert(1, first)
+
+    @invariant
+    def not_two_behind(self):
+        return len(self.queue) < 3 or self.queue[0] <= self.queue[2]
+
+    @invariant
+''',
+    1,
+)
+
+
+@pytest.fixture(scope="module")
+def made(spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    run = run_of(request(spec_file(folder, TWO_CAUSES), walks=2500))
+    walks = simulated(folder / "walks", run)
+    return run, walks, report_on(walks, spark=spark)
+
+
+def test_the_rates_are_those_of_the_rows_and_the_intervals_are_around_them(made):
+    _, _, found = made
+    entry = found.data["configurations"][0]
+    for failure in entry["failures"]:
+        assert failure["low"] <= failure["rate"] <= failure["high"]
+        assert failure["rate"] == pytest.approx(failure["walks"] / 2500)
+        assert sum(point[2] for point in failure["curve"]) == failure["walks"] == sum(failure["broken_by"].values())
+    assert sum(entry["endings"].values()) == 2500 and found.data["is_complete"]
+    assert entry["saturation"]["distinct"] <= entry["known"]["states"]
+    assert set(entry["reached"]) == {"is_full"}
+
+
+def test_every_property_that_the_explorer_finds_violated_is_there_with_its_shortest_trace(made):
+    run, _, found = made
+    spec = spec_of(run, 0)
+    names = [name for name in run.properties if name != "is_full"]
+    explored = {v.property: v.length for v in explore(spec, Plan(tuple(names), stop="all")).violations}
+    assert set(explored) == {"in_order", "not_two_behind"}
+    assert {entry["property"] for entry in found.data["failures"] if entry["walks"]} == set(explored)
+    for name, length in explored.items():
+        own = [cluster for cluster in found.data["clusters"] if cluster["property"] == name]
+        assert min(cluster["length"] for cluster in own) == length
+        assert all(cluster["is_shortest"] for cluster in own)
+
+
+def test_causes_are_told_apart_by_their_actions_and_counted_once(made):
+    _, _, found = made
+    by_actions = {
+        tuple(cluster["actions"]): cluster["walks"]
+        for cluster in found.data["clusters"]
+        if cluster["property"] == "in_order"
+    }
+    assert ("overtake", "send") in by_actions and ("send", "swap") in by_actions
+    total = next(entry["walks"] for entry in found.data["failures"] if entry["property"] == "in_order")
+    assert sum(by_actions.values()) == total
+    for spec, violation in found.violations:
+        replay(spec, violation)
+
+
+@pytest.mark.parametrize(("bytes_a_partition", "shuffles"), [("16k", "1"), ("1g", "7")])
+def test_the_figures_are_the_same_whatever_the_partitions(spark, made, bytes_a_partition, shuffles):
+    settings = {"spark.sql.files.maxPartitionBytes": bytes_a_partition, "spark.sql.shuffle.partitions": shuffles}
+    before = {name: spark.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        again = report_on(made[1], spark=spark)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert json.dumps(again.data) == json.dumps(made[2].data)
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids.add(given.get("id") or "")
+        self.links += [given[name] for name in ("href", "src") if given.get(name)]
+        assert tag not in ("script", "iframe")
+
+
+def test_the_page_needs_nothing_else_and_its_links_lead_somewhere(made):
+    _, _, found = made
+    pages = [f"counterexamples/{number}.html" for number in range(len(found.clusters))]
+    text = report_page(found.data, pages, {}, "python -m checker report DIR")
+    page = _Page()
+    page.feed(text)
+    for link in page.links:
+        assert link in pages or link == "data:," or (link.startswith("#") and link[1:] in page.ids)
+    assert set(pages) <= set(page.links)
+    assert not re.search(r"https?://", text)
+    assert "are violated" in text and "not_two_behind" in text
+
+
+def test_the_tree_of_schedules_names_every_cause(made):
+    text = dot_of(made[2])
+    assert text.startswith("digraph") and all(f"c{number + 1} [" in text for number in range(len(made[2].clusters)))
+
+
+@pytest.fixture
+def one_session(spark, monkeypatch):
+    """Have the command use the session of the tests: there can be one in a process only."""
+    monkeypatch.setattr(reports, "opened", lambda *_, **__: contextlib.nullcontext(spark))
+
+
+def test_the_command_writes_everything_and_says_what_it_found(made, one_session, tmp_path, capsys):
+    _, walks, found = made
+    assert main(["report", str(walks), "--out", str(tmp_path / "out"), "--json", "-"]) == 1
+    assert json.loads(capsys.readouterr().out) == found.data == json.loads((tmp_path / "out/report.json").read_text())
+    pages = sorted(path.name for path in (tmp_path / "out/counterexamples").iterdir())
+    assert len(pages) == 3 * len(found.clusters)
+    first = next((tmp_path / "out/counterexamples").glob("01-*.json"))
+    assert trace_file.read(first).property == found.data["clusters"][0]["property"]
+    assert main(["show", str(first)]) == 0
+    assert main(["report", str(walks), "--out", str(tmp_path / "out")]) == 1
+    shown = capsys.readouterr().out
+    assert "not_two_behind" in shown and "report.html" in shown and " 95%" not in shown
+
+
+def test_a_run_that_holds_ends_with_status_0(one_session, tmp_path, capsys):
+    _, walks = walks_in(tmp_path, scenario="careful", walks=300)
+    assert main(["report", str(walks)]) == 0
+    assert "in_order" in capsys.readouterr().out
+    assert "No walk violates" in (walks / "report/report.html").read_text()
+
+
+def test_what_is_missing_or_damaged_is_counted_and_said(spark, tmp_path):
+    run, walks = walks_in(tmp_path)
+    part_path(walks, WALKS, 0).unlink()
+    cut = part_path(walks, WALKS, 1)
+    cut.write_bytes(cut.read_bytes()[:-50])
+    found = report_on(walks, spark=spark)
+    assert not found.data["is_complete"]
+    assert found.data["walks"] == run.walks - run.span(0)[2] - run.span(1)[2]
+    missing, damaged = found.data["notes"]
+    assert "1 of its 3 parts are missing" in missing and f"{cut} is cut off" in damaged
+    assert "not finished" in report_page(found.data, [None] * len(found.clusters), {}, "report")
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "nowhere")]) == 2
+    assert "holds no walks" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_can_be_read_it_is_said(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "nowhere")]) == 2
+    _, walks = walks_in(tmp_path)
+    for path in (walks / WALKS).iterdir():
+        path.write_bytes(b"PAR1")
+    assert main(["report", str(walks)]) == 2
+    told = capsys.readouterr().err
+    assert "holds no walks" in told and "no walks that can be read" in told
+
+
+def test_of_a_spec_that_has_changed_since_only_the_counts_are_shown(spark, tmp_path):
+    _, walks = walks_in(tmp_path)
+    spec_file(tmp_path, SOURCE.replace("self.sent += 1", "self.sent += 2", 1))
+    found = report_on(walks, spark=spark)
+    assert "has changed since" in found.data["notes"][0]
+    assert found.data["failures"][0]["walks"] > 0 and not found.clusters
+    assert "has changed since" in report_page(found.data, [], {}, "report")
+
+
+def test_an_unknown_master_is_refused(made):
+    with pytest.raises(SpecError, match="--master"):
+        report_on(made[1], master="nowhere")

@@ -1,0 +1,132 @@
+"""The Spark session: what it finds on its executors, and what is said where it cannot start."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from checker.errors import SpecError
+from spark_analysis import session as sessions
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import SparkSession
+
+
+def test_executors_run_this_interpreter_and_find_this_project(spark: SparkSession) -> None:
+    def where(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        from checker import errors
+
+        for batch in batches:
+            yield pyarrow.record_batch(
+                {"python": [sys.executable] * len(batch), "module": [errors.__file__] * len(batch)}
+            )
+
+    rows = spark.range(4, numPartitions=2).mapInArrow(where, "python string, module string").distinct().collect()
+    from checker import errors
+
+    assert [tuple(row) for row in rows] == [(sys.executable, errors.__file__)]
+
+
+def test_a_session_leaves_ctrl_c_alone(spark: SparkSession) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_session_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SpecError, match="open in this process already"):
+        sessions.session("local[1]")
+
+
+@pytest.mark.parametrize("master", ["spork", "local[]", "spark://host", "http://host:7077", ""])
+def test_what_is_no_master_is_refused(master: str) -> None:
+    with pytest.raises(SpecError, match=r"write local\[CORES\], spark://HOST:PORT"):
+        sessions.session(master)
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("local", "local[1,4]"),
+        ("local[3]", "local[3,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("yarn", "yarn"),
+        ("spark://a:7077", "spark://a:7077"),
+    ],
+)
+def test_a_local_task_may_fail_before_the_run_does(given: str, used: str) -> None:
+    assert sessions.master_url(given) == used
+
+
+def _fake_java(folder: Path, script: str) -> None:
+    (folder / "bin").mkdir()
+    java = folder / "bin" / "java"
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SpecError, match="Java 17 or newer, and there is none: install Java 17"):
+        sessions.session()
+
+
+def test_java_home_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SpecError, match="without bin/java"):
+        sessions.session()
+
+
+@pytest.mark.parametrize(("version", "release"), [("1.8.0_402", 8), ("11.0.22", 11)])
+def test_java_that_is_too_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, release: int) -> None:
+    _fake_java(tmp_path, f"echo 'openjdk version \"{version}\"' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SpecError, match=f"is Java {release}: install Java 17 or newer"):
+        sessions.session()
+
+
+def test_java_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _fake_java(tmp_path, "exit 1")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SpecError, match="does not tell its version"):
+        sessions.session()
+
+
+def test_pyspark_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(SpecError, match=r"pyspark, which is not installed: pip install 'tidemark\[spark\]'"):
+        sessions.session()
+
+
+_WITH_PORT = """
+import sys
+from checker.language.errors import SpecError
+from spark_analysis.session import session
+try:
+    session("local[1]", settings={"spark.driver.port": sys.argv[1], "spark.port.maxRetries": "0"})
+except SpecError as error:
+    print(error)
+"""
+
+
+def test_a_port_in_use() -> None:
+    if sessions.java_command() is None:
+        pytest.skip("no Java is installed, which Spark needs")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [sys.executable, "-c", _WITH_PORT, str(taken.getsockname()[1])]
+        root = Path(__file__).parents[2]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=root)
+    assert (done.stdout.count("\n"), done.stderr, done.returncode) == (1, "", 0)
+    assert done.stdout.startswith("Spark cannot listen: a port that it was given is in use")

@@ -1,0 +1,82 @@
+"""Recorded traces validated on Spark: the same verdicts as in one process, nothing lost, whatever the input is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from checker.errors import SpecError
+from spark_analysis.validate.validation import VERDICTS, validate_on_spark
+from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
+from traces.validate.events import UnparsedTrace
+from traces.validate.task import RunningValidation, ValidationTask
+from traces.validate.totals import ValidationTotals, row_of
+
+
+@pytest.fixture
+def task(tmp_path) -> ValidationTask:
+    mapping = tmp_path / "mapping.py"
+    mapping.write_text(MAPPING)
+    return ValidationTask(RETRY, str(mapping), controls=3)
+
+
+def texts(events: list[dict]) -> list[str]:
+    return [json.dumps(event) for event in events]
+
+
+def dataset(folder: Path) -> Path:
+    """Write 40 traces to Parquet: three in four conform, one is rejected, and the last one cannot be read."""
+    rows = [{"trace": f"trace-{n:02}", "events": texts(BAD if n % 4 == 3 else GOOD)} for n in range(40)]
+    rows.append({"trace": "trace-xx", "events": ['{"event": ']})
+    parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "traces.parquet")
+    return folder / "traces.parquet"
+
+
+def test_spark_says_what_one_process_says(spark, task, tmp_path):
+    path, rows = dataset(tmp_path), []
+    found = validate_on_spark(task, (path,), out=tmp_path, write=rows.append, spark=spark)
+    validation, expected = RunningValidation(task), ValidationTotals()
+    for row in parquet.read_table(path).to_pylist():
+        raw = UnparsedTrace(row["trace"], str(path), row["events"], list(range(1, len(row["events"]) + 1)))
+        try:
+            outcome = validation.outcome(raw.recorded())
+        except SpecError:
+            continue
+        expected.add(row_of(outcome, validation.controls(raw.recorded(), outcome)))
+    assert found.verdicts == {"conforms": 30, "rejected": 10, "unreadable": 1}
+    assert expected.verdicts == {"conforms": 30, "rejected": 10}
+    assert (found.tried, found.caught, found.skipped) == (expected.tried, expected.caught, expected.skipped)
+    clusters = {cluster.verdict: cluster for cluster in found.ranked()}
+    assert clusters["rejected"].cause.startswith("acked: acknowledge: require(self.acknowledged in self.log)")
+    assert [row["trace"] for row in clusters["rejected"].examples] == [f"trace-{n:02}" for n in (3, 7, 11, 15, 19)]
+    assert "traces.parquet:1: this is not JSON" in clusters["unreadable"].cause
+    assert [row["trace"] for row in rows] == [*(f"trace-{n:02}" for n in range(40)), "trace-xx"]
+    assert parquet.read_table(tmp_path / VERDICTS).num_rows == 41
+
+
+def test_files_of_one_trace_and_of_many(spark, task, tmp_path):
+    good, bad, many = tmp_path / "good.jsonl", tmp_path / "bad.jsonl", tmp_path / "many.jsonl"
+    good.write_text("\n".join(texts(GOOD)))
+    bad.write_text("\n".join([*texts(GOOD), "{"]))
+    one_each = validate_on_spark(task, (good, bad), spark=spark)
+    assert one_each.verdicts == {"conforms": 1, "unreadable": 1}
+    assert f"{bad.resolve()}:4: this is not JSON" in one_each.ranked()[0].cause
+    many.write_text("\n".join(texts([event | {"run": run} for event in BAD for run in ("a", "b")])))
+    mixed = validate_on_spark(task, (many,), "run", spark=spark)
+    assert mixed.verdicts == {"rejected": 2}
+    assert [row["line"] for row in mixed.ranked()[0].examples] == [7, 8]
+
+
+def test_what_is_no_dataset_is_a_sentence(spark, task, tmp_path):
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(dataset(tmp_path).read_bytes()[:200])
+    with pytest.raises(SpecError, match=r"cut.parquet cannot be read as Parquet|cut.parquet is no whole Parquet file"):
+        validate_on_spark(task, (cut,), spark=spark)
+    other = tmp_path / "other.parquet"
+    parquet.write_table(pyarrow.table({"trace": [1]}), other)
+    with pytest.raises(SpecError, match=r'other.parquet has the columns trace bigint: it needs the columns "trace"'):
+        validate_on_spark(task, (other,), spark=spark)

@@ -1,0 +1,137 @@
+"""A schedule on sibling specs: where they part, what waits, and what they lack."""
+
+import pytest
+
+from checker.engines.python.explorer import explore
+from checker.language import Constant, Range, Spec, SpecError, action, invariant, require
+from checker.run.plan import Plan
+from checker.run.result import ActionCall, TraceStep, Violation
+from traces.compare import replay_against
+
+
+class Two(Spec):
+    """Two counters."""
+
+    limit = Constant(3, at_least=1, at_most=5)
+    first = Range(0, "limit")
+    second = Range(0, "limit")
+
+    @action
+    def up(self, by: Range(1, 2)):
+        """Raise the first counter."""
+        require(self.first + by <= self.limit)
+        self.first += by
+
+    @action
+    def follow(self):
+        """Raise the second counter."""
+        self.second += 1
+
+    @invariant
+    def second_is_small(self):
+        return self.second < 2
+
+
+class Ordered(Two):
+    """The second counter stays behind the first."""
+
+    @action
+    def follow(self):
+        """Raise the second counter."""
+        require(self.second < self.first)
+        self.second += 1
+
+
+class Double(Two):
+    """The first counter is raised by twice as much."""
+
+    @action
+    def up(self, by: Range(1, 2)):
+        """Raise the first counter."""
+        self.first += 2 * by
+
+
+class Other(Two):
+    """Has no `follow`, and a constant and an `up` of its own."""
+
+    limit = Constant(5, at_most=5)
+    extra = Constant(7)
+    follow = None
+
+    @action
+    def up(self):
+        """Raise the first counter."""
+        self.first += 1
+
+
+def trace_of(*calls, spec=None):
+    spec = spec or Two()
+    (state,) = spec.initial_states()
+    steps = [TraceStep(None, (), state)]
+    for name, *arguments in calls:
+        steps.append(TraceStep(name, tuple(arguments), spec.step(steps[-1].state, name, *arguments)))
+    return Violation("second_is_small", "invariant", tuple(steps), "it is not")
+
+
+def fates(side):
+    return [step.fate for step in side.steps]
+
+
+def test_a_sibling_that_does_the_same():
+    side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "ordered", Ordered)
+    assert fates(side) == ["same", "same", "same"]
+    assert (side.parts_at, side.parts_for_good_at) == (None, None)
+    assert side.conclusion == "takes every step, to the same states"
+
+
+def test_a_disabled_step_waits_until_it_is_enabled():
+    side = replay_against(Two(), trace_of(("follow",), ("up", 2), ("follow",)), "ordered", Ordered)
+    assert fates(side) == ["same", "disabled", "same", "same"]
+    assert (side.parts_at, side.parts_for_good_at) == (2, None)
+    assert "require(self.second < self.first) is false (test_compare.py:" in side.steps[1].words
+    assert side.steps[2].words == "then, late, follow()"
+    assert side.conclusion.endswith("at the end it is in the same state again")
+
+
+def test_another_state_is_named_by_what_differs():
+    side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "double", Double)
+    assert fates(side) == ["same", "differs", "differs"]
+    assert (side.parts_at, side.parts_for_good_at) == (2, 2)
+    assert side.steps[1].words == "first is 2 instead of 1"
+
+
+def test_out_of_bounds_on_the_sibling():
+    side = replay_against(Two(), trace_of(("up", 2)), "double", Double)
+    assert fates(side) == ["same", "error"]
+    assert side.steps[1].words.startswith("cannot be executed: first: 4")
+
+
+def test_an_action_that_is_not_there_or_takes_other_arguments():
+    side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "other", Other)
+    assert fates(side) == ["same", "missing", "missing"]
+    assert side.steps[1].words == "other's up takes nothing"
+    assert side.steps[2].words == "other has no action follow"
+    assert side.notes == ("runs with its own extra=7",)
+
+
+def test_the_property_is_asked_of_the_sibling_too():
+    (violation,) = explore(Two(), Plan(("second_is_small",))).violations
+    side = replay_against(Two(), violation, "double", Double)
+    assert [step.is_property_false for step in side.steps] == [False, False, True]
+    side = replay_against(Two(), violation, "ordered", Ordered)
+    assert not any(step.is_property_false for step in side.steps)
+
+
+def test_a_step_that_left_its_bounds_is_tried_too():
+    violation = trace_of(("follow",), ("follow",), ("follow",))
+    failed = Violation("follow", "bounds_error", violation.trace, "over the limit", ActionCall("follow", ()))
+    side = replay_against(Two(), failed, "ordered", Ordered)
+    assert fates(side) == ["same", "disabled", "disabled", "disabled", "disabled"]
+
+
+def test_constants_that_the_sibling_does_not_take_are_refused():
+    class Small(Two):
+        limit = Constant(1, at_most=2)
+
+    with pytest.raises(SpecError, match="at most 2"):
+        replay_against(Two(), trace_of(("up", 1)), "small", Small)

@@ -1,0 +1,121 @@
+"""Trace files: written, read, replayed, and refused with one sentence."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from checker.engines.python.explorer import explore
+from checker.language import SpecError
+from checker.run.plan import Plan
+from tests.toy import Counter, Log, Overflow
+from traces import trace_file
+from traces.replay import replay
+
+
+def written(tmp_path, spec, *properties, **plan):
+    violation = explore(spec, Plan(properties=properties, **plan)).violations[0]
+    path = tmp_path / "trace.json"
+    trace_file.write(path, spec, violation, trace_file.origin_of(spec, "toy/spec", None, "toy.py/spec", "run it"))
+    return path, violation
+
+
+def edited(path, **changed):
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | changed))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("spec", "property", "plan"),
+    [
+        (Log(log_size=2), "logs_agree", {}),
+        (Counter(resets=True), "never_falls", {}),
+        (Counter(), "is_two", {"deadlock": True}),
+        (Overflow(), "is_two", {}),
+        (Counter(), "is_over", {}),
+    ],
+)
+def test_round_trip_and_replay(tmp_path, spec, property, plan):
+    path, violation = written(tmp_path, spec, property, **plan)
+    file = trace_file.read(path)
+    again = trace_file.violation_of(file, spec)
+    assert again == violation
+    assert file.origin.constants == spec.constants
+    assert file.origin.command == "run it"
+    replay(spec, again)
+
+
+def test_the_file_is_self_contained(tmp_path):
+    path, _ = written(tmp_path, Log(), "logs_agree")
+    content = json.loads(path.read_text())
+    assert (content["format"], content["version"], content["spec"]) == ("tidemark-trace", 1, "toy/spec")
+    assert (content["property"], content["kind"], content["length"]) == ("logs_agree", "invariant", 5)
+    assert content["steps"][2] == {
+        "action": "write",
+        "arguments": {"leader": "b1"},
+        "changed": ["log[b1]"],
+        "state": {
+            "log": {"b1": [{"id": 0, "epoch": 1}], "b2": []},
+            "role": {"b1": "leader", "b2": "follower"},
+            "head": {"leader": "b1", "epoch": 1},
+            "isr": ["b1", "b2"],
+        },
+    }
+
+
+def test_the_fingerprint_is_of_the_source_files():
+    assert trace_file.fingerprint_of(Counter) == trace_file.fingerprint_of(Overflow)
+    assert len(trace_file.fingerprint_of(Log)) == 64
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda path: path.write_text(path.read_text()[:200]), "not a whole trace file"),
+        (lambda path: path.write_text("[]"), "is not a trace"),
+        (lambda path: edited(path, version=9), "has version 9"),
+        (lambda path: edited(path, steps=[{"action": None}]), "not a whole trace file"),
+        (lambda path: path.unlink(), "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read(tmp_path, change, says):
+    path, _ = written(tmp_path, Counter(), "below_limit")
+    change(path)
+    with pytest.raises(SpecError, match=says):
+        trace_file.read(path)
+
+
+def test_a_trace_of_another_spec(tmp_path):
+    path, _ = written(tmp_path, Counter(), "below_limit")
+    with pytest.raises(SpecError, match="step 1: the state is not one of toy/spec"):
+        trace_file.violation_of(trace_file.read(path), Log())
+
+
+def test_a_state_that_a_step_does_not_lead_to(tmp_path):
+    _, violation = written(tmp_path, Counter(), "below_limit")
+    wrong = replace(violation, trace=(*violation.trace[:2], *violation.trace[3:]))
+    with pytest.raises(SpecError, match=r"step 3, increment\(\), cannot be replayed: value becomes 2, the trace has 3"):
+        replay(Counter(), wrong)
+
+
+def test_a_step_that_is_not_enabled():
+    spec = Counter()
+    violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
+    wrong = replace(violation, trace=(*violation.trace, replace(violation.trace[-1], action="stay")))
+    with pytest.raises(SpecError, match=r"step 5, stay\(\), cannot be replayed: it is not enabled"):
+        replay(spec, wrong)
+
+
+def test_a_trace_that_ends_without_the_violation():
+    spec = Counter()
+    violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
+    with pytest.raises(SpecError, match="below_limit is not violated at its end"):
+        replay(spec, replace(violation, trace=violation.trace[:-1]))
+
+
+def test_a_trace_that_begins_elsewhere():
+    spec = Counter()
+    violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
+    with pytest.raises(SpecError, match="not an initial state"):
+        replay(spec, replace(violation, trace=violation.trace[1:]))

@@ -1,0 +1,112 @@
+"""Rows of walks walked again: every one is the walk that it records, and is shown as any trace is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+from tests.traces.walks.walked import SOURCE, spec_file, walks_in
+from traces import trace_file
+from traces.failed_conjunct import conjunct_text, false_conjunct
+from traces.replay import replay
+from traces.walks.records import parts, read_parts
+from traces.walks.replay_walk import rewalk
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory):
+    return walks_in(tmp_path_factory.mktemp("rewalk"))
+
+
+def rows(folder, run):
+    return [row for table in read_parts(parts(folder, run)) for row in table.to_pylist()]
+
+
+def test_every_row_is_the_walk_that_it_records(walked):
+    run, folder = walked
+    for row in rows(folder, run)[::13]:
+        spec, found = rewalk(folder, run, row["walk"])
+        replay(spec, found)
+        assert found.length == row["length"] + 1
+        assert (found.kind == "walk") == (row["verdict"] == "holds")
+        if row["verdict"] == "violated":
+            assert (found.property, found.length - 1) == (row["property"], row["violated_at"])
+            assert false_conjunct(spec, found.property, found.trace[-1].state) == row["conjunct"] == 1
+            assert conjunct_text(spec, found.property, 1).startswith("all(")
+
+
+def test_a_walk_that_leaves_a_types_bounds(tmp_path):
+    source = SOURCE.replace("        require(not self.careful and self.sent < 4)\n", "")
+    run, folder = walks_in(tmp_path, scenario="careful", properties=("is_full",), walks=300)
+    assert all(row["verdict"] == "holds" for row in rows(folder, run))
+    (tmp_path / "loose").mkdir()
+    file = spec_file(tmp_path / "loose", source)
+    from tests.traces.walks.walked import request, simulated
+    from traces.walks.walk_request import run_of
+
+    run = run_of(request(file, scenario="careful", properties=("is_full",), walks=300))
+    folder = simulated(tmp_path / "loose" / "walks", run)
+    row = next(row for row in rows(folder, run) if row["verdict"] == "error")
+    spec, found = rewalk(folder, run, row["walk"])
+    replay(spec, found)
+    assert (found.kind, found.property) == ("bounds_error", row["property"])
+
+
+def first(folder, run, verdict):
+    return next(row["walk"] for row in rows(folder, run) if row["verdict"] == verdict)
+
+
+def test_a_walk_is_shown_and_its_trace_file_is_one_as_any_other(walked, tmp_path, capsys):
+    run, folder = walked
+    for verdict in ("violated", "holds"):
+        walk = str(first(folder, run, verdict))
+        assert main(["traces", "replay", str(folder), "--walk", walk]) == 0
+        shown = capsys.readouterr().out
+        assert ("in_order is violated" if verdict == "violated" else "no property is violated") in shown
+        file = tmp_path / f"{verdict}.json"
+        assert main(["traces", "replay", str(folder), "--walk", walk, "--format", "json", "--out", str(file)]) == 0
+        assert main(["show", str(file)]) == 0
+        assert f"traces replay {folder} --walk {walk}" in capsys.readouterr().out
+        for format in ("html", "dot", "itf"):
+            assert main(["traces", "replay", str(folder), "--walk", walk, "--format", format]) == 0
+            assert capsys.readouterr().out
+
+
+def test_a_walk_is_shrunk(walked, tmp_path, capsys):
+    run, folder = walked
+    walk = str(max(row["walk"] for row in rows(folder, run) if row["verdict"] == "violated" and row["length"] > 5))
+    file = tmp_path / "shrunk.json"
+    assert main(["traces", "replay", str(folder), "--walk", walk, "--shrink"]) == 0
+    assert "no trace is shorter" in capsys.readouterr().out
+    assert (
+        main(["traces", "replay", str(folder), "--walk", walk, "--shrink", "--format", "json", "--out", str(file)]) == 0
+    )
+    assert json.loads(file.read_text())["length"] == 3
+    assert [step["action"] for step in trace_file.read(file).steps][::2] == [None, "overtake"]
+
+
+def wrong(capsys, *arguments):
+    assert main(["traces", "replay", *map(str, arguments)]) == 2
+    return capsys.readouterr().err
+
+
+def test_what_cannot_be_replayed_is_said(walked, tmp_path, capsys):
+    run, folder = walked
+    assert "numbered from 0 to 1199" in wrong(capsys, folder, "--walk", 1200)
+    assert "nothing to shrink" in wrong(capsys, folder, "--walk", first(folder, run, "holds"), "--shrink")
+    assert "holds no walks" in wrong(capsys, tmp_path, "--walk", 0)
+
+
+def test_a_row_whose_spec_has_changed_since_is_refused(tmp_path, capsys):
+    _, folder = walks_in(tmp_path)
+    spec_file(tmp_path, SOURCE.replace("self.sent += 1", "self.sent += 2", 1))
+    assert "has changed since" in wrong(capsys, folder, "--walk", 0)
+
+
+def test_a_damaged_part_is_named(tmp_path, capsys):
+    _, folder = walks_in(tmp_path)
+    part = next(Path(folder, "walks").iterdir())
+    part.write_bytes(part.read_bytes()[:-100])
+    number = int(part.stem.removeprefix("part-"))
+    assert part.name in wrong(capsys, folder, "--walk", number * 500)

@@ -1,0 +1,273 @@
+"""Folders of walks: their rows say what was walked, and what is wrong with one is said in a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from walked import SOURCE, request, simulated, spec_file, walks_in
+
+from checker.engines.native.walk.walker import walk_seeds
+from checker.language import SpecError
+from checker.run.plan import DEADLOCK
+from traces.walks.parts import write_part_of
+from traces.walks.records import (
+    STEPS,
+    WALK_SCHEMA,
+    WALKS,
+    missing_parts,
+    part_path,
+    parts,
+    read_parts,
+    read_run,
+    read_walk,
+    shape_fingerprint,
+    spec_of,
+)
+from traces.walks.run_statistics import summary_of, total
+from traces.walks.walk_request import run_of
+from traces.walks.writing import begin, finish
+
+
+def rows_of(folder: Path) -> list[dict]:
+    run = read_run(folder)
+    return [row for table in read_parts(parts(folder, run)) for row in table.to_pylist()]
+
+
+def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path, walks=300, depth=6, sampling=2)
+    assert read_run(folder) == run
+    spec = spec_of(run, 0)
+    [condition] = run.configurations[0].conditions
+    assert (condition.file, condition.text) == ("queueing.py", "at == 0")
+    names = [action.name for action in run.configurations[0].actions]
+    by_instance = ["send", "take", "take", "overtake"]
+    assert names == ["send", "take", "overtake"]
+    found = Counter()
+    for number, row in enumerate(rows_of(folder)):
+        assert row["walk"] == number
+        assert row["seed"] == walk_seeds(7, number, 1)[0]
+        state = spec.initial_states()[row["initial"]]
+        instances = np.frombuffer(row["actions"], "<u2").tolist()
+        for instance in instances:
+            assert spec.holds("in_order", state)
+            state = next(found.state for found in spec.successors(state) if found.instance == instance)
+        is_violated = not spec.holds("in_order", state)
+        found[row["ending"]] += 1
+        assert row["length"] == len(instances)
+        assert row["verdict"] == ("violated" if is_violated else "holds")
+        assert row["property"] == ("in_order" if is_violated else None)
+        assert row["conjunct"] == (1 if is_violated else None)
+        assert row["violated_at"] == (len(instances) if is_violated else None)
+        assert row["violated"] == (1 if is_violated else 0)
+        last = [by_instance[instance] for instance in instances]
+        assert row["fingerprint"] == (shape_fingerprint("in_order", 1, last) if is_violated else None)
+        assert row["coverage"] == bytes([sum(1 << instance for instance in set(instances))])
+        assert row["branches"] == bytes([(1 in instances) | (2 in instances) << 1])
+        assert json.loads(row["constants"]) == spec.constants
+        assert len(row["sampled_states"]) % 8 == 0
+    assert found.keys() == {"violation", "depth"}
+
+
+def test_parts_are_of_the_run_and_their_number_alone(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path)
+    other = tmp_path / "other"
+    for number in reversed(begin(other, run)):
+        write_part_of(run, other, number)
+    assert run.parts == 3
+    for number in range(run.parts):
+        assert part_path(folder, WALKS, number).read_bytes() == part_path(other, WALKS, number).read_bytes()
+
+
+def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path, steps=True)
+    whole = rows_of(folder)
+    part_path(folder, WALKS, 1).unlink()
+    part_path(folder, STEPS, 2).unlink()
+    (folder / WALKS / ".part-000001.parquet.123.abc").write_bytes(b"what a process that died has left")
+    assert missing_parts(folder, run) == [1, 2]
+    with pytest.raises(SpecError, match="lacks 2 of 3 parts: run the same simulate command again"):
+        parts(folder, run)
+    untouched = part_path(folder, WALKS, 0).stat().st_mtime_ns
+    simulated(folder, run)
+    assert finish(folder, run)
+    assert rows_of(folder) == whole
+    assert part_path(folder, WALKS, 0).stat().st_mtime_ns == untouched
+    assert not list((folder / WALKS).glob(".part*"))
+
+
+def test_a_run_that_died_at_once_goes_on(tmp_path: Path) -> None:
+    run = run_of(request(spec_file(tmp_path)))
+    folder = tmp_path / "walks"
+    (folder / WALKS).mkdir(parents=True)
+    (folder / ".run.json.123").write_text("{")
+    assert begin(folder, run) == [0, 1, 2]
+
+
+def test_steps(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path, steps=True)
+    steps = pa.concat_tables(read_parts(parts(folder, run, STEPS))).to_pylist()
+    walks = rows_of(folder)
+    assert len(steps) == sum(walk["length"] for walk in walks)
+    position = 0
+    for walk in walks:
+        for number, instance in enumerate(np.frombuffer(walk["actions"], "<u2").tolist(), 1):
+            step = steps[position]
+            assert (step["walk"], step["step"], step["instance"]) == (walk["walk"], number, instance)
+            assert step["action"] == ["send", "take", "take", "overtake"][instance] and 1 <= step["enabled"] <= 4
+            position += 1
+
+
+def test_summaries_count_what_rows_say(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path, sweep=("careful=true,false",), scenario="", deadlock=True)
+    assert [found.constants["careful"] for found in run.configurations] == [True, False]
+    rows = rows_of(folder)
+    summary = total(summary_of(path) for path in parts(folder, run))
+    assert summary.walks == len(rows) == 2400
+    assert summary.steps == sum(row["length"] for row in rows)
+    assert summary.verdicts == Counter(row["verdict"] for row in rows)
+    assert summary.violated["in_order"] == sum(row["violated"] & 1 for row in rows)
+    bit = run.properties.index(DEADLOCK)
+    stuck = [row for row in rows if row["violated"] >> bit & 1]
+    assert summary.violated[DEADLOCK] == len(stuck) > 0
+    assert {row["property"] for row in stuck} == {DEADLOCK} and {row["ending"] for row in stuck} == {"deadlock"}
+    assert summary.reached["is_full"] == sum(row["reached"] >> run.properties.index("is_full") & 1 for row in rows) > 0
+    careful = [row for row in rows if row["configuration"] == 0]
+    assert all(row["property"] != "in_order" for row in careful)
+    assert [row["walk"] for row in rows] == list(range(2400))
+    assert read_walk(folder, run, 1700) == rows[1700]
+
+
+def test_errors_are_named(tmp_path: Path) -> None:
+    source = SOURCE.replace(
+        "        require(len(self.queue) < self.size)\n        self.queue.append", "        self.queue.append"
+    )
+    run = run_of(request(spec_file(tmp_path, source)))
+    folder = simulated(tmp_path / "walks", run)
+    errors = [row for row in rows_of(folder) if row["verdict"] == "error"]
+    assert errors
+    for row in errors:
+        assert (row["property"], row["ending"], row["failed_instance"], row["conjunct"]) == ("send", "bounds", 0, None)
+    assert total(summary_of(path) for path in parts(folder, run)).errors == {"send": len(errors)}
+    row = errors[0]
+    last = [["send", "take", "take", "overtake"][instance] for instance in np.frombuffer(row["actions"], "<u2")]
+    assert row["fingerprint"] == shape_fingerprint("send", None, [*last, "send"])
+
+
+def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path, walks=10)
+    file = spec_file(
+        tmp_path, "# A comment, and lines moved.\n\n" + SOURCE.replace('"""Put the next', '"""Puts the next')
+    )
+    spec_of(read_run(folder), 0)
+    spec_file(tmp_path, SOURCE.replace("self.sent < 4)", "self.sent < 3)"))
+    with pytest.raises(SpecError, match="has changed since these walks were made"):
+        spec_of(read_run(folder), 0)
+    with pytest.raises(SpecError, match="holds walks of another version of queueing/queue"):
+        begin(folder, run_of(request(file, walks=10)))
+    spec_file(tmp_path, SOURCE.replace("in_order", "ordered"))
+    with pytest.raises(SpecError, match="it has no property in_order any more"):
+        spec_of(read_run(folder), 0)
+    assert run.configurations[0].spec_digest
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path, walks=10)
+    with pytest.raises(SpecError, match="its seed is 7, not 8"):
+        begin(folder, run_of(request(spec_file(tmp_path), walks=10, seed=8)))
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "letter.txt").write_text("mine")
+    with pytest.raises(SpecError, match="exists and holds no walks"):
+        begin(full, run)
+    with pytest.raises(SpecError, match=r"it has no run.json"):
+        read_run(full)
+    with pytest.raises(SpecError, match="has no steps"):
+        parts(folder, run, STEPS)
+    with pytest.raises(SpecError, match="has no walk 10: its walks are numbered from 0 to 9"):
+        read_walk(folder, run, 10)
+    content = json.loads((folder / "run.json").read_text())
+    for change, message in (({"version": 9}, "has version 9"), ({"format": "x"}, "is not of a run"), ({"seed": 1}, "")):
+        (folder / "run.json").write_text(json.dumps(content | change))
+        if message:
+            with pytest.raises(SpecError, match=message):
+                read_run(folder)
+    del content["seed"]
+    (folder / "run.json").write_text(json.dumps(content))
+    with pytest.raises(SpecError, match="is not whole"):
+        read_run(folder)
+    (folder / "run.json").write_text("{")
+    with pytest.raises(SpecError, match="cannot be read"):
+        read_run(folder)
+
+
+def test_parts_that_are_damaged(tmp_path: Path) -> None:
+    run, folder = walks_in(tmp_path)
+    path = part_path(folder, WALKS, 1)
+    good = path.read_bytes()
+    path.write_bytes(good[: len(good) // 2])
+    for read in (lambda: parts(folder, run), lambda: summary_of(path), lambda: read_walk(folder, run, 501)):
+        with pytest.raises(SpecError, match="is cut off or no"):
+            read()
+    damaged = bytearray(good)
+    damaged[200 : len(good) // 2] = bytes(len(good) // 2 - 200)
+    path.write_bytes(damaged)
+    with pytest.raises(SpecError, match="is damaged"):
+        list(read_parts(parts(folder, run)))
+    table = pq.read_table(pa.BufferReader(good))
+    pq.write_table(table.slice(0, 3), path)
+    with pytest.raises(SpecError, match="has 3 walks, not 500"):
+        parts(folder, run)
+    pq.write_table(table.drop_columns(["conjunct"]), path)
+    with pytest.raises(SpecError, match="another schema than version 1 of the walks': see conjunct"):
+        parts(folder, run)
+    pq.write_table(table.replace_schema_metadata({**WALK_SCHEMA.metadata, b"version": b"2"}), path)
+    with pytest.raises(SpecError, match="has version 2 of the walks' schema; this program reads 1"):
+        parts(folder, run)
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(SpecError, match="has version none"):
+        parts(folder, run)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(sweep=("size",)), "write NAME=VALUE,VALUE"),
+        (dict(sweep=("size=1,,2",)), "write NAME=VALUE,VALUE"),
+        (dict(sweep=("size=1,1",)), "a value is given twice"),
+        (dict(sweep=("size=1", "size=2")), "size is given twice"),
+        (dict(sweep=("length=1",)), "has no constant length"),
+        (dict(sweep=("size=0",)), "size"),
+        (dict(settings=("size=many",)), "size must be an integer"),
+        (dict(weights=("send",)), "write ACTION=N"),
+        (dict(weights=("send=0",)), "from 1 to"),
+        (dict(weights=("post=2",)), "has no action post"),
+        (dict(properties=("ordered",)), "unknown property ordered: did you mean in_order"),
+        (dict(scenario="slow"), "has no scenario slow"),
+    ],
+)
+def test_wrong_requests(tmp_path: Path, options: dict, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        run_of(request(spec_file(tmp_path), **options))
+
+
+def test_what_a_request_asks_for(tmp_path: Path) -> None:
+    file = spec_file(tmp_path)
+    run = run_of(request(file))
+    assert (run.scenario, run.expected, run.properties) == ("hasty", ["in_order"], ("in_order", "is_full"))
+    assert run_of(request(file, scenario="careful")).expected == "holds"
+    assert run_of(request(file, scenario="")).scenario == "hasty"
+    assert run_of(request(file, properties=("is_full",))).expected == "holds"
+    own = run_of(request(file, settings=("size=2",)))
+    assert (own.scenario, own.expected, own.configurations[0].constants["size"]) == (None, None, 2)
+    weighted = run_of(request(file, bias="rare", weights=("send=3",)))
+    weights = {action.name: action.weight for action in weighted.configurations[0].actions}
+    assert weights["send"] == 3 and max(weights.values()) > 1
+    assert run_of(request(file, walks=5_000_000, depth=40)).sampling > 3
+    assert run_of(request(file, walks=5_000_000, depth=40)).part == 50_000
+    assert run_of(request(file, walks=5_000_000, depth=60_000)).part == 66

@@ -1,0 +1,203 @@
+"""A trace's schedule on a sibling spec: the same actions with the same arguments, and where the two part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from checker.errors import Disabled, SpecError
+from checker.explain.differences import changes_within
+from checker.explain.guards import why_disabled
+from checker.language.interpreter import State, call_text
+from checker.language.spec import Role, Spec
+from checker.language.types import BoundsError, show
+from checker.run.result import TraceStep, Violation
+from traces.json_values import decode, encode
+
+Fate = Literal["same", "differs", "disabled", "missing", "error"]
+"""How a step fares on the sibling: the same state, another one, not enabled, no such action, out of bounds."""
+
+
+_MOST_DIFFERENCES = 3
+"""How many differences between two states are named."""
+
+
+@dataclass(frozen=True)
+class ComparedScheduleStep:
+    """A step of the schedule on a sibling: how it fared, in words, and the state after it (None: it was skipped)."""
+
+    call: str
+    fate: Fate
+    words: str
+    state: State
+    is_property_false: bool
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the sibling can take the step."""
+        return self.fate in ("same", "differs")
+
+
+@dataclass(frozen=True)
+class ComparedSchedule:
+    """A schedule on a sibling called `name`."""
+
+    name: str
+    spec: Spec
+    steps: tuple[ComparedScheduleStep, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def parts_at(self) -> int | None:
+        """The number of the first step that fares differently; None where there is none."""
+        return next((number for number, step in enumerate(self.steps, 1) if step.fate != "same"), None)
+
+    @property
+    def parts_for_good_at(self) -> int | None:
+        """The number of the first step after which the states are never the same again; None where they are at last."""
+        same = [number for number, step in enumerate(self.steps, 1) if step.fate == "same"]
+        last_same = same[-1] if same else 0
+        return last_same + 1 if last_same < len(self.steps) else None
+
+    @property
+    def conclusion(self) -> str:
+        """Where the sibling parts from the trace, in a sentence."""
+        first, final = self.parts_at, self.parts_for_good_at
+        if first is None:
+            return "takes every step, to the same states"
+        step = self.steps[first - 1]
+        text = f"parts at step {first}, {step.call}: {step.words}"
+        if final is None:
+            return f"{text}; at the end it is in the same state again"
+        if final == first:
+            return text
+        step = self.steps[final - 1]
+        return f"{text}; parts for good at step {final}, {step.call}: {step.words}"
+
+
+def replay_against(
+    spec: Spec,
+    violation: Violation,
+    name: str,
+    sibling: type[Spec],
+    constants: Mapping[str, int | bool | str] | None = None,
+) -> ComparedSchedule:
+    """Replay the schedule of a trace of `spec` on another spec, on the constants that both have.
+
+    `constants`: the sibling's own, instead of those; its others are at their defaults. A step that is not enabled on
+    the sibling waits: it is taken after the first later step that enables it, or never, once the states are the same
+    again. Raises SpecError where the sibling does not take the constants.
+    """
+    if constants is None:
+        constants = {key: value for key, value in spec.constants.items() if key in sibling.declared_constants}
+    other = sibling(**constants)
+    extra = [f"{key}={value}" for key, value in other.constants.items() if spec.constants.get(key) != value]
+    notes = (f"runs with its own {', '.join(extra)}",) if extra else ()
+    return ComparedSchedule(name, other, tuple(_steps(spec, violation, other)), notes)
+
+
+def _steps(spec: Spec, violation: Violation, other: Spec) -> list[ComparedScheduleStep]:
+    trace = violation.trace
+    first = _initial(spec, other, trace[0].state)
+    difference = _difference(spec, other, trace[0].state, first)
+    is_false = _is_false(other, violation.property, None, first)
+    steps = [ComparedScheduleStep("initial state", "differs" if difference else "same", difference, first, is_false)]
+    schedule = list(trace[1:])
+    if violation.failed_action is not None:
+        failed = violation.failed_action
+        schedule.append(TraceStep(failed.action, failed.arguments, trace[-1].state))
+    waiting: list[TraceStep] = []
+    for step in schedule:
+        taken = _step(spec, other, violation.property, step, steps[-1].state)
+        if taken.is_taken and taken.fate != "same":
+            taken = _with_waiting(spec, other, violation.property, step, taken, waiting)
+        if taken.fate == "disabled":
+            waiting.append(step)
+        elif taken.fate == "same":
+            waiting.clear()
+        steps.append(taken)
+    return steps
+
+
+def _with_waiting(
+    spec: Spec, other: Spec, name: str, step: TraceStep, taken: ComparedScheduleStep, waiting: list[TraceStep]
+) -> ComparedScheduleStep:
+    """Return a step together with those that waited for it: they are taken now, in their order."""
+    late = []
+    state, is_false = taken.state, taken.is_property_false
+    for found in list(waiting):
+        after = _step(spec, other, name, TraceStep(found.action, found.arguments, step.state), state)
+        if after.is_taken:
+            waiting.remove(found)
+            late.append(after.call)
+            state, is_false = after.state, is_false or after.is_property_false
+    if not late:
+        return taken
+    difference = _difference(spec, other, step.state, state)
+    words = f"then, late, {', '.join(late)}" + (f": {difference}" if difference else "")
+    return ComparedScheduleStep(taken.call, "differs" if difference else "same", words, state, is_false)
+
+
+def _initial(spec: Spec, other: Spec, wanted: State) -> State:
+    states = other.initial_states()
+    if not states:
+        raise SpecError(f"{other.name} has no initial state on these constants")
+    return next((state for state in states if not _difference(spec, other, wanted, state)), states[0])
+
+
+def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) -> ComparedScheduleStep:
+    assert step.action is not None
+    call = call_text(step.action, step.arguments)
+    if step.action not in other.actions:
+        return ComparedScheduleStep(call, "missing", f"{other.name} has no action {step.action}", before, False)
+    try:
+        after = other.step(before, step.action, *_arguments(spec, other, step))
+    except Disabled as error:
+        return ComparedScheduleStep(call, "disabled", f"not enabled here: {why_disabled(other, error)}", before, False)
+    except BoundsError as error:
+        return ComparedScheduleStep(call, "error", f"cannot be executed: {error}", before, False)
+    except SpecError as error:
+        return ComparedScheduleStep(call, "missing", error.message, before, False)
+    difference = _difference(spec, other, step.state, after)
+    is_false = _is_false(other, name, before, after)
+    return ComparedScheduleStep(call, "differs" if difference else "same", difference, after, is_false)
+
+
+def _arguments(spec: Spec, other: Spec, step: TraceStep) -> list[object]:
+    """Return a step's arguments as values of the sibling's types; raise SpecError where it takes others."""
+    assert step.action is not None
+    mine, theirs = spec.parameters_of(step.action), other.parameters_of(step.action)
+    if len(mine) != len(theirs):
+        raise SpecError(f"{other.name}'s {step.action} takes {', '.join(found.name for found in theirs) or 'nothing'}")
+    with other.bound():
+        return [
+            decode(there.type, encode(here.type, value))
+            for here, there, value in zip(mine, theirs, step.arguments, strict=True)
+        ]
+
+
+def _difference(spec: Spec, other: Spec, wanted: State, found: State) -> str:
+    """Return in what two states differ, in variables that both specs have; nothing where they do not."""
+    parts = [
+        f"{change.path} is {show(change.after)} instead of {show(change.before)}"
+        for name, kind in spec.variables.items()
+        if name in other.variables
+        for change in changes_within(name, kind, wanted.values[name], found.values[name])
+    ]
+    more = f"; and {len(parts) - _MOST_DIFFERENCES} more" if len(parts) > _MOST_DIFFERENCES else ""
+    return "; ".join(parts[:_MOST_DIFFERENCES]) + more
+
+
+def _is_false(spec: Spec, name: str, before: State | None, after: State) -> bool:
+    role = spec.roles.get(name)
+    if role is Role.INVARIANT:
+        return not _holds(spec, name, after, None)
+    return role is Role.STEP_INVARIANT and before is not None and not _holds(spec, name, after, before)
+
+
+def _holds(spec: Spec, name: str, after: State, before: State | None) -> bool:
+    try:
+        return spec.holds(name, after, before)
+    except BoundsError:
+        return False

@@ -1,0 +1,35 @@
+"""Which part of a property is false: the operand of the `and` that the property returns at its end."""
+
+from __future__ import annotations
+
+import ast
+
+from checker.explain.frames import watched_call
+from checker.language.interpreter import State
+from checker.language.source import source_of
+from checker.language.spec import Spec
+
+
+def conjuncts_of(spec: Spec, name: str) -> list[ast.expr]:
+    """Return the operands of the `and` that a property returns at its end; nothing where it returns none."""
+    method = getattr(type(spec), name, None) if name in spec.roles else None
+    last = source_of(method).tree.body[-1] if method is not None else None
+    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.BoolOp):
+        return []
+    return last.value.values if isinstance(last.value.op, ast.And) else []
+
+
+def false_conjunct(spec: Spec, name: str, state: State, old: State | None = None) -> int | None:
+    """Return the number of the first false conjunct of a property that is false; None where it has none."""
+    operands = conjuncts_of(spec, name)
+    if not operands:
+        return None
+    with spec.bound():
+        arguments = tuple(spec._working(part.values) for part in (state, old) if part is not None)
+        scope = watched_call(getattr(type(spec), name), arguments).scope
+        return next((number for number, operand in enumerate(operands) if not scope.evaluate(operand)), None)
+
+
+def conjunct_text(spec: Spec, name: str, number: int | None) -> str:
+    """Return a conjunct as it is written, on one line; nothing for None."""
+    return "" if number is None else ast.unparse(conjuncts_of(spec, name)[number])

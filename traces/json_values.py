@@ -1,0 +1,86 @@
+"""Values of a state as plain JSON, and back.
+
+Integers and truth values are JSON's own. Members of domains and enums are their shown text, an empty `Option` is null,
+structs are objects, maps are objects keyed by the text of the key, sequences, sets and bags are arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checker.language.types import (
+    BagType,
+    BoolType,
+    BoundsError,
+    DomainType,
+    EnumType,
+    IntType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+    show,
+)
+
+Plain = None | bool | int | str | list[Any] | dict[str, Any]
+
+
+def encode(kind: Type, value: Any) -> Plain:
+    """Return a value of a type as plain JSON."""
+    match kind:
+        case OptionType():
+            return None if value is None else encode(kind.item, value)
+        case StructType():
+            return {name: encode(part, value.field(name)) for name, part in kind.fields}
+        case MapType():
+            pairs = zip(kind.key.values(), value.items_in_order(), strict=True)
+            return {show(key): encode(kind.value, item) for key, item in pairs}
+        case SetType() | SeqType() | BagType():
+            return [encode(kind.item, item) for item in value]
+        case DomainType() | EnumType():
+            return show(value)
+    return value  # type: ignore[no-any-return]
+
+
+def decode(kind: Type, plain: Any) -> Any:
+    """Return the value of a type that plain JSON spells; raise BoundsError where it spells none."""
+    match kind:
+        case OptionType():
+            return None if plain is None else decode(kind.item, plain)
+        case StructType():
+            parts = _object(kind, plain, [name for name, _ in kind.fields])
+            return kind.coerce(kind.declared(**{name: decode(part, parts[name]) for name, part in kind.fields}))
+        case MapType():
+            keys = list(kind.key.values())
+            parts = _object(kind, plain, [show(key) for key in keys])
+            return kind.coerce({key: decode(kind.value, parts[show(key)]) for key in keys})
+        case SetType():
+            return kind.coerce({decode(kind.item, item) for item in _array(kind, plain)})
+        case SeqType() | BagType():
+            return kind.coerce([decode(kind.item, item) for item in _array(kind, plain)])
+        case DomainType() | EnumType():
+            return _member(kind, plain)
+        case BoolType() | IntType():
+            return kind.coerce(plain)
+    raise AssertionError(f"a {kind} cannot be part of a state")
+
+
+def _object(kind: Type, plain: Any, keys: list[str]) -> dict[str, Any]:
+    if not isinstance(plain, dict) or plain.keys() != set(keys):
+        raise BoundsError(f"{plain!r} is not a value of {kind}: it needs {', '.join(keys)}")
+    return plain
+
+
+def _array(kind: Type, plain: Any) -> list[Any]:
+    if not isinstance(plain, list):
+        raise BoundsError(f"{plain!r} is not a value of {kind}")
+    return plain
+
+
+def _member(kind: DomainType | EnumType, plain: Any) -> Any:
+    for value in kind.values():
+        if show(value) == plain:
+            return value
+    raise BoundsError(f"{plain} is not a value of {kind}")

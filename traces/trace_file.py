@@ -1,0 +1,242 @@
+"""The trace file: one counterexample as self-contained JSON.
+
+It names what it is a trace of (spec, constants, the command that found it), what is violated and why, and holds every
+state in full, so that a reader needs neither the spec nor this program; with the spec it can be replayed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from checker.errors import SpecError
+from checker.explain.differences import changes
+from checker.language.error_location import source_files
+from checker.language.spec import Spec
+from checker.language.types import BoundsError
+from checker.run.result import ActionCall, Kind, TraceStep, Violation
+from traces.json_values import Plain, decode, encode
+
+FORMAT = "tidemark-trace"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a trace comes from.
+
+    `spec` and `scenario` are the names (no scenario: the spec was run on constants of the command line), `target` is
+    what the command line calls the spec, `command` what found the violation, `fingerprint` a hash of the spec's source
+    (see `fingerprint_of`).
+    """
+
+    spec: str
+    scenario: str | None
+    target: str
+    constants: dict[str, int | bool | str]
+    fingerprint: str
+    command: str
+    tidemark: str
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario, or of the spec where there is none."""
+        return self.spec if self.scenario is None else f"{self.spec}/{self.scenario}"
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """A trace as it was read: its origin, its violation and its steps as plain JSON."""
+
+    path: Path
+    origin: Origin
+    property: str
+    kind: Kind
+    explanation: str
+    failed_action: dict[str, Any] | None
+    steps: list[dict[str, Any]]
+
+
+def tidemark_version() -> str:
+    """Return the version of this distribution, or `source` where it runs without being installed."""
+    try:
+        return importlib.metadata.version("tidemark")
+    except importlib.metadata.PackageNotFoundError:
+        return "source"
+
+
+def fingerprint_of(spec: type[Spec]) -> str:
+    """Return the SHA-256 of the source files that define a spec and the specs that it inherits from."""
+    digest = hashlib.sha256()
+    for file in source_files(spec):
+        content = Path(file).read_bytes()
+        digest.update(len(content).to_bytes(8, "big") + content)
+    return digest.hexdigest()
+
+
+def origin_of(spec: Spec, name: str, scenario: str | None, target: str, command: str) -> Origin:
+    """Return the origin of traces of a spec that is called `name`, and `target` on the command line."""
+    fingerprint = fingerprint_of(type(spec))
+    return Origin(name, scenario, target, dict(spec.constants), fingerprint, command, tidemark_version())
+
+
+def steps_to_json(spec: Spec, trace: tuple[TraceStep, ...]) -> list[dict[str, Any]]:
+    """Return the steps of a trace as JSON objects: `action`, `arguments`, `changed` (paths) and the full `state`."""
+    steps = []
+    with spec.bound():
+        for number, step in enumerate(trace):
+            before = trace[number - 1].state if number else None
+            changed = [change.path for change in changes(spec, before, step.state)] if before is not None else []
+            state = {name: encode(kind, step.state.values[name]) for name, kind in spec.variables.items()}
+            arguments = arguments_to_json(spec, step.action, step.arguments)
+            steps.append({"action": step.action, "arguments": arguments, "changed": changed, "state": state})
+    return steps
+
+
+def arguments_to_json(spec: Spec, action: str | None, arguments: tuple[Any, ...]) -> dict[str, Plain]:
+    """Return the arguments of an action as a JSON object by parameter."""
+    if action is None or not arguments:
+        return {}
+    parameters = zip(spec.parameters_of(action), arguments, strict=True)
+    return {parameter.name: encode(parameter.type, argument) for parameter, argument in parameters}
+
+
+def to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
+    """Return a violation of a spec as the JSON object of a trace file."""
+    failed = violation.failed_action
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "tidemark": origin.tidemark,
+        "spec": origin.spec,
+        "scenario": origin.scenario,
+        "target": origin.target,
+        "source_fingerprint": origin.fingerprint,
+        "constants": origin.constants,
+        "command": origin.command,
+        "property": violation.property,
+        "kind": violation.kind,
+        "explanation": violation.explanation,
+        "length": violation.length,
+        "steps": steps_to_json(spec, violation.trace),
+        "failed_action": failed
+        and {"action": failed.action, "arguments": arguments_to_json(spec, failed.action, failed.arguments)},
+    }
+
+
+def write(path: Path, spec: Spec, violation: Violation, origin: Origin) -> None:
+    """Write a violation to a trace file; raise OSError if that fails."""
+    path.write_text(json.dumps(to_json(spec, violation, origin), indent=1) + "\n", encoding="utf-8")
+
+
+def read(path: Path) -> TraceFile:
+    """Read a trace file; raise SpecError if it is none, is cut off, or has a version that is not known here."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"the trace {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path} is not a whole trace file: {error}") from None
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{path} is not a whole trace file: {_cut_text(error)}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise SpecError(f'{path} is not a trace: it has no "format": "{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise SpecError(
+            f"{path} has version {content.get('version')} of the trace format; this program reads {VERSION}"
+        )
+    try:
+        return _trace_file(path, content)
+    except (KeyError, TypeError) as error:
+        raise SpecError(f"{path} is not a whole trace file: {error} is missing or has the wrong form") from None
+
+
+def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
+    origin = Origin(
+        spec=content["spec"],
+        scenario=content["scenario"],
+        target=content["target"],
+        constants=dict(content["constants"]),
+        fingerprint=content["source_fingerprint"],
+        command=content["command"],
+        tidemark=content["tidemark"],
+    )
+    steps = [_whole_step(path, number, step) for number, step in enumerate(content["steps"], 1)]
+    return TraceFile(
+        path,
+        origin,
+        property=content["property"],
+        kind=cast(Kind, content["kind"]),
+        explanation=content["explanation"],
+        failed_action=content["failed_action"],
+        steps=steps,
+    )
+
+
+def _whole_step(path: Path, number: int, step: Any) -> dict[str, Any]:
+    missing = [key for key in ("action", "arguments", "state") if not isinstance(step, dict) or key not in step]
+    if missing:
+        raise SpecError(f"{path} is not a whole trace file: step {number} has no {missing[0]}")
+    return {key: step[key] for key in ("action", "arguments", "state")}
+
+
+def _cut_text(error: json.JSONDecodeError) -> str:
+    """Return in which step a file that is no JSON goes wrong, or else where."""
+    decoder = json.JSONDecoder()
+    begin = re.search(r'"steps"\s*:\s*\[', error.doc)
+    if begin is None:
+        return str(error)
+    position, number = begin.end(), 1
+    while True:
+        position += len(error.doc[position:]) - len(error.doc[position:].lstrip(" \t\r\n,"))
+        if error.doc[position : position + 1] == "]":
+            return str(error)
+        try:
+            _, position = decoder.raw_decode(error.doc, position)
+        except json.JSONDecodeError:
+            is_cut = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
+            return f"it {'ends' if is_cut else 'goes wrong'} in the middle of step {number}"
+        number += 1
+
+
+def violation_of(file: TraceFile, spec: Spec) -> Violation:
+    """Rebuild the violation of a trace file as one of `spec`; raise SpecError where a step is none of that spec."""
+    trace = tuple(_step(file, spec, number, step) for number, step in enumerate(file.steps, 1))
+    failed = file.failed_action and _call(file, spec, len(trace) + 1, file.failed_action)
+    return Violation(file.property, file.kind, trace, file.explanation, failed or None)
+
+
+def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> TraceStep:
+    call = _call(file, spec, number, step) if step["action"] is not None else None
+    state = step["state"]
+    if not isinstance(state, dict) or state.keys() != spec.variables.keys():
+        raise SpecError(f"{file.path}, step {number}: the state is not one of {file.origin.spec}: its variables differ")
+    values = {}
+    with spec.bound():
+        for name, kind in spec.variables.items():
+            try:
+                values[name] = decode(kind, state[name])
+            except BoundsError as error:
+                raise SpecError(f"{file.path}, step {number}: {name} cannot be read: {error}") from None
+        found = spec.state_of(values)
+    return TraceStep(None, (), found) if call is None else TraceStep(call.action, call.arguments, found)
+
+
+def _call(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> ActionCall:
+    action, given = step["action"], step["arguments"]
+    if action not in [*spec.actions, "init"]:
+        raise SpecError(f"{file.path}, step {number}: {file.origin.spec} has no action {action}")
+    if action == "init":
+        return ActionCall(action, ())
+    parameters = spec.parameters_of(action)
+    try:
+        with spec.bound():
+            return ActionCall(action, tuple(decode(parameter.type, given[parameter.name]) for parameter in parameters))
+    except (KeyError, TypeError, BoundsError):
+        names = ", ".join(parameter.name for parameter in parameters) or "no arguments"
+        raise SpecError(f"{file.path}, step {number}: {action} takes {names}, not {given}") from None

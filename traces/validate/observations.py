@@ -1,0 +1,150 @@
+"""What was observed of a state, held against the state: expressions over it, and the values that they must have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from types import CodeType
+from typing import Any
+
+from checker.errors import Disabled, SpecError
+from checker.language.declarations import Struct
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.language.types import (
+    BagType,
+    BoundsError,
+    DomainType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+    show,
+)
+from checker.language.values import BagValue, MapValue, SeqValue, SetValue
+
+_BUILTINS = {
+    function.__name__: function for function in (abs, all, any, len, list, max, min, range, set, sorted, str, sum)
+}
+
+
+class Observer:
+    """Evaluates expressions in states of a spec; raises SpecError for one that means nothing there."""
+
+    def __init__(self, spec: Spec):
+        self._spec = spec
+        members = {show(member): member for kind in spec.variables.values() for member in _members(kind)}
+        self._fixed = members | spec.constants
+        own = [
+            name for base in type(spec).__mro__ if issubclass(base, Spec) and base is not Spec for name in vars(base)
+        ]
+        helpers = [name for name in own if not name.startswith("_") and callable(getattr(type(spec), name, None))]
+        self._of_state = {*helpers, *spec.variables}
+
+    def value(self, expression: str, state: State, given: Mapping[str, Any]) -> Any:
+        """Return the value of an expression in a state; raise BoundsError or LookupError where it has none there."""
+        spec = self._spec
+        with spec.bound():
+            working = spec.in_state(state)
+            code = _compiled(expression)
+            names = {name: getattr(working, name) for name in _names(code) if name in self._of_state}
+            try:
+                return eval(code, {"__builtins__": _BUILTINS, **self._fixed, **names, **given})
+            except (BoundsError, LookupError, Disabled):
+                raise
+            except Exception as error:
+                raise SpecError(f"the mapping's {expression} cannot be evaluated in {spec.name}: {error}") from None
+
+    def mismatch(
+        self, expectations: Mapping[str, Any], state: State, given: Mapping[str, Any]
+    ) -> tuple[str, str] | None:
+        """Return the first expression that has another value than was observed, and both values in words; else None."""
+        for expression, observed in expectations.items():
+            try:
+                value = self.value(expression, state, given)
+            except (BoundsError, LookupError, Disabled) as error:
+                return expression, f"{expression} has no value ({error}), and the event says {plain_text(observed)}"
+            if not matches(value, observed):
+                return expression, f"{expression} is {show(value)}, and the event says {plain_text(observed)}"
+        return None
+
+
+@functools.cache
+def _compiled(expression: str) -> CodeType:
+    try:
+        return compile(expression.strip(), "<expectation>", "eval")
+    except SyntaxError as error:
+        raise SpecError(f"the mapping's {expression} is no expression: {error.msg}") from None
+
+
+@functools.cache
+def _names(code: CodeType) -> frozenset[str]:
+    """Return the names that an expression uses, those inside its comprehensions too."""
+    inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return frozenset(code.co_names).union(*inner)
+
+
+def _members(kind: Type) -> Iterator[Any]:
+    """Iterate over the members of the domains that a type is made of."""
+    match kind:
+        case DomainType():
+            yield from kind.values()
+        case MapType():
+            yield from _members(kind.key)
+            yield from _members(kind.value)
+        case SetType() | SeqType() | BagType() | OptionType():
+            yield from _members(kind.item)
+        case StructType():
+            for _, part in kind.fields:
+                yield from _members(part)
+
+
+def matches(value: Any, observed: Any) -> bool:
+    """Return whether a value of a state is what plain JSON says of it; of structs and maps only what it names."""
+    match value:
+        case None | bool():
+            return value is observed
+        case int():
+            return type(observed) is int and value == observed
+        case str():
+            return bool(value == observed)
+        case Struct():
+            known = type(value)._fields
+            return isinstance(observed, dict) and all(
+                name in known and matches(value.field(name), part) for name, part in observed.items()
+            )
+        case MapValue():
+            items = dict(zip(map(show, value.type.key.values()), value.items_in_order(), strict=True))
+            return isinstance(observed, dict) and all(
+                key in items and matches(items[key], part) for key, part in observed.items()
+            )
+        case SeqValue() | list() | tuple():
+            is_as_long = isinstance(observed, list) and len(observed) == len(value)
+            return is_as_long and all(map(matches, value, observed))
+        case SetValue() | BagValue() | set() | frozenset():
+            return _same_items(list(value), observed)
+    return bool(show(value) == observed)
+
+
+def _same_items(items: list[Any], observed: Any) -> bool:
+    """Return whether each item is one of those observed, in any order, and no more of these are left."""
+    if not isinstance(observed, list) or len(observed) != len(items):
+        return False
+    left = list(observed)
+    for item in items:
+        found = next((position for position, part in enumerate(left) if matches(item, part)), None)
+        if found is None:
+            return False
+        del left[found]
+    return True
+
+
+def plain_text(observed: Any) -> str:
+    """Return observed JSON in the words of traces."""
+    if isinstance(observed, list):
+        return "[" + ", ".join(map(plain_text, observed)) + "]"
+    if isinstance(observed, dict):
+        return "{" + ", ".join(f"{name}: {plain_text(part)}" for name, part in observed.items()) + "}"
+    return show(observed)

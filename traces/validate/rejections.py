@@ -1,0 +1,91 @@
+"""Why no candidate explains an event: for each step that it may stand for, the guard or value that is in the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from checker.errors import Disabled
+from checker.explain.guards import why_disabled
+from checker.language.interpreter import ActionShape, State, call_text
+from checker.language.spec import Spec
+from checker.language.types import BoundsError
+from traces.validate.mapping import PossibleStep
+from traces.validate.moves import Key, Moves
+from traces.validate.observations import Observer, matches, plain_text
+from traces.validate.verdict import Rejection, RejectionReason
+
+LOOKED_AT = 40
+"""How many of the candidates are asked for their reasons."""
+
+SHOWN = 3
+"""How many of the candidates are shown."""
+
+_TELLING = ("seen", "bounds", "guard", "arguments")
+"""The kinds of reasons, those of the attempts that came furthest first."""
+
+
+def rejection_of(
+    moves: Moves, observer: Observer, candidates: tuple[Key, ...], steps: tuple[PossibleStep, ...]
+) -> Callable[[int, str, Mapping[str, Any]], Rejection]:
+    """Return what makes the rejection of an event that may stand for some steps out of its line, name and content."""
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    for key in candidates[:LOOKED_AT]:
+        for step in steps:
+            counts.update(dict.fromkeys(_reasons(moves.spec, observer, moves.state(key), step), 1))
+    ranked = sorted(counts.items(), key=lambda item: (_TELLING.index(item[0][1]), -item[1]))
+    reasons = tuple(RejectionReason(step, kind, part, text, count) for (step, kind, part, text), count in ranked)  # type: ignore[arg-type]
+    shown = tuple(moves.state(key) for key in candidates[:SHOWN])
+    return lambda line, event, found: Rejection(line, event, found, len(candidates), shown, reasons)
+
+
+def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -> Iterator[tuple[str, str, str, str]]:
+    """Iterate over (step, kind, part, text) of why a step cannot be taken in a state."""
+    if step.action is None:
+        differs = observer.mismatch(step.seen_after, state, {})
+        if differs is not None:
+            yield "seen", "seen", *differs
+        return
+    shape = next(shape for shape in spec.shapes() if shape.name == step.action)
+    names = [parameter.name for parameter in shape.parameters]
+    with spec.bound():
+        instances = [arguments for _, arguments in spec._instances(shape, state.values)]
+    is_any = False
+    for arguments in instances:
+        given = dict(zip(names, arguments, strict=True))
+        if all(matches(given[name], observed) for name, observed in step.arguments.items()):
+            is_any = True
+            yield call_text(step.action, arguments), *_why_not(spec, observer, state, step, given)
+    if not is_any:
+        yield str(step), "arguments", _impossible(shape, step), _impossible(shape, step)
+
+
+def _why_not(
+    spec: Spec, observer: Observer, state: State, step: PossibleStep, given: dict[str, Any]
+) -> tuple[str, str, str]:
+    assert step.action is not None
+    differs = observer.mismatch(step.seen_before, state, given)
+    if differs is not None:
+        return "seen", differs[0], f"before it {differs[1]}"
+    try:
+        target = spec.step(state, step.action, *given.values())
+    except Disabled as error:
+        text = why_disabled(spec, error)
+        return "guard", text.partition(": ")[0], text
+    except BoundsError as error:
+        return "bounds", "bounds", f"{error}: the constants may be too small"
+    differs = observer.mismatch(step.seen_after, target, given)
+    assert differs is not None, "a step that was taken after all"
+    return "seen", differs[0], f"after it {differs[1]}"
+
+
+def _impossible(shape: ActionShape, step: PossibleStep) -> str:
+    known = {parameter.name: parameter for parameter in shape.parameters}
+    for name, observed in step.arguments.items():
+        parameter = known[name]
+        if parameter.collection is None and not any(matches(value, observed) for value in parameter.type.values()):
+            return (
+                f"{name} is {plain_text(observed)}, which is not one of {parameter.type}: a constant may be too small"
+            )
+    return "no instance of the action has these arguments"

@@ -1,0 +1,51 @@
+"""One part of a run of walks: walked and written, wherever that is. It depends on the run and its number alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from checker.engines.native.walk.walker import Walker, walk_seeds
+from checker.errors import SpecError
+from checker.run import registry
+from traces.walks.records import STEPS, WALKS, WalkConfiguration, WalkRun, part_path
+from traces.walks.walk_tables import step_table, walk_table
+from traces.walks.writing import write_part
+
+_walkers: dict[tuple[str, str, str], Walker] = {}
+"""The compiled specs of this process: it walks many parts of the same few configurations."""
+
+_MOST_WALKERS = 8
+
+
+def write_part_of(run: WalkRun, folder: Path, number: int) -> None:
+    """Walk the walks of a part and write it, unless it is there; raise SpecError if the spec is not the run's own."""
+    files = [part_path(folder, kind, number) for kind in ((WALKS, STEPS) if run.steps else (WALKS,))]
+    if all(file.exists() for file in files):
+        return
+    configuration, first, count = run.span(number)
+    walker = walker_of(run, configuration)
+    walks = walker.walk(
+        walk_seeds(run.seed, first, count),
+        run.depth,
+        weights=walker.weights_of({action.name: action.weight for action in configuration.actions}),
+        sampling=run.sampling,
+        steps=run.steps,
+    )
+    # The walks come last: a part without them is not there.
+    if run.steps:
+        write_part(files[1], step_table(configuration, first, walks))
+    write_part(files[0], walk_table(run, configuration, first, walker, walks))
+
+
+def walker_of(run: WalkRun, configuration: WalkConfiguration) -> Walker:
+    """Return the compiled spec of a configuration, compiled once a process while it is in use."""
+    key = (run.target, configuration.constants_text, configuration.spec_digest)
+    if key not in _walkers:
+        if len(_walkers) >= _MOST_WALKERS:
+            del _walkers[next(iter(_walkers))]
+        spec = registry.select_spec(run.target).spec(**configuration.constants)
+        _walkers[key] = Walker(spec, list(run.properties))
+    walker = _walkers[key]
+    if walker.digest != configuration.spec_digest:
+        raise SpecError(f"{run.spec} is another one here than where the run began: give all machines the same specs")
+    return walker

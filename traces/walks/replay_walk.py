@@ -1,0 +1,78 @@
+"""A row of a folder of walks, walked again by the interpreter: the whole trace, with what it violates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from checker.errors import Disabled, SpecError
+from checker.explain import violations
+from checker.language.spec import Spec
+from checker.language.types import BoundsError
+from checker.run.plan import DEADLOCK
+from checker.run.result import TraceStep, Violation
+from traces.walks.records import WalkRun, read_walk, spec_of
+
+WALK = "walk"
+"""What stands for the property of a walk that violates none."""
+
+_ENDINGS = {
+    "depth": "{steps} violate no property, and there the walk was ended",
+    "deadlock": "after {steps} no action is enabled; no property is violated",
+    "constraint": "after {steps} a constraint is false; no property is violated",
+}
+
+
+def rewalk(folder: Path, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
+    """Return the spec and the trace of a walk, as the violation that it is.
+
+    A walk that violates nothing has the kind `walk`. Raises SpecError where there is no such walk, its part is damaged,
+    or the spec has changed since.
+    """
+    row = read_walk(folder, run, walk)
+    spec = spec_of(run, row["configuration"])
+    if row["spec_digest"] != run.configurations[row["configuration"]].spec_digest:
+        raise SpecError(f"walk {walk} is of another version of {run.spec} than its run: simulate again")
+    try:
+        return spec, violation_of(spec, row)
+    except SpecError as error:
+        raise SpecError(f"walk {walk} cannot be walked again: {error.message}") from None
+
+
+def violation_of(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
+    """Return a row (by column) as the violation that it records; raise SpecError where the spec does not take it so.
+
+    `name`: another property that the last state violates too, instead of the first one.
+    """
+    instances = np.frombuffer(row["actions"], dtype="<u2").tolist()
+    trace = walked(spec, row["initial"], instances)
+    if row["verdict"] == "holds":
+        steps = f"{len(instances)} step{'' if len(instances) == 1 else 's'}"
+        return Violation(WALK, "walk", trace, _ENDINGS[row["ending"]].format(steps=steps))
+    if row["failed_instance"] is not None:
+        action, arguments = spec.arguments_of(row["failed_instance"], trace[-1].state)
+        return violations.bounds_in_action(spec, action, arguments, trace)
+    if row["verdict"] == "error":
+        return violations.bounds_in_property(spec, row["property"], trace)
+    if (name or row["property"]) == DEADLOCK:
+        return violations.deadlock(trace)
+    return violations.false_property(spec, name or row["property"], trace)
+
+
+def walked(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:
+    """Return the trace of some action instances from an initial state; raise SpecError where one cannot be taken."""
+    states = spec.initial_states()
+    if not 0 <= initial < len(states):
+        raise SpecError(f"the spec has no initial state {initial}")
+    trace = [TraceStep(None, (), states[initial])]
+    for number, instance in enumerate(instances, 1):
+        before = trace[-1].state
+        try:
+            action, arguments = spec.arguments_of(instance, before)
+            trace.append(TraceStep(action, arguments, spec.step(before, action, *arguments)))
+        except (Disabled, BoundsError, SpecError):
+            raise SpecError(f"step {number}, action instance {instance}, is not enabled") from None
+    return tuple(trace)

@@ -1,0 +1,183 @@
+"""From the words of `simulate` to the run of walks that they ask for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from checker.engines.native.lowering.branches import branches_of
+from checker.engines.native.walk.walker import MOST_WEIGHT, Walker
+from checker.errors import SpecError
+from checker.frontend import compile_spec
+from checker.ir.digest import digest_of
+from checker.language.spec import Scenario, Spec
+from checker.language.types import BoundsError
+from checker.run import registry
+from checker.run.request import settings_of
+from checker.run.scenario import checked_properties, expectation_for, property_names
+from traces.trace_file import tidemark_version
+from traces.walks.records import ActionRange, BranchCondition, WalkConfiguration, WalkRun
+
+Bias = Literal["uniform", "rare"]
+Value = int | bool | str
+
+MOST_WALKS_IN_PART, MOST_STEPS_IN_PART, FEWEST_WALKS_IN_PART = 50_000, 4_000_000, 500
+"""Sizes of a part: what is lost when a run dies, and what a process holds in memory."""
+
+_USUAL_PARTS = 32
+SAMPLED_BYTES = 64_000_000
+"""How much of a run may be hashes of states, unless --sampling says otherwise."""
+
+
+@dataclass(frozen=True)
+class WalkRequest:
+    """The options of `simulate` that say what is walked."""
+
+    target: str
+    walks: int
+    depth: int
+    seed: int
+    settings: tuple[str, ...] = ()
+    sweep: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ()
+    bias: Bias = "uniform"
+    sampling: int | None = None
+    steps: bool = False
+    deadlock: bool = False
+
+
+def run_of(request: WalkRequest) -> WalkRun:
+    """Return the run that a request asks for; raise SpecError for unknown names, wrong constants and wrong weights."""
+    entry, scenario = _selected(request)
+    settings = settings_of(entry.spec, request.settings)
+    sweep = _sweep(entry.spec, request.sweep, settings)
+    constants = (dict(scenario.constants) if scenario is not None else {}) | settings
+    properties, expected = _checked(entry.spec, scenario, request, is_own=not settings and not sweep)
+    weights = _weights(entry.spec, request.weights)
+    grid = [dict(zip(sweep, chosen, strict=True)) for chosen in itertools.product(*sweep.values())]
+    specs = [entry.spec(**(constants | point)) for point in grid]
+    part = _part(request)
+    return WalkRun(
+        target=entry.target,
+        spec=entry.name,
+        scenario=scenario.name if scenario is not None and not settings and not sweep else None,
+        settings=settings,
+        sweep=sweep,
+        properties=properties,
+        expected=expected,
+        seed=request.seed,
+        walks=request.walks,
+        depth=request.depth,
+        part=part,
+        sampling=_sampling(request, len(grid)) if request.sampling is None else request.sampling,
+        bias=request.bias,
+        weights=weights,
+        steps=request.steps,
+        configurations=tuple(
+            _configuration(number, spec, properties, request, weights) for number, spec in enumerate(specs)
+        ),
+        tidemark=tidemark_version(),
+    )
+
+
+def _selected(request: WalkRequest) -> tuple[registry.SpecEntry, Scenario | None]:
+    """Return the spec and its scenario: the one that is named, the first, or none where constants are set by hand."""
+    selections = registry.select(request.target)
+    if len(selections) > 1:
+        known = ", ".join(selection.entry.target for selection in selections)
+        raise SpecError(f"{request.target} has several specs, name one of {known}")
+    entry, scenario = selections[0].entry, selections[0].scenario
+    if scenario is None and not request.settings and not request.sweep and entry.scenarios:
+        scenario = entry.scenarios[0]
+    return entry, scenario
+
+
+def _sweep(spec: type[Spec], given: tuple[str, ...], settings: Mapping[str, Value]) -> dict[str, list[Value]]:
+    """Return the values of each constant that is varied."""
+    found: dict[str, list[Value]] = {}
+    for text in given:
+        name, equals, values = text.partition("=")
+        if not equals or not all(values.split(",")):
+            raise SpecError(f"--sweep {text}: write NAME=VALUE,VALUE,..., as in --sweep replicas=2,3")
+        if name in found or name in settings:
+            raise SpecError(f"--sweep {text}: {name} is given twice")
+        parsed = [settings_of(spec, (f"{name}={value}",))[name] for value in values.split(",")]
+        if len(set(parsed)) < len(parsed):
+            raise SpecError(f"--sweep {text}: a value is given twice")
+        found[name] = parsed
+    return found
+
+
+def _checked(
+    spec: type[Spec], scenario: Scenario | None, request: WalkRequest, *, is_own: bool
+) -> tuple[tuple[str, ...], str | list[str] | None]:
+    """Return the properties to check, a deadlock last, and what is expected of them."""
+    usual = checked_properties(scenario) if scenario is not None else tuple(property_names(spec))
+    chosen = usual
+    if request.properties:
+        known = [*property_names(spec), "deadlock"]
+        for name in request.properties:
+            if name not in known:
+                raise SpecError(f"unknown property {name}: {registry.nearest(name, known)}")
+        chosen = tuple(dict.fromkeys(request.properties))
+    wanted = [name for name in chosen if name != "deadlock"]
+    if "deadlock" in chosen or request.deadlock:
+        wanted.append("deadlock")
+    if scenario is None or not is_own or not set(wanted) <= set(usual):
+        return tuple(wanted), None
+    expected = expectation_for(scenario, tuple(wanted))
+    return tuple(wanted), expected if isinstance(expected, str) else list(expected)
+
+
+def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    actions = [name for name, role in spec.roles.items() if role.value == "action"]
+    for text in given:
+        name, equals, weight = text.partition("=")
+        if not equals or not weight.isdecimal() or not 1 <= int(weight) <= MOST_WEIGHT:
+            raise SpecError(f"--weight {text}: write ACTION=N with a whole number from 1 to {MOST_WEIGHT:,}")
+        if name not in actions:
+            raise SpecError(f"{spec.name} has no action {name}: {registry.nearest(name, actions)}")
+        found[name] = int(weight)
+    return found
+
+
+def _part(request: WalkRequest) -> int:
+    """Return how many walks a part has: of the request alone, so that the parts are the same however it is run."""
+    most = max(1, min(MOST_WALKS_IN_PART, MOST_STEPS_IN_PART // request.depth))
+    return min(most, max(FEWEST_WALKS_IN_PART, -(-request.walks // _USUAL_PARTS)))
+
+
+def _sampling(request: WalkRequest, configurations: int) -> int:
+    """Return the least sampling that keeps the hashes of a run small."""
+    largest = 8 * request.walks * configurations * (request.depth + 1)
+    return max(0, (largest - 1) // SAMPLED_BYTES).bit_length()
+
+
+def _configuration(
+    number: int, spec: Spec, properties: tuple[str, ...], request: WalkRequest, weights: Mapping[str, int]
+) -> WalkConfiguration:
+    chosen: dict[str, int] = {}
+    if request.bias == "rare":
+        chosen = Walker(spec, list(properties)).rare_weights(request.depth)
+    chosen |= weights
+    try:
+        initial = len(spec.initial_states())
+    except BoundsError as error:
+        raise SpecError(f"{spec.name} cannot be walked, its init leaves a type's bounds: {error}") from None
+    program = compile_spec(spec, [name for name in properties if name != "deadlock"])
+    return WalkConfiguration(
+        number,
+        dict(spec.constants),
+        digest_of(program),
+        initial,
+        tuple(
+            ActionRange(shape.name, shape.first_instance, shape.instances, chosen.get(shape.name, 1))
+            for shape in spec.shapes()
+        ),
+        tuple(BranchCondition(Path(site.file).name, site.line, site.text) for site in branches_of(program)),
+    )

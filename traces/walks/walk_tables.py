@@ -1,0 +1,187 @@
+"""From a kernel's walks to the rows that `traces.walks.records` describes, without a Python object a step or a walk."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from checker.engines.native.walk.kernel import CONSTRAINT, ENDINGS
+from checker.engines.native.walk.walker import Walker, Walks
+from traces.walks.records import SHAPE_ACTIONS, STEP_SCHEMA, WALK_SCHEMA, WalkConfiguration, WalkRun, shape_fingerprint
+from traces.walks.run_statistics import SUMMARY, VERDICTS, WalkTotals
+
+_NOTHING = -1
+
+Numbers = NDArray[np.int64]
+
+
+def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walker: Walker, walks: Walks) -> pa.Table:
+    """Return walks of a configuration, numbered from `first` on, as rows of WALK_SCHEMA."""
+    count = len(walks.lengths)
+    causes = _Causes(run, configuration, walker, walks)
+    found = {
+        "walk": np.arange(first, first + count, dtype=np.int64),
+        "configuration": np.full(count, configuration.number, dtype=np.int32),
+        "spec": _same(run.spec, count),
+        "scenario": _same(run.scenario, count),
+        "constants": _same(configuration.constants_text, count),
+        "spec_digest": _same(configuration.spec_digest, count),
+        "seed": walks.seeds,
+        "initial": walks.initial,
+        "length": walks.lengths,
+        "ending": _named(walks.endings, ENDINGS),
+        "verdict": _named(causes.verdicts, VERDICTS),
+        "property": _named(causes.properties, causes.names),
+        "conjunct": _nullable(walks.conjunct, pa.int32()),
+        "violated_at": pa.array(walks.lengths, mask=causes.verdicts == 0),
+        "violated": walks.violated.astype(np.int64),
+        "reached": walks.reached.astype(np.int64),
+        "failed_instance": _nullable(walks.failed_instance, pa.int32()),
+        "actions": _binary(walks.actions.astype("<u2"), walks.ends),
+        "coverage": _bits(walks.coverage, configuration.instances),
+        "branches": _bits(walks.branches, 2 * len(configuration.conditions)),
+        "fingerprint": causes.fingerprints(),
+        "sampled_states": _binary(walks.sampled.astype("<u8"), walks.sampled_ends),
+    }
+    table = pa.table({name: _array(found[name], WALK_SCHEMA.field(name).type) for name in found}, schema=WALK_SCHEMA)
+    return table.replace_schema_metadata({**WALK_SCHEMA.metadata, SUMMARY: causes.summary().to_text()})
+
+
+def step_table(configuration: WalkConfiguration, first: int, walks: Walks) -> pa.Table:
+    """Return the steps of walks of a configuration, numbered from `first` on, as rows of STEP_SCHEMA."""
+    assert walks.hashes is not None and walks.enabled is not None
+    number = np.repeat(np.arange(len(walks.lengths)), walks.lengths)
+    starts = walks.ends - walks.lengths
+    found = {
+        "walk": number + first,
+        "step": np.arange(1, len(walks.actions) + 1) - starts[number],
+        "instance": walks.actions,
+        "action": _named(_actions_by_instance(configuration)[walks.actions], [a.name for a in configuration.actions]),
+        "enabled": walks.enabled,
+        "state": walks.hashes,
+    }
+    return pa.table({name: _array(found[name], STEP_SCHEMA.field(name).type) for name in found}, schema=STEP_SCHEMA)
+
+
+class _Causes:
+    """What walks violated: `names` and the number of one of them for each walk, or -1; `verdicts` number VERDICTS."""
+
+    def __init__(self, run: WalkRun, configuration: WalkConfiguration, walker: Walker, walks: Walks):
+        self._run, self._walks, self._configuration = run, walks, configuration
+        self._by_instance = _actions_by_instance(configuration)
+        self.names = [*run.properties, *(action.name for action in configuration.actions)]
+        self.properties = walks.first_violated.copy()
+        self.verdicts = np.where(self.properties >= 0, 1, 0)
+        self._name_errors(walker, len(run.properties))
+
+    def _name_errors(self, walker: Walker, properties: int) -> None:
+        walks = self._walks
+        is_error = walks.endings == ENDINGS.index("bounds")
+        self.verdicts[is_error] = VERDICTS.index("error")
+        in_action = is_error & (walks.failed_instance >= 0)
+        self.properties[in_action] = properties + self._by_instance[walks.failed_instance[in_action]]
+        in_property = is_error & (walks.failed_property >= 0)
+        self.properties[in_property] = walks.failed_property[in_property]
+        in_constraint = np.flatnonzero(walks.failed_property == CONSTRAINT)
+        states, each = np.unique(walks.last_states[in_constraint, 0], axis=0, return_inverse=True)
+        names = [walker.failed_constraint(state) for state in states]
+        self.properties[in_constraint] = len(self.names) + each.reshape(-1)
+        self.names += names
+
+    def summary(self) -> WalkTotals:
+        """Return the counts of these walks."""
+        walks = self._walks
+        by_verdict = np.bincount(self.verdicts, minlength=len(VERDICTS)).tolist()
+        failed = self.properties[self.verdicts == VERDICTS.index("error")]
+        errors: Counter[str] = Counter()
+        for number, count in zip(*np.unique(failed, return_counts=True), strict=True):
+            errors[self.names[number]] += int(count)
+        return WalkTotals(
+            walks=len(walks.lengths),
+            steps=int(walks.lengths.sum(dtype=np.int64)),
+            verdicts=Counter(dict(zip(VERDICTS, by_verdict, strict=True))),
+            violated=self._by_property(walks.violated),
+            reached=self._by_property(walks.reached),
+            errors=errors,
+        )
+
+    def _by_property(self, masks: NDArray[np.uint64]) -> Counter[str]:
+        """Return in how many walks each property's bit is set, without those that it is in none of."""
+        found = {
+            name: int(np.count_nonzero(masks & np.uint64(1 << bit))) for bit, name in enumerate(self._run.properties)
+        }
+        return Counter({name: count for name, count in found.items() if count})
+
+    def fingerprints(self) -> pa.Array:
+        """Return the fingerprint of each walk's violation; null where there is none."""
+        rows = np.flatnonzero(self.properties >= 0)
+        shapes, each = np.unique(self._shapes(rows), axis=0, return_inverse=True)
+        hashed = np.array([self._fingerprint(shape) for shape in shapes.tolist()], dtype=np.uint64)
+        values = np.zeros(len(self.properties), dtype=np.uint64)
+        values[rows] = hashed[each.reshape(-1)]
+        return pa.array(values, mask=self.properties < 0)
+
+    def _shapes(self, rows: Numbers) -> Numbers:
+        """Return for each of some walks its property, its conjunct, and its last actions, -1 before the first."""
+        walks = self._walks
+        failed = walks.failed_instance[rows]
+        has_failed = failed >= 0
+        ends, lengths = walks.ends[rows] + has_failed, walks.lengths[rows] + has_failed
+        shapes = np.full((len(rows), 2 + SHAPE_ACTIONS), _NOTHING, dtype=np.int64)
+        shapes[:, 0], shapes[:, 1] = self.properties[rows], walks.conjunct[rows]
+        for back in range(1, SHAPE_ACTIONS + 1):
+            is_failed = has_failed & (back == 1)
+            is_taken = (lengths >= back) & ~is_failed
+            column = shapes[:, -back]
+            column[is_taken] = self._by_instance[walks.actions[ends[is_taken] - back]]
+            column[is_failed] = self._by_instance[failed[is_failed]]
+        return shapes
+
+    def _fingerprint(self, shape: list[int]) -> int:
+        name, conjunct, *actions = shape
+        last = [self._configuration.actions[action].name for action in actions if action != _NOTHING]
+        return shape_fingerprint(self.names[name], None if conjunct == _NOTHING else conjunct, last)
+
+
+def _actions_by_instance(configuration: WalkConfiguration) -> Numbers:
+    """Return the number of each instance's action (instances,)."""
+    return np.repeat(np.arange(len(configuration.actions)), [action.instances for action in configuration.actions])
+
+
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values).cast(kind)
+
+
+def _same(text: str | None, count: int) -> pa.Array:
+    numbers = pa.array(np.zeros(count, dtype=np.int32), mask=np.full(count, text is None))
+    return pa.DictionaryArray.from_arrays(numbers, pa.array([text or ""], pa.string()))
+
+
+def _named(numbers: NDArray[Any], names: Any) -> pa.Array:
+    """Return names by their numbers; -1 is null."""
+    signed = numbers.astype(np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(signed, mask=signed < 0), pa.array(list(names), pa.string()))
+
+
+def _nullable(numbers: NDArray[Any], kind: pa.DataType) -> pa.Array:
+    return pa.array(numbers, mask=numbers < 0).cast(kind)
+
+
+def _binary(items: NDArray[Any], ends: Numbers) -> pa.Array:
+    """Return the bytes of items that stand one value after the other, each up to its end (in items)."""
+    offsets = np.zeros(len(ends) + 1, dtype=np.int32)
+    offsets[1:] = ends * items.itemsize
+    return pa.Array.from_buffers(pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(items)])
+
+
+def _bits(words: NDArray[np.uint64], count: int) -> pa.Array:
+    """Return the first `count` bits of each row of words, the lowest first."""
+    assert sys.byteorder == "little"
+    size = -(-count // 8)
+    content = np.ascontiguousarray(words.view(np.uint8)[:, :size]).reshape(-1)
+    return _binary(content, np.arange(1, len(words) + 1) * size)

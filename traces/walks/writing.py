@@ -1,0 +1,81 @@
+"""Writing of walks: the folder of a run is begun or gone on with, and its parts appear one by one."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checker.errors import SpecError
+from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, kinds, missing_parts, read_run
+
+
+def begin(folder: Path, run: WalkRun) -> list[int]:
+    """Make a run's folder, or go on with the one of the same run; return the numbers of the parts to be written.
+
+    Raises SpecError where the folder holds something else, or walks of another run.
+    """
+    file = folder / RUN_FILE
+    if file.exists():
+        _require_same(folder, read_run(folder), run)
+    elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
+        raise SpecError(f"{folder} exists and holds no walks: choose a new folder with --out")
+    try:
+        for kind in kinds(run):
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            hidden = folder / f".{RUN_FILE}.{os.getpid()}"
+            hidden.write_text(json.dumps(run.to_json(), indent=1) + "\n", encoding="utf-8")
+            os.replace(hidden, file)
+    except OSError as error:
+        raise SpecError(f"{folder} cannot be written: {error.strerror}") from None
+    return missing_parts(folder, run)
+
+
+def _is_foreign(name: str) -> bool:
+    """Say whether a name is none that a run which died at once has left behind."""
+    return name not in (WALKS, STEPS) and not name.startswith(f".{RUN_FILE}.")
+
+
+def _without_conditions(run: WalkRun) -> WalkRun:
+    configurations = tuple(replace(configuration, conditions=()) for configuration in run.configurations)
+    return replace(run, configurations=configurations)
+
+
+def _require_same(folder: Path, there: WalkRun, run: WalkRun) -> None:
+    # Lines of conditions move with comments: what a configuration means is in its digest.
+    old, new = (_without_conditions(found).to_json() for found in (there, run))
+    for key in old:
+        if old[key] == new[key]:
+            continue
+        if key == "configurations":
+            raise SpecError(
+                f"{folder} holds walks of another version of {run.spec}: choose a new folder with --out, or remove it"
+            )
+        raise SpecError(
+            f"{folder} holds walks of another run: its {key} is {json.dumps(old[key])}, not {json.dumps(new[key])}: "
+            "choose a new folder with --out, or remove it"
+        )
+
+
+def write_part(path: Path, table: pa.Table) -> None:
+    """Write a part so that it appears whole or not at all; raise OSError if that fails."""
+    # Each attempt at a task has a name of its own: two of them may be at work on the same part.
+    hidden = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        pq.write_table(table, hidden, compression="zstd")
+        os.replace(hidden, path)
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def finish(folder: Path, run: WalkRun) -> bool:
+    """Return whether all parts are there, and remove what attempts that died have left behind."""
+    for kind in kinds(run):
+        for hidden in (folder / kind).glob(".part-*"):
+            hidden.unlink(missing_ok=True)
+    return not missing_parts(folder, run)
