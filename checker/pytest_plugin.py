@@ -130,9 +130,9 @@ class SpecFamily(pytest.Collector):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return one sentence where a spec is wrong."""
-        from checker.errors import SpecError
+        from checker.errors import UserError
 
-        return str(excinfo.value) if isinstance(excinfo.value, SpecError) else super().repr_failure(excinfo)
+        return str(excinfo.value) if isinstance(excinfo.value, UserError) else super().repr_failure(excinfo)
 
 
 class SpecItem(pytest.Item):
@@ -153,10 +153,10 @@ class SpecItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the counterexample, or what is wrong with the spec."""
-        from checker.errors import SpecError
+        from checker.errors import UserError
         from checker.testing.checking import CheckFailed
 
-        if isinstance(excinfo.value, (CheckFailed, SpecError)):
+        if isinstance(excinfo.value, (CheckFailed, UserError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.errors import SpecError
+from checker.errors import InputError, MissingExtraError, UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ def session(
     """Return a new Spark session; end it with `stop`.
 
     `master`: a Spark master URL; None: `local[cores]`. `memory`: of the driver's JVM, which in a local session does all
-    the shuffling too. `settings`: Spark's own, over those made here and those of spark-defaults.conf. Raises SpecError
+    the shuffling too. `settings`: Spark's own, over those made here and those of spark-defaults.conf. Raises UserError
     where PySpark or a fitting Java is missing, a port is taken, or the master is no URL or does not answer.
     """
     url = master_url(master)
@@ -93,7 +93,7 @@ def opened(master: str | None = None, **options: Any) -> Iterator[SparkSession]:
 
 
 def master_url(master: str | None) -> str:
-    """Return the master to use; raise SpecError where it is no master URL.
+    """Return the master to use; raise UserError where it is no master URL.
 
     A local one gets several attempts for each task, as a cluster has: a Python worker that dies costs no run.
     """
@@ -101,7 +101,7 @@ def master_url(master: str | None) -> str:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return f"local[{cores},{TASK_ATTEMPTS}]"
     if not _MASTER.fullmatch(master):
-        raise SpecError(f"--master {master}: write local[CORES], spark://HOST:PORT, yarn or k8s://URL")
+        raise InputError(f"--master {master}: write local[CORES], spark://HOST:PORT, yarn or k8s://URL")
     if master == "local":
         return f"local[1,{TASK_ATTEMPTS}]"
     if re.fullmatch(r"local\[[^,]*\]", master):
@@ -110,30 +110,30 @@ def master_url(master: str | None) -> str:
 
 
 def require_pyspark() -> None:
-    """Raise SpecError unless what the extra `spark` installs is there."""
+    """Raise UserError unless what the extra `spark` installs is there."""
     try:
         import pyarrow  # noqa: F401
         import pyspark  # noqa: F401
     except ModuleNotFoundError as error:
         missing = (error.name or "pyspark").split(".")[0]
-        raise SpecError(
+        raise MissingExtraError(
             f"Spark needs {missing}, which is not installed: pip install 'tidemark[spark]', "
             "or pip install -e '.[spark]' in a checkout"
         ) from None
 
 
 def _require_java() -> None:
-    """Raise SpecError unless the Java that Spark would start is there and new enough."""
+    """Raise UserError unless the Java that Spark would start is there and new enough."""
     java = java_command()
     needed = f"install Java {OLDEST_JAVA} or newer and set JAVA_HOME to its folder"
     if java is None:
         where = f"JAVA_HOME is {home}, without bin/java" if (home := os.environ.get("JAVA_HOME")) else "there is none"
-        raise SpecError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}: {needed}")
+        raise InputError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}: {needed}")
     version = _java_version(java)
     if version is None:
-        raise SpecError(f"{java} does not tell its version, so Spark cannot run on it: {needed}")
+        raise InputError(f"{java} does not tell its version, so Spark cannot run on it: {needed}")
     if version < OLDEST_JAVA:
-        raise SpecError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}: {needed}")
+        raise InputError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}: {needed}")
 
 
 def java_command() -> str | None:
@@ -182,7 +182,7 @@ def _started(configuration: dict[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
-        raise SpecError("a Spark session is open in this process already: stop it first")
+        raise InputError("a Spark session is open in this process already: stop it first")
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(configuration.items()))
     log = _log()
@@ -207,20 +207,22 @@ def _log() -> Path:
     return Path(folder) / "spark.log"
 
 
-def _reason(told: str, url: str) -> SpecError:
+def _reason(told: str, url: str) -> UserError:
     """Return why Spark did not start, from what it logged and raised."""
     if "UnsupportedClassVersionError" in told:
-        return SpecError(f"{java_command()} is too old for this Spark: install Java {OLDEST_JAVA}, set JAVA_HOME to it")
+        return InputError(
+            f"{java_command()} is too old for this Spark: install Java {OLDEST_JAVA}, set JAVA_HOME to it"
+        )
     if "BindException" in told or "Address already in use" in told:
-        return SpecError(
+        return InputError(
             "Spark cannot listen: a port that it was given is in use, or the address is not this machine's: free it, "
             "or set another (spark.driver.port, spark.blockManager.port, SPARK_LOCAL_IP)"
         )
     if "masters are unresponsive" in told or "UnknownHostException" in told or "Failed to connect to" in told:
-        return SpecError(f"the Spark master {url} does not answer: check its address, and that it runs")
+        return InputError(f"the Spark master {url} does not answer: check its address, and that it runs")
     causes = re.findall(r"(?:Exception|Error)[^\n:]*: ([^\n]+)", told) or told.strip().splitlines()[-1:]
     why = causes[-1].strip().rstrip(".") if causes else "it says nothing"
-    return SpecError(f"Spark did not start on {url}, with {java_command()}: {why}")
+    return InputError(f"Spark did not start on {url}, with {java_command()}: {why}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled, InputError, UserError
 from checker.explain.differences import changes_within
 from checker.explain.guards import why_disabled
 from checker.language.interpreter import State, call_text
@@ -87,7 +87,7 @@ def replay_against(
 
     `constants`: the sibling's own, instead of those; its others are at their defaults. A step that is not enabled on
     the sibling waits: it is taken after the first later step that enables it, or never, once the states are the same
-    again. Raises SpecError where the sibling does not take the constants.
+    again. Raises UserError where the sibling does not take the constants.
     """
     if constants is None:
         constants = {key: value for key, value in spec.constants.items() if key in sibling.declared_constants}
@@ -142,7 +142,7 @@ def _with_waiting(
 def _initial(spec: Spec, other: Spec, wanted: State) -> State:
     states = other.initial_states()
     if not states:
-        raise SpecError(f"{other.name} has no initial state on these constants")
+        raise InputError(f"{other.name} has no initial state on these constants")
     return next((state for state in states if not _difference(spec, other, wanted, state)), states[0])
 
 
@@ -157,7 +157,7 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
         return ComparedScheduleStep(call, "disabled", f"not enabled here: {why_disabled(other, error)}", before, False)
     except BoundsError as error:
         return ComparedScheduleStep(call, "error", f"cannot be executed: {error}", before, False)
-    except SpecError as error:
+    except UserError as error:
         return ComparedScheduleStep(call, "missing", error.message, before, False)
     difference = _difference(spec, other, step.state, after)
     is_false = _is_false(other, name, before, after)
@@ -165,11 +165,11 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
 
 
 def _arguments(spec: Spec, other: Spec, step: TraceStep) -> list[object]:
-    """Return a step's arguments as values of the sibling's types; raise SpecError where it takes others."""
+    """Return a step's arguments as values of the sibling's types; raise UserError where it takes others."""
     assert step.action is not None
     mine, theirs = spec.parameters_of(step.action), other.parameters_of(step.action)
     if len(mine) != len(theirs):
-        raise SpecError(f"{other.name}'s {step.action} takes {', '.join(found.name for found in theirs) or 'nothing'}")
+        raise InputError(f"{other.name}'s {step.action} takes {', '.join(found.name for found in theirs) or 'nothing'}")
     with other.bound():
         return [
             decode(there.type, encode(here.type, value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled, InputError
 from checker.explain.differences import changes
 from checker.explain.guards import why_disabled
 from checker.language.spec import Role, Spec
@@ -14,7 +14,7 @@ from checker.run.result import TraceStep, Violation
 
 
 def replay(spec: Spec, violation: Violation) -> None:
-    """Execute a counterexample again; raise SpecError for the first step that the spec does not take as recorded.
+    """Execute a counterexample again; raise UserError for the first step that the spec does not take as recorded.
 
     What is violated must be violated again: the property at the end of the trace, the failing action after it.
     """
@@ -22,11 +22,11 @@ def replay(spec: Spec, violation: Violation) -> None:
     if not trace:
         return
     if trace[0].state not in spec.initial_states():
-        raise SpecError("step 1 cannot be replayed: it is not an initial state of the spec")
+        raise InputError("step 1 cannot be replayed: it is not an initial state of the spec")
     for number, (before, step) in enumerate(itertools.pairwise(trace), 2):
         _replay_step(spec, number, before, step)
     if not _is_violated(spec, violation):
-        raise SpecError(f"the trace can be replayed, but {violation.property} is not violated at its end")
+        raise InputError(f"the trace can be replayed, but {violation.property} is not violated at its end")
 
 
 def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) -> None:
@@ -35,13 +35,13 @@ def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) ->
     try:
         found = spec.step(before.state, step.action, *step.arguments)
     except Disabled as error:
-        raise SpecError(f"{what}: it is not enabled in the state before, {why_disabled(spec, error)}") from None
+        raise InputError(f"{what}: it is not enabled in the state before, {why_disabled(spec, error)}") from None
     except BoundsError as error:
-        raise SpecError(f"{what}: {error}") from None
+        raise InputError(f"{what}: {error}") from None
     different = changes(spec, step.state, found)
     if different:
         first = different[0]
-        raise SpecError(f"{what}: {first.path} becomes {show(first.after)}, the trace has {show(first.before)}")
+        raise InputError(f"{what}: {first.path} becomes {show(first.after)}, the trace has {show(first.before)}")
 
 
 def _is_violated(spec: Spec, violation: Violation) -> bool:
@@ -50,7 +50,7 @@ def _is_violated(spec: Spec, violation: Violation) -> bool:
     last = violation.trace[-1].state
     name = violation.property
     if violation.failed_action is None and name != DEADLOCK and name not in spec.roles:
-        raise SpecError(f"{name} is not a property of the spec")
+        raise InputError(f"{name} is not a property of the spec")
     try:
         if violation.failed_action is not None:
             spec.step(last, violation.failed_action.action, *violation.failed_action.arguments)

@@ -62,7 +62,7 @@ class ShrunkViolation:
 def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> ShrunkViolation:
     """Return a violation of the same property with a trace that is as short as can be.
 
-    `max_states` bounds the search for the shortest; without one (0) steps are only left out. Raises SpecError where the
+    `max_states` bounds the search for the shortest; without one (0) steps are only left out. Raises UserError where the
     trace is none of the spec's.
     """
     replay(spec, violation)
@@ -125,7 +125,7 @@ def search_shorter(
     """Search for a shortest trace that violates the same property and is shorter than a violation's.
 
     `actions` limits the search to schedules of these actions; `or_as_short`: a trace of the same length will do. Raises
-    SpecError where the spec is outside what the native engine takes.
+    UserError where the spec is outside what the native engine takes.
     """
     from checker.engines.native.engine import explore
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.explain.differences import changes
 from checker.language.error_location import source_files
 from checker.language.spec import Spec
@@ -135,25 +135,25 @@ def write(path: Path, spec: Spec, violation: Violation, origin: Origin) -> None:
 
 
 def read(path: Path) -> TraceFile:
-    """Read a trace file; raise SpecError if it is none, is cut off, or has a version that is not known here."""
+    """Read a trace file; raise UserError if it is none, is cut off, or has a version that is not known here."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SpecError(f"the trace {path} cannot be read: {error.strerror}") from None
+        raise InputError(f"the trace {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise SpecError(f"{path} is not a whole trace file: {error}") from None
+        raise InputError(f"{path} is not a whole trace file: {error}") from None
     except json.JSONDecodeError as error:
-        raise SpecError(f"{path} is not a whole trace file: {_cut_text(error)}") from None
+        raise InputError(f"{path} is not a whole trace file: {_cut_text(error)}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise SpecError(f'{path} is not a trace: it has no "format": "{FORMAT}"')
+        raise InputError(f'{path} is not a trace: it has no "format": "{FORMAT}"')
     if content.get("version") != VERSION:
-        raise SpecError(
+        raise InputError(
             f"{path} has version {content.get('version')} of the trace format; this program reads {VERSION}"
         )
     try:
         return _trace_file(path, content)
     except (KeyError, TypeError) as error:
-        raise SpecError(f"{path} is not a whole trace file: {error} is missing or has the wrong form") from None
+        raise InputError(f"{path} is not a whole trace file: {error} is missing or has the wrong form") from None
 
 
 def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
@@ -181,7 +181,7 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
 def _whole_step(path: Path, number: int, step: Any) -> dict[str, Any]:
     missing = [key for key in ("action", "arguments", "state") if not isinstance(step, dict) or key not in step]
     if missing:
-        raise SpecError(f"{path} is not a whole trace file: step {number} has no {missing[0]}")
+        raise InputError(f"{path} is not a whole trace file: step {number} has no {missing[0]}")
     return {key: step[key] for key in ("action", "arguments", "state")}
 
 
@@ -205,7 +205,7 @@ def _cut_text(error: json.JSONDecodeError) -> str:
 
 
 def violation_of(file: TraceFile, spec: Spec) -> Violation:
-    """Rebuild the violation of a trace file as one of `spec`; raise SpecError where a step is none of that spec."""
+    """Rebuild the violation of a trace file as one of `spec`; raise UserError where a step is none of that spec."""
     trace = tuple(_step(file, spec, number, step) for number, step in enumerate(file.steps, 1))
     failed = file.failed_action and _call(file, spec, len(trace) + 1, file.failed_action)
     return Violation(file.property, file.kind, trace, file.explanation, failed or None)
@@ -215,14 +215,16 @@ def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> Tra
     call = _call(file, spec, number, step) if step["action"] is not None else None
     state = step["state"]
     if not isinstance(state, dict) or state.keys() != spec.variables.keys():
-        raise SpecError(f"{file.path}, step {number}: the state is not one of {file.origin.spec}: its variables differ")
+        raise InputError(
+            f"{file.path}, step {number}: the state is not one of {file.origin.spec}: its variables differ"
+        )
     values = {}
     with spec.bound():
         for name, kind in spec.variables.items():
             try:
                 values[name] = decode(kind, state[name])
             except BoundsError as error:
-                raise SpecError(f"{file.path}, step {number}: {name} cannot be read: {error}") from None
+                raise InputError(f"{file.path}, step {number}: {name} cannot be read: {error}") from None
         found = spec.state_of(values)
     return TraceStep(None, (), found) if call is None else TraceStep(call.action, call.arguments, found)
 
@@ -230,7 +232,7 @@ def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> Tra
 def _call(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> ActionCall:
     action, given = step["action"], step["arguments"]
     if action not in [*spec.actions, "init"]:
-        raise SpecError(f"{file.path}, step {number}: {file.origin.spec} has no action {action}")
+        raise InputError(f"{file.path}, step {number}: {file.origin.spec} has no action {action}")
     if action == "init":
         return ActionCall(action, ())
     parameters = spec.parameters_of(action)
@@ -239,4 +241,4 @@ def _call(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> Act
             return ActionCall(action, tuple(decode(parameter.type, given[parameter.name]) for parameter in parameters))
     except (KeyError, TypeError, BoundsError):
         names = ", ".join(parameter.name for parameter in parameters) or "no arguments"
-        raise SpecError(f"{file.path}, step {number}: {action} takes {names}, not {given}") from None
+        raise InputError(f"{file.path}, step {number}: {action} takes {names}, not {given}") from None

@@ -35,15 +35,15 @@ _INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; what a user did wrong ends in one sentence."""
-    from checker.errors import SpecError
+    from checker.errors import UserError
     from checker.run.request import EXIT_STOPPED, EXIT_WRONG_INPUT
 
     given = sys.argv[1:] if arguments is None else arguments
     try:
         status = app(given or ["--help"], prog_name=_PROGRAM, standalone_mode=False)
-    except SpecError as error:
+    except UserError as error:
         print(f"error: {error}", file=sys.stderr)
-        return EXIT_WRONG_INPUT
+        return error.exit_status
     except _UsageError as error:
         print(f"error: {_usage_text(error)}", file=sys.stderr)
         return EXIT_WRONG_INPUT

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.evidence.mutation import campaign
 from checker.evidence.mutation.campaign import MutationReport, MutationTask
 from checker.evidence.mutation.mutants import Mutant
@@ -28,7 +28,7 @@ from checker.run.scenario import checked_properties, property_names
 def mutate(target: str, settings: tuple[str, ...], most: int | None, workers: int | None, json_name: str) -> int:
     """Mutate one spec, show what became of its mutants, and return the exit status.
 
-    A surviving mutant is a question to the author, not a failure: the status is 0. Raises SpecError for an unknown
+    A surviving mutant is a question to the author, not a failure: the status is 0. Raises UserError for an unknown
     name, and where the spec is outside the language.
     """
     task, scenario = task_for(target, settings)
@@ -53,14 +53,14 @@ def _json_stream(name: str) -> AbstractContextManager[TextIO | None]:
 
 
 def task_for(target: str, settings: tuple[str, ...]) -> tuple[MutationTask, Scenario | None]:
-    """Return what a name asks to mutate, and the scenario whose constants it takes; raise SpecError for unknown names.
+    """Return what a name asks to mutate, and the scenario whose constants it takes; raise UserError for unknown names.
 
     Of a spec without a scenario's name the first scenario that holds is taken: families list their small ones first.
     """
     selections = registry.select(target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
-        raise SpecError(f"{target} has several specs, name one of {known}")
+        raise InputError(f"{target} has several specs, name one of {known}")
     entry, scenario = selections[0].entry, selections[0].scenario
     if scenario is None and entry.scenarios and not settings:
         scenario = next((found for found in entry.scenarios if found.expect == "holds"), entry.scenarios[0])

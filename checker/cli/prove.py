@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from checker.errors import SpecError
+from checker.errors import InputError, MissingExtraError, UserError
 from checker.language.spec import Role
 from checker.output import styled_lines as lines
 from checker.output import text
@@ -63,14 +63,14 @@ class ProofReport:
 
 
 def depth_of(method: Method, given: int | None) -> int:
-    """Return how far a method goes; raise SpecError where `--depth` is given to one that has none."""
+    """Return how far a method goes; raise UserError where `--depth` is given to one that has none."""
     if given is not None and method not in DEPTHS:
-        raise SpecError(f"--depth goes with --method {' or '.join(DEPTHS)}, not with {method}")
+        raise InputError(f"--depth goes with --method {' or '.join(DEPTHS)}, not with {method}")
     return given or DEPTHS.get(method, 1)
 
 
 def execute(request: Request, settings: ProofSettings) -> int:
-    """Prove what a request asks for and return the exit status; raise SpecError where the input is wrong."""
+    """Prove what a request asks for and return the exit status; raise UserError where the input is wrong."""
     _require_z3()
     statuses, wrong = [], []
     folder = PageFolder(settings.out)
@@ -78,8 +78,8 @@ def execute(request: Request, settings: ProofSettings) -> int:
         for run in runs_for(request):
             try:
                 report = _proved(run, settings, request.properties)
-            except SpecError as error:
-                wrong.append(error if error.file else SpecError(f"{run.name}: {error.message}"))
+            except UserError as error:
+                wrong.append(error if error.file else InputError(f"{run.name}: {error.message}"))
                 continue
             except (KeyboardInterrupt, ctypes.ArgumentError) as error:
                 # An interrupt while Z3 is called is one of these, and says so.
@@ -105,7 +105,7 @@ def _require_z3() -> None:
     try:
         import z3  # noqa: F401
     except ModuleNotFoundError:
-        raise SpecError(
+        raise MissingExtraError(
             "proofs need Z3, which is not installed: pip install 'tidemark[prove]', "
             "or pip install -e '.[prove]' in a checkout"
         ) from None
@@ -123,16 +123,16 @@ def _proved(run: Run, settings: ProofSettings, asked: tuple[str, ...]) -> ProofR
     if settings.method not in ("bounded", "pdr") and not asked:
         names = [name for name in names if name not in expected]
     if not names:
-        raise SpecError("there is nothing to prove: no invariant or step invariant is asked for and expected to hold")
+        raise InputError("there is nothing to prove: no invariant or step invariant is asked for and expected to hold")
     lemmas = run.spec.names_of(Role.LEMMA)
     if settings.unbounded and settings.find_lemmas:
-        raise SpecError("--find-lemmas explores states, of which --unbounded has no end: write one of the two")
+        raise InputError("--find-lemmas explores states, of which --unbounded has no end: write one of the two")
     if settings.unbounded:
         return _unbounded(run, names, lemmas, settings)
     unenumerated = dataclasses.replace(run, spec=run.spec.unenumerated())
     if settings.find_lemmas:
         if settings.method != "induction":
-            raise SpecError(f"--find-lemmas goes with --method induction, not with {settings.method}")
+            raise InputError(f"--find-lemmas goes with --method induction, not with {settings.method}")
         return _with_found_lemmas(unenumerated, names, lemmas, settings)
     return provers[settings.method](unenumerated, names, lemmas, settings)
 
@@ -245,7 +245,7 @@ def _unbounded(run: Run, names: list[str], lemmas: list[str], settings: ProofSet
     from checker.cli.prove_unbounded import proved_unbounded
 
     if settings.method != "induction":
-        raise SpecError(f"--unbounded goes with --method induction, not with {settings.method}")
+        raise InputError(f"--unbounded goes with --method induction, not with {settings.method}")
     progress = _ProofProgress(run.name)
     unbounded = list(dict.fromkeys(settings.unbounded))
     found = proved_unbounded(run, names, lemmas, unbounded, settings.timeout, settings.workers, progress.show)

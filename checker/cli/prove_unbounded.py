@@ -36,7 +36,7 @@ def proved_unbounded(
 ) -> UnboundedReport:
     """Prove by induction for every value of some constants.
 
-    Raises SpecError where a constant cannot be left open, or the spec has what no unbounded type can take.
+    Raises UserError where a constant cannot be left open, or the spec has what no unbounded type can take.
     """
     from checker.engines.smt.solving import QueryLimits
     from checker.engines.smt.unbounded.instances import InstanceResult, examine

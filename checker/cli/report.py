@@ -34,7 +34,7 @@ MOST_PAGES = 24
 def make_report(folder: Path, out: Path | None, json_name: str, master: str | None, max_states: int) -> int:
     """Write the report on a folder of walks and say on the screen what is in it; return the exit status.
 
-    Raises SpecError where the folder holds no walks that can be read, or the report cannot be written, and typer.Abort
+    Raises UserError where the folder holds no walks that can be read, or the report cannot be written, and typer.Abort
     on an interrupt: then nothing is written.
     """
     # What is wrong with the input is told before a folder is made.

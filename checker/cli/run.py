@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from checker.cli.run_on_spark import SparkOptions, spark_engine
-from checker.errors import SpecError
+from checker.errors import InputError, MissingExtraError, UserError
 from checker.language.spec import Spec
 from checker.output import finding_text as evidence
 from checker.output import ledger_text, run_summary, styled_lines, text
@@ -61,11 +61,11 @@ class RunSettings:
 def execute(request: Request, settings: RunSettings) -> int:
     """Execute the runs that a request asks for and return the exit status.
 
-    A run whose spec turns out to be wrong does not keep the others from being executed. Raises SpecError where nothing
+    A run whose spec turns out to be wrong does not keep the others from being executed. Raises UserError where nothing
     can be executed: an unknown name, a file that is no spec, an output that cannot be written.
     """
     folder = CounterexampleFolder(settings.out)
-    wrong: list[SpecError] = []
+    wrong: list[UserError] = []
     finished: list[FinishedRun] = []
     with (
         reports(settings.junit, settings.sarif, settings.html, settings.out, strict=settings.strict) as report,
@@ -75,7 +75,7 @@ def execute(request: Request, settings: RunSettings) -> int:
     ):
         try:
             runs = runs_for(request)
-        except SpecError as error:
+        except UserError as error:
             report.add_wrong(" ".join(request.targets) or "specs", error)
             raise
         if settings.graph is not None:
@@ -83,7 +83,7 @@ def execute(request: Request, settings: RunSettings) -> int:
         explore = _engine(settings, len(runs), engines)
         screen = _Screen(runs) if settings.json != STANDARD_OUTPUT else None
         for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):
-            if isinstance(outcome, SpecError):
+            if isinstance(outcome, UserError):
                 wrong.append(outcome)
                 report.add_wrong(run.name, outcome)
                 continue
@@ -146,7 +146,7 @@ def _engine(settings: RunSettings, runs: int, engines: ExitStack) -> Callable[[S
 
 
 def engine_named(name: Engine, *, evidence: bool = False) -> Callable[[Spec, Plan], Result]:
-    """Return the `explore` of an engine that needs no session; raise SpecError if it is not installed.
+    """Return the `explore` of an engine that needs no session; raise UserError if it is not installed.
 
     `evidence`: complete explorations also report their findings.
     """
@@ -171,7 +171,7 @@ def engine_named(name: Engine, *, evidence: bool = False) -> Callable[[Spec, Pla
 
         return engine.explore
     except ModuleNotFoundError as error:
-        raise SpecError(
+        raise MissingExtraError(
             f"the {name} engine needs {error.name}, which is not installed: install it, or use --engine python"
         ) from None
 
@@ -185,7 +185,7 @@ def exit_status(finished: list[FinishedRun]) -> int:
 
 def _outcomes(
     runs: list[Run], settings: RunSettings, explore: Callable[[Spec, Plan], Result], cancelled: threading.Event
-) -> Iterator[Result | SpecError]:
+) -> Iterator[Result | UserError]:
     """Yield the result of each run, or why its spec is wrong: one with all workers, many side by side with one each."""
     is_shared = settings.engine == "spark"
     if len(runs) == 1 or settings.workers == 1 or is_shared or "fork" not in multiprocessing.get_all_start_methods():
@@ -197,7 +197,7 @@ def _outcomes(
             yield outcome
         return
 
-    def explored(number: int, cancelled: threading.Event) -> Result | SpecError:
+    def explored(number: int, cancelled: threading.Event) -> Result | UserError:
         plan = _plan(runs[number], settings, 1, cancelled)
         plan.quick = True
         return _explored(runs[number], plan, explore)
@@ -217,11 +217,11 @@ def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Ev
     )
 
 
-def _explored(run: Run, plan: Plan, explore: Callable[[Spec, Plan], Result]) -> Result | SpecError:
+def _explored(run: Run, plan: Plan, explore: Callable[[Spec, Plan], Result]) -> Result | UserError:
     try:
         return explore(run.spec, plan)
-    except SpecError as error:
-        return error if error.file else SpecError(f"{run.name}: {error.message}")
+    except UserError as error:
+        return error if error.file else InputError(f"{run.name}: {error.message}")
 
 
 class _Screen:

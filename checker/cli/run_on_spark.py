@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.run.plan import Plan
 from checker.run.result import Result
@@ -24,26 +24,26 @@ class SparkOptions:
     partitions: int | None = None
 
     def require_unused(self) -> None:
-        """Raise SpecError where an option is set: they are of the Spark engine alone."""
+        """Raise UserError where an option is set: they are of the Spark engine alone."""
         if self != SparkOptions():
-            raise SpecError("--master, --checkpoint and --partitions go with --engine spark")
+            raise InputError("--master, --checkpoint and --partitions go with --engine spark")
 
 
 @contextmanager
 def spark_engine(options: SparkOptions, workers: int, runs: int, *, strict: bool) -> Iterator[Explore]:
-    """Yield the `explore` of the Spark engine; its session ends with the block. Raises SpecError where it cannot start.
+    """Yield the `explore` of the Spark engine; its session ends with the block. Raises UserError where it cannot start.
 
     `workers`: cores of a session on this machine. `runs`: how many runs there will be.
     """
     if strict:
-        raise SpecError("--strict looks at all states at once: leave it out, or use --engine native")
+        raise InputError("--strict looks at all states at once: leave it out, or use --engine native")
     if options.checkpoint is not None and runs != 1:
-        raise SpecError(f"--checkpoint keeps one exploration, and these are {runs} runs: name one SPEC/SCENARIO")
+        raise InputError(f"--checkpoint keeps one exploration, and these are {runs} runs: name one SPEC/SCENARIO")
     from spark_analysis.session import FORWARDING, master_url, opened
 
     master = master_url(options.master or f"local[{workers}]")
     if not master.startswith("local") and options.checkpoint is None:
-        raise SpecError(
+        raise InputError(
             "the executors of a cluster need a folder that all of them see, as this driver does: name it with "
             "--checkpoint DIR"
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.cli.run import RunSettings, engine_named
-from checker.errors import SpecError
+from checker.errors import InputError, OutputError, UserError
 from checker.language.spec import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeRow, Table
 from checker.output.files import STANDARD_OUTPUT, CounterexampleFolder, JsonLines
@@ -31,15 +31,15 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None, *, aske
     """Compute the tables of the families that a request names and return the exit status.
 
     It is 1 where an answer is not the documented one or a note shows nothing, 3 where the computation was interrupted.
-    Raises SpecError where a family has no table, or an option does not go with tables.
+    Raises UserError where a family has no table, or an option does not go with tables.
     """
     if not asked:
-        raise SpecError("--update-docs goes with --table: python -m checker run FAMILY --table --update-docs FILE")
+        raise InputError("--update-docs goes with --table: python -m checker run FAMILY --table --update-docs FILE")
     usual = RunSettings(settings.engine, settings.workers, json=settings.json, out=settings.out)
     if request != Request(request.targets) or settings != usual:
-        raise SpecError("--table goes with --engine, --workers, --json, --out and --update-docs only")
+        raise InputError("--table goes with --engine, --workers, --json, --out and --update-docs only")
     if settings.engine == "spark":
-        raise SpecError("--table explores many small state spaces: leave --engine spark out")
+        raise InputError("--table explores many small state spaces: leave --engine spark out")
     found = _tables(request)
     if page is not None:
         for family, _ in found:
@@ -66,19 +66,19 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None, *, aske
 def _tables(request: Request) -> list[tuple[registry.Family, Table]]:
     for target in request.targets:
         if target.rstrip("/").count("/") and not target.endswith(".py"):
-            raise SpecError(f"--table takes a family, as in python -m checker run producer --table, not {target}")
+            raise InputError(f"--table takes a family, as in python -m checker run producer --table, not {target}")
     families = [registry.family_of(target) for target in request.targets] or registry.families()
     for family in families:
         if request.targets and not family.tables:
             known = [other.name for other in registry.families() if other.tables]
-            raise SpecError(f"{family.name} declares no table; these do: {', '.join(known) or 'none'}")
+            raise InputError(f"{family.name} declares no table; these do: {', '.join(known) or 'none'}")
     return [(family, table) for family in families for table in family.tables]
 
 
 def _explore(tabulation: GuaranteeTable, settings: RunSettings, explore: Explore, cancelled: threading.Event) -> None:
     explorations = tabulation.explorations
     for exploration, outcome in zip(explorations, _outcomes(explorations, settings, explore, cancelled), strict=False):
-        if isinstance(outcome, SpecError):
+        if isinstance(outcome, UserError):
             raise outcome
         tabulation.add(exploration, outcome)
         if sys.stderr.isatty():
@@ -89,15 +89,15 @@ def _explore(tabulation: GuaranteeTable, settings: RunSettings, explore: Explore
 
 def _outcomes(
     explorations: list[TableExploration], settings: RunSettings, explore: Explore, cancelled: threading.Event
-) -> Iterator[Result | SpecError]:
+) -> Iterator[Result | UserError]:
     """Yield the results in order, each of one worker: the explorations are many and small."""
 
-    def explored(number: int, cancelled: threading.Event) -> Result | SpecError:
+    def explored(number: int, cancelled: threading.Event) -> Result | UserError:
         plan = explorations[number].plan()
         plan.cancelled = cancelled
         try:
             return explore(explorations[number].spec(**explorations[number].constants), plan)
-        except SpecError as error:
+        except UserError as error:
             return error
 
     if settings.workers > 1 and "fork" in multiprocessing.get_all_start_methods():
@@ -199,7 +199,7 @@ class _Output:
             for entry in family.entries:
                 if entry.spec is spec:
                     return entry
-        raise SpecError(f"table {self._tabulation.table.name} explores {spec.name}, which is in no family")
+        raise InputError(f"table {self._tabulation.table.name} explores {spec.name}, which is in no family")
 
 
 def _update(page: Path, family: registry.Family, output: _Output) -> None:
@@ -207,21 +207,21 @@ def _update(page: Path, family: registry.Family, output: _Output) -> None:
     try:
         page.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"the page {page} cannot be written: {error.strerror}") from None
+        raise OutputError(f"the page {page} cannot be written: {error.strerror}") from None
 
 
 def _text_of(page: Path) -> str:
     try:
         return page.read_text(encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"the page {page} cannot be read: {error.strerror}") from None
+        raise InputError(f"the page {page} cannot be read: {error.strerror}") from None
 
 
 def replaced(text: str, family: str, section: list[str]) -> str:
-    """Return a page with the section of a family's table replaced; raise SpecError if it has no such section."""
+    """Return a page with the section of a family's table replaced; raise UserError if it has no such section."""
     begin, end = f"<!-- python -m checker run {family} --table -->\n", "<!-- end of table -->"
     before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
     if not found or not closed:
-        raise SpecError(f"the page has no section for the table: write a line {begin.strip()} and a line {end}")
+        raise InputError(f"the page has no section for the table: write a line {begin.strip()} and a line {end}")
     return "\n".join([before + found, *section, "", end + after])

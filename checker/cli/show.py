@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from checker.cli.show_comparison import comparison_lines
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from checker.output.files import open_for_writing
 from checker.output.formats import Counterexample, Format, written
 from checker.output.styled_lines import BLANK, Line, line, plain, write
@@ -22,7 +22,7 @@ _CHANGED = "the spec has changed since; it still takes every step of this trace"
 def replayed(path: Path) -> Counterexample:
     """Return the counterexample of a trace file, after it has been replayed.
 
-    Raises SpecError if the file is no whole trace, its spec is not here, or the spec as it is now does not take the
+    Raises UserError if the file is no whole trace, its spec is not here, or the spec as it is now does not take the
     same steps.
     """
     file = trace_file.read(path)
@@ -31,17 +31,17 @@ def replayed(path: Path) -> Counterexample:
         spec = entry.spec(**file.origin.constants)
         violation = trace_file.violation_of(file, spec)
         if not violation.trace:
-            raise SpecError("it has no steps")
+            raise InputError("it has no steps")
         replay(spec, violation)
-    except SpecError as error:
-        raise SpecError(f"{_named(path, error.message)}{_changed_text(file, entry)}") from None
+    except UserError as error:
+        raise InputError(f"{_named(path, error.message)}{_changed_text(file, entry)}") from None
     is_same = file.origin.fingerprint == trace_file.fingerprint_of(entry.spec)
     description = entry.description(file.origin.scenario, spec.constants)
     return Counterexample(spec, violation, file.origin, description, () if is_same else (_CHANGED,))
 
 
 def show_trace(path: Path, format: Format, against: tuple[str, ...], out: Path | None) -> None:
-    """Show a trace file on standard output, or write it to a file; raise SpecError where the input is wrong."""
+    """Show a trace file on standard output, or write it to a file; raise UserError where the input is wrong."""
     found = replayed(path)
     if against:
         sides = [_side(found, name) for name in against]
@@ -77,7 +77,7 @@ def _compared(found: Counterexample, sides: list[ComparedSchedule], format: Form
         from checker.cli.show_comparison import comparison_page
 
         return comparison_page(found, sides)
-    raise SpecError(f"--against compares as text or html, not as {format}")
+    raise InputError(f"--against compares as text or html, not as {format}")
 
 
 def text_of(found: Counterexample) -> list[Line]:

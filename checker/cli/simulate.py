@@ -35,7 +35,7 @@ class WalkDestination:
 
 
 def execute(request: WalkRequest, where: WalkDestination) -> int:
-    """Make the walks that a request asks for and return the exit status; raise SpecError where the input is wrong."""
+    """Make the walks that a request asks for and return the exit status; raise UserError where the input is wrong."""
     # What is wrong with the options is told before Java starts, which takes seconds.
     master_url(where.master)
     run = run_of(request)

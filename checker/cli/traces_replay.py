@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from checker.cli.show import text_of
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.output.files import open_for_writing
 from checker.output.formats import Counterexample, Format, written
 from checker.output.styled_lines import write
@@ -19,7 +19,7 @@ from traces.walks.replay_walk import rewalk
 
 
 def replay_walk(folder: Path, walk: int, format: Format, out: Path | None, max_states: int | None) -> None:
-    """Show a walk on standard output, or write it to a file; raise SpecError where the input is wrong.
+    """Show a walk on standard output, or write it to a file; raise UserError where the input is wrong.
 
     `max_states`: shrink it, with a search of so many states; None: show it as it was walked.
     """
@@ -42,7 +42,7 @@ def walked(folder: Path, run: WalkRun, walk: int, max_states: int | None) -> Cou
     notes: tuple[str, ...] = ()
     if max_states is not None:
         if violation.kind == "walk":
-            raise SpecError(f"walk {walk} violates no property: there is nothing to shrink it to")
+            raise InputError(f"walk {walk} violates no property: there is nothing to shrink it to")
         command.append("--shrink")
         shrunk = shrink(spec, violation, max_states)
         violation, notes = shrunk.violation, (shrunk.sentence,)

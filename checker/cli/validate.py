@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from checker.output import formats, styled_lines
 from checker.output.files import STANDARD_OUTPUT, JsonLines, make_folder, open_for_writing
 from checker.output.validation_text import outcome_lines, summary_lines
@@ -45,9 +45,9 @@ class ValidationSettings:
 
 
 def validate(task: ValidationTask, settings_given: tuple[str, ...], settings: ValidationSettings) -> int:
-    """Validate logs and return the exit status; raise SpecError where spec, mapping or an output are wrong."""
+    """Validate logs and return the exit status; raise UserError where spec, mapping or an output are wrong."""
     if settings.master is not None and settings.engine not in (None, "spark"):
-        raise SpecError(f"--master goes with --engine spark, not with {settings.engine}")
+        raise InputError(f"--master goes with --engine spark, not with {settings.engine}")
     settings = dataclasses.replace(settings, logs=tuple(log for path in settings.logs for log in _logs_at(path)))
     spec = RunningValidation(task).entry.spec
     task = dataclasses.replace(task, settings=settings_of(spec, settings_given), engine=_engine(settings))
@@ -79,12 +79,12 @@ def status_of(summary: ValidationTotals, expected: frozenset[str]) -> int:
 def _logs_at(path: Path) -> list[Path]:
     """Return the logs that a path stands for: a file, a folder of Parquet, or the files of a folder."""
     if not path.exists():
-        raise SpecError(f"there is no log {path}")
+        raise InputError(f"there is no log {path}")
     if not path.is_dir() or any(path.glob("*.parquet")):
         return [path]
     found = sorted(path.glob("*.jsonl"))
     if not found:
-        raise SpecError(f"the folder {path} has no logs: they are called *.jsonl or *.parquet")
+        raise InputError(f"the folder {path} has no logs: they are called *.jsonl or *.parquet")
     return found
 
 
@@ -167,7 +167,7 @@ def _recorded(settings: ValidationSettings) -> Iterator[RecordedTrace | TraceVer
                 yield from (raw.recorded() for raw in read_many(path, settings.by))
             else:
                 yield read_log(path)
-        except SpecError as error:
+        except UserError as error:
             yield unreadable(str(path), str(path), error)
 
 

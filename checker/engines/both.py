@@ -15,7 +15,7 @@ from checker.engines.smt.lowering.logic import Truth, all_of, any_of, negate
 from checker.engines.smt.lowering.symbolic_values import constant
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
-from checker.errors import SpecError
+from checker.errors import InternalError, UserError
 from checker.language.spec import Role, Spec
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Result
@@ -35,7 +35,7 @@ TOTAL_SECONDS = 60.0
 """No longer traces are searched after this time."""
 
 
-class EngineDisagreementError(Exception):
+class EngineDisagreementError(InternalError):
     """Two engines gave a spec different meanings: one of them is wrong."""
 
 
@@ -58,7 +58,7 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
     reachables = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] is Role.REACHABLE]
     try:
         found = _searched(spec, names, reachables, plan.deadlock, depth)
-    except SpecError as error:
+    except UserError as error:
         raise EngineDisagreementError(
             f"internal error: the explorer takes {spec.name}, Z3 does not: {error}"
         ) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.language.source import source_of
 from checker.language.spec import Spec
 from checker.run.result import Violation
@@ -46,7 +46,7 @@ def place_of(spec: type[Spec], name: str) -> SourceLocation | None:
     if inspect.isfunction(function):
         try:
             source = source_of(function)
-        except SpecError:
+        except UserError:
             return None
         return SourceLocation(source.file, source.tree.lineno, source.tree.end_lineno or source.tree.lineno)
     try:
@@ -56,7 +56,7 @@ def place_of(spec: type[Spec], name: str) -> SourceLocation | None:
         return None
 
 
-def place_of_error(error: SpecError) -> SourceLocation | None:
+def place_of_error(error: UserError) -> SourceLocation | None:
     """Return the line that an error about a spec points at, or None if it points at none."""
     return SourceLocation(error.file, error.line or 1, error.line or 1) if error.file else None
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.explain.comparisons import comparison_text
 from checker.explain.frames import EvaluationScope, ReturnedCall, watched_call
 from checker.language.source import source_of
@@ -243,7 +243,7 @@ def _is_path(node: ast.expr) -> bool:
 def _has_source(function: Callable[..., Any]) -> bool:
     try:
         source_of(function)
-    except SpecError:
+    except UserError:
         return False
     return True
 

@@ -7,7 +7,7 @@ import math
 import types
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import SpecError, UserError
 from checker.frontend.call_typing import guide, plain_arguments
 from checker.frontend.expression_typing import ExpressionTyping
 from checker.frontend.local_collections import LocalCollections
@@ -130,7 +130,7 @@ class FrontendCompiler:
         """Return a call of a helper method: of `self`, `old`, or `super()` (then looked up after the class `after`)."""
         try:
             function, owner = self._find(name, after)
-        except SpecError:
+        except UserError:
             raise typer.scope.error(node, f"{type(self.spec).__name__} has no method {name}") from None
         if not isinstance(function, types.FunctionType) or owner.__module__.startswith("checker.language"):
             raise typer.scope.error(node, f"{name} is not a method of the spec")
@@ -214,7 +214,7 @@ class FrontendCompiler:
         try:
             declared = eval(ast.unparse(annotation), scope.function.__globals__)
             return self.spec._binding.resolve(declared)  # type: ignore[no-any-return]
-        except SpecError as error:
+        except UserError as error:
             raise scope.error(annotation, error.message) from None
         except Exception:
             raise scope.error(annotation, f"{ast.unparse(annotation)} is not a type") from None

@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled
 from checker.language.declarations import Bag, Constant, Domain, Map, Option, Range, Seq, SetOf, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from checker.language.interpreter import State, Step

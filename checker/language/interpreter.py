@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled, SpecError, UserError
 from checker.language.source import Source, source_of
 from checker.language.types import BagType, BoundsError, SetType, Type, show
 
@@ -221,7 +221,7 @@ class Interpreter:
             if isinstance(declaration, str):
                 declaration = eval(declaration, function.__globals__)
             kind = self._binding.resolve(declaration)
-        except SpecError as error:
+        except UserError as error:
             raise source.error(argument, error.message) from None
         except Exception:
             raise source.error(argument, f"{ast.unparse(argument.annotation)} is not a type") from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, Self, TypeVar
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled, SpecError, UserError
 from checker.language.declarations import Binding, Constant, _attached, is_type
 from checker.language.drawing import Drawing
 from checker.language.interpreter import Interpreter
@@ -166,7 +166,7 @@ class Spec(Interpreter):
         for variable, declaration in self.declared_variables.items():
             try:
                 self.variables[variable] = self._binding.resolve(declaration)
-            except SpecError as error:
+            except UserError as error:
                 message = f"{type(self).__name__}.{variable}: {error.message}"
                 raise declaration_error(type(self), variable, message) from None
 

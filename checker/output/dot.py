@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checker.errors import SpecError
+from checker.errors import InputError, MissingExtraError
 from checker.explain.differences import changes
 from checker.language.interpreter import BoundsFailure, State, Step, call_text
 from checker.language.spec import Role, Spec
@@ -48,7 +48,7 @@ def trace_graph(spec: Spec, violation: Violation) -> Digraph:
 def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
     """Return the whole state space of a spec, states and steps that violate a property marked.
 
-    Raises SpecError where it has more than `MOST_STATES` states.
+    Raises UserError where it has more than `MOST_STATES` states.
     """
     graph = _digraph(spec.name)
     numbers: dict[State, int] = {}
@@ -70,13 +70,13 @@ def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
 
 
 def svg(graph: Digraph) -> str:
-    """Return a graph laid out as SVG; raise SpecError where Graphviz's `dot` program is missing."""
+    """Return a graph laid out as SVG; raise UserError where Graphviz's `dot` program is missing."""
     from graphviz import ExecutableNotFound
 
     try:
         return str(graph.pipe(format="svg", encoding="utf-8"))
     except ExecutableNotFound:
-        raise SpecError(
+        raise InputError(
             "SVG needs the program dot, which is missing: install Graphviz (apt-get install graphviz, "
             "brew install graphviz), or take the .dot file"
         ) from None
@@ -105,7 +105,7 @@ class _Growing:
 
 def _number(spec: Spec, numbers: dict[State, int], state: State) -> int:
     if state not in numbers and len(numbers) == MOST_STATES:
-        raise SpecError(
+        raise InputError(
             f"{spec.name} has more than {MOST_STATES} states, too many for a graph: "
             "make it smaller with --set NAME=VALUE"
         )
@@ -147,7 +147,9 @@ def _digraph(name: str) -> Digraph:
     try:
         from graphviz import Digraph
     except ModuleNotFoundError:
-        raise SpecError("graphs need the package graphviz, which is not installed: pip install graphviz") from None
+        raise MissingExtraError(
+            "graphs need the package graphviz, which is not installed: pip install graphviz"
+        ) from None
     return Digraph(name, node_attr={"shape": "box", **_FONT}, edge_attr=_FONT)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from checker.errors import SpecError
+from checker.errors import OutputError, UserError
 from checker.output import formats
 from checker.run.finding import Finding
 from checker.run.request import Run
@@ -105,7 +105,7 @@ class CounterexampleFolder:
             make_folder(folder)
 
     def write(self, run: Run, result: Result) -> None:
-        """Write the counterexamples of a run; raise SpecError if the folder cannot be written.
+        """Write the counterexamples of a run; raise UserError if the folder cannot be written.
 
         A format that needs a program which is missing is left out: `close` says so.
         """
@@ -135,13 +135,13 @@ class CounterexampleFolder:
         for format, ending in formats.ENDINGS.items():
             try:
                 content = formats.written(found, format)
-            except SpecError as error:
+            except UserError as error:
                 self._missing[error.message] = None
                 continue
             try:
                 stem.with_name(stem.name + ending).write_text(content, encoding="utf-8")
             except OSError as error:
-                raise SpecError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
+                raise OutputError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
 
 
 def stem_of(run: Run, violation: Violation) -> str:
@@ -150,19 +150,19 @@ def stem_of(run: Run, violation: Violation) -> str:
 
 
 def open_for_writing(path: Path) -> TextIO:
-    """Return a new text file, in a new folder if need be; raise SpecError if it cannot be written."""
+    """Return a new text file, in a new folder if need be; raise UserError if it cannot be written."""
     try:
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
         return path.open("w", encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"the file {path} cannot be written: {error.strerror}") from None
+        raise OutputError(f"the file {path} cannot be written: {error.strerror}") from None
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder if there is none; raise SpecError if no file can be made in it."""
+    """Make a folder if there is none; raise UserError if no file can be made in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise SpecError(f"the folder {folder} cannot be written: {error.strerror}") from None
+        raise OutputError(f"the folder {folder} cannot be written: {error.strerror}") from None

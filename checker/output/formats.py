@@ -37,7 +37,7 @@ class Counterexample:
 
 
 def written(counterexample: Counterexample, format: Format) -> str:
-    """Return a counterexample in a format; raise SpecError where a program or package that it needs is missing."""
+    """Return a counterexample in a format; raise UserError where a program or package that it needs is missing."""
     return _WRITERS[format](counterexample)
 
 

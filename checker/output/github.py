@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TextIO
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.explain.locations import SourceLocation, place_of, place_of_error
 from checker.output.gathered_findings import GatheredFindings, place_of_finding
 from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of
@@ -39,7 +39,7 @@ class Annotations:
                 self._keep(place_of(type(run.spec), problem.method), _title(problem), text)
         self._findings.add(run, result)
 
-    def add_wrong(self, name: str, error: SpecError) -> None:
+    def add_wrong(self, name: str, error: UserError) -> None:
         """Keep the annotation of a run that could not be executed, for its spec is wrong."""
         self._keep(place_of_error(error), f"{name} cannot be run", error.message)
 

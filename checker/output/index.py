@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.output.files import make_folder, open_for_writing, stem_of
 from checker.output.gathered_findings import GatheredFindings
 from checker.output.problems import Problem, problems_of
@@ -67,7 +67,7 @@ class IndexReport:
             )
         )
 
-    def add_wrong(self, name: str, error: SpecError) -> None:
+    def add_wrong(self, name: str, error: UserError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
         self._rows.append(IndexRow(name, "wrong", "cannot be run", sentences=(str(error),)))
 

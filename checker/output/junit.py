@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.explain.locations import place_of
 from checker.output.files import open_for_writing
 from checker.output.gathered_findings import GatheredFindings
@@ -39,7 +39,7 @@ class JUnitReport:
         self._add_suite(run.name, cases, result.seconds)
         self._findings.add(run, result)
 
-    def add_wrong(self, name: str, error: SpecError) -> None:
+    def add_wrong(self, name: str, error: UserError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
         case = ElementTree.Element("testcase", name="spec")
         _say(case, "error", error.message, str(error))

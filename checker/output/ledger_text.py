@@ -40,7 +40,7 @@ def ledger_use(request: Request, is_limited: bool, path: Path | None, update: bo
 def hold(use: LedgerUse, finished: list[FinishedRun], is_cut_short: bool) -> tuple[list[Line], bool]:
     """Hold finished runs against a ledger, or rewrite it; return what there is to show, and whether that is drift.
 
-    A run that was stopped early, or is not what its scenario expects, is not recorded. Raises SpecError where the
+    A run that was stopped early, or is not what its scenario expects, is not recorded. Raises UserError where the
     ledger cannot be read or written.
     """
     recorded = ledger.read(use.path)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from checker.errors import SpecError
+from checker.errors import OutputError
 from checker.output.files import CounterexampleFolder, stem_of
 from checker.run.request import Run
 from checker.run.result import ActionCall, TraceStep, Violation
@@ -23,7 +23,7 @@ class PageFolder:
         self._folder, self._counterexamples = folder, CounterexampleFolder(folder)
 
     def write(self, run: Run, violations: Iterable[Violation], pages: Mapping[str, str]) -> None:
-        """Write counterexamples in every format, and pages; raise SpecError if the folder cannot be written."""
+        """Write counterexamples in every format, and pages; raise UserError if the folder cannot be written."""
         if self._folder is None:
             return
         for violation in violations:
@@ -33,7 +33,7 @@ class PageFolder:
             try:
                 (self._folder / name).write_text(page, encoding="utf-8")
             except OSError as error:
-                raise SpecError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
+                raise OutputError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         """Say what was left out."""

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.output import github
 from checker.run.request import Run
 from checker.run.result import Result
@@ -21,7 +21,7 @@ class Report(Protocol):
     def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
         """Add a run with its result."""
 
-    def add_wrong(self, name: str, error: SpecError) -> None:
+    def add_wrong(self, name: str, error: UserError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
 
     def add_drift(self, ledger: Path, text: str) -> None:
@@ -42,7 +42,7 @@ class Reports:
         for report in self._reports:
             report.add(run, result, comparison)
 
-    def add_wrong(self, name: str, error: SpecError) -> None:
+    def add_wrong(self, name: str, error: UserError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
         for report in self._reports:
             report.add_wrong(name, error)
@@ -67,7 +67,7 @@ def reports(
 
     `html` is a folder or a file that ends with `.html`, `pages` the folder of the counterexamples that it links to.
     `strict`: findings about a spec are failures.
-    Raises SpecError where one cannot be written, before anything is run.
+    Raises UserError where one cannot be written, before anything is run.
     """
     found: list[Report] = []
     if junit is not None:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, TextIO
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.explain.differences import changes
 from checker.explain.locations import SourceLocation, last_action, place_of, place_of_error
 from checker.output import styled_lines, text
@@ -50,7 +50,7 @@ class SarifReport:
             self._add_result(rule, _result(problem))
         self._findings.add(run, result)
 
-    def add_wrong(self, name: str, error: SpecError) -> None:
+    def add_wrong(self, name: str, error: UserError) -> None:
         """Add a run that could not be executed, for its spec is wrong."""
         description = "A spec that is wrong or outside the language cannot be run."
         self._rules.setdefault(WRONG_SPEC, _rule(WRONG_SPEC, "wrong_spec", description, description))

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.output.files import open_for_writing
 from checker.run.request import Run
 
 
 def check_graph(path: Path, runs: Sequence[Run]) -> None:
-    """Raise SpecError where a graph cannot be written under this name, or there is not just one run to draw."""
+    """Raise UserError where a graph cannot be written under this name, or there is not just one run to draw."""
     if path.suffix not in (".dot", ".svg"):
-        raise SpecError(f"--graph {path}: name a file that ends with .dot or .svg")
+        raise InputError(f"--graph {path}: name a file that ends with .dot or .svg")
     if len(runs) != 1:
-        raise SpecError(f"--graph draws one run, not {len(runs)}: name one scenario, as in examples/peterson/exclusive")
+        raise InputError(
+            f"--graph draws one run, not {len(runs)}: name one scenario, as in examples/peterson/exclusive"
+        )
 
 
 def write_graph(path: Path, run: Run) -> None:
-    """Write the state space of a run; raise SpecError if it has too many states or cannot be written."""
+    """Write the state space of a run; raise UserError if it has too many states or cannot be written."""
     from checker.output.dot import state_graph, svg
 
     graph = state_graph(run.spec, run.properties)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import InputError, OutputError
 from checker.run.registry import PACKAGE
 from checker.run.result import Result
 
@@ -70,16 +70,18 @@ def default_path() -> Path:
 
 
 def read(path: Path) -> Ledger:
-    """Return the ledger in a file, an empty one where there is no file; raise SpecError where it is not a ledger."""
+    """Return the ledger in a file, an empty one where there is no file; raise UserError where it is not a ledger."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: _record(found) for name, found in content.items()}
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SpecError(f"the ledger {path} cannot be read: {error.strerror}") from None
+        raise InputError(f"the ledger {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, AttributeError, ValueError) as error:
-        raise SpecError(f"{path} is not a ledger ({error}): restore it, or remove it and run --update-ledger") from None
+        raise InputError(
+            f"{path} is not a ledger ({error}): restore it, or remove it and run --update-ledger"
+        ) from None
 
 
 def _record(found: Mapping[str, Any]) -> LedgerRecord:
@@ -92,12 +94,12 @@ def _record(found: Mapping[str, Any]) -> LedgerRecord:
 
 
 def write(path: Path, ledger: Ledger) -> None:
-    """Write a ledger, sorted by name, one line per scenario; raise SpecError where the file cannot be written."""
+    """Write a ledger, sorted by name, one line per scenario; raise UserError where the file cannot be written."""
     lines = [_row(name, ledger[name]) for name in sorted(ledger)]
     try:
         path.write_text("\n".join([_HEADER, *lines, ""]), encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"the ledger {path} cannot be written: {error.strerror}") from None
+        raise OutputError(f"the ledger {path} cannot be written: {error.strerror}") from None
 
 
 def _row(name: str, record: LedgerRecord) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.language.spec import Expectation, Scenario, Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK, Stop
@@ -67,12 +67,12 @@ class Run:
 
 
 def runs_for(request: Request) -> list[Run]:
-    """Return the runs that a request asks for; raise SpecError for unknown names and wrong constants."""
+    """Return the runs that a request asks for; raise UserError for unknown names and wrong constants."""
     selections = _selections(request)
     known = dict.fromkeys(name for selection in selections for name in _known_properties(selection.entry.spec))
     for name in request.properties:
         if name not in known:
-            raise SpecError(f"unknown property {name}: {registry.nearest(name, known)}")
+            raise InputError(f"unknown property {name}: {registry.nearest(name, known)}")
     runs = []
     for selection in selections:
         for scenario in _scenarios(selection, request):
@@ -86,10 +86,10 @@ def _selections(request: Request) -> list[registry.Selection]:
     if request.targets:
         return [selection for target in request.targets for selection in registry.select(target)]
     if request.settings:
-        raise SpecError("--set needs a spec: python -m checker run SPEC --set NAME=VALUE")
+        raise InputError("--set needs a spec: python -m checker run SPEC --set NAME=VALUE")
     entries = [entry for family in registry.families() for entry in family.entries]
     if not entries:
-        raise SpecError("there are no specs here: name a file, python -m checker run path/to/my_spec.py")
+        raise InputError("there are no specs here: name a file, python -m checker run path/to/my_spec.py")
     return [registry.Selection(entry) for entry in entries]
 
 
@@ -124,16 +124,16 @@ def _known_properties(spec: type[Spec]) -> list[str]:
 
 
 def settings_of(spec: type[Spec], settings: tuple[str, ...]) -> dict[str, int | bool | str]:
-    """Return the values of `NAME=VALUE` settings; raise SpecError for an unknown constant or a wrong value."""
+    """Return the values of `NAME=VALUE` settings; raise UserError for an unknown constant or a wrong value."""
     values = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise SpecError(f"--set {setting}: write NAME=VALUE, as in --set replicas=2")
+            raise InputError(f"--set {setting}: write NAME=VALUE, as in --set replicas=2")
         constant = spec.declared_constants.get(name)
         if constant is None:
             known = registry.nearest(name, spec.declared_constants)
-            raise SpecError(f"{spec.name} has no constant {name}: {known}")
+            raise InputError(f"{spec.name} has no constant {name}: {known}")
         values[name] = constant.parse(text)
     return values
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.run import registry
 
 _NO_SPECS = ("test_", "conftest.", "_", ".")
@@ -35,7 +35,7 @@ def family_paths(path: Path) -> Iterator[Path]:
 
 
 def load(path: Path) -> registry.Family:
-    """Return the family at a path of `family_paths`, which may have no specs; raise SpecError if it is wrong."""
+    """Return the family at a path of `family_paths`, which may have no specs; raise UserError if it is wrong."""
     if not path.is_dir():
         return registry.load_any_file(path)
     root = next(parent for parent in path.resolve().parents if not _is_package(parent))
@@ -48,7 +48,7 @@ def load(path: Path) -> registry.Family:
         sys.path.remove(str(root))
     found = sys.modules[dotted].__file__
     if found is None or Path(found).resolve().parent != path.resolve():
-        raise SpecError(f"{path} cannot be imported: {dotted} is another package, {found}")
+        raise InputError(f"{path} cannot be imported: {dotted} is another package, {found}")
     return family
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.output import styled_lines
 from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
@@ -53,14 +53,14 @@ class AdviseOptions:
 def execute(files: Sequence[str], options: AdviseOptions) -> int:
     """Answer for a configuration and return the exit status: with `require`, 1 where it does not hold.
 
-    Raises SpecError for files that cannot be read or hold a wrong value, and for settings that Kafka itself refuses.
+    Raises UserError for files that cannot be read or hold a wrong value, and for settings that Kafka itself refuses.
     """
     required = _required(options.require)
     failures = _failures(options.failures)
     cluster = _cluster(files, options)
     refusal = settle(cluster).refusal
     if refusal is not None:
-        raise SpecError(f"Kafka {cluster.version} does not start with this: {refusal}")
+        raise InputError(f"Kafka {cluster.version} does not start with this: {refusal}")
     if options.out is not None:
         make_folder(options.out)
     if options.json not in ("", STANDARD_OUTPUT):
@@ -81,12 +81,12 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
 
 
 def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
-    """The questions whose answer has to be no; raise SpecError for an unknown one."""
+    """The questions whose answer has to be no; raise UserError for an unknown one."""
     names = {f"no-{question.name}": question for question in QUESTIONS}
     asked = [name.strip() for name in text.split(",") if name.strip()]
     for name in asked:
         if name not in names:
-            raise SpecError(f"--require does not know {name}: choose from {', '.join(names)}")
+            raise InputError(f"--require does not know {name}: choose from {', '.join(names)}")
     return tuple(names[name] for name in dict.fromkeys(asked))
 
 
@@ -95,7 +95,7 @@ def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
     asked = [name.strip() for given in names for name in given.split(",") if name.strip()]
     for name in asked:
         if name not in known:
-            raise SpecError(f"--failure does not know {name}: choose from {', '.join(known)}")
+            raise InputError(f"--failure does not know {name}: choose from {', '.join(known)}")
     return tuple(known[name] for name in dict.fromkeys(asked)) or FAILURES
 
 

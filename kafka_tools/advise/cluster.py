@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from kafka_tools.advise.configuration_files import ConfigurationFile, WrittenSetting
 from kafka_tools.advise.configuration_keys import (
     LIBRDKAFKA_ALIASES,
@@ -57,7 +57,7 @@ class ClusterConfig:
 def gather(reads: Iterable[ConfigurationFile], version: str, client: Client | None = None) -> ClusterConfig:
     """Return what some files say together.
 
-    Raises SpecError for a value out of its range, and for a name that is given twice with different values.
+    Raises UserError for a value out of its range, and for a name that is given twice with different values.
     """
     reads = list(reads)
     names = [given.name for read in reads for settings in read.roles.values() for given in settings]
@@ -74,10 +74,10 @@ def gather(reads: Iterable[ConfigurationFile], version: str, client: Client | No
             continue
         value = key.value_of(given.value)
         if value is None:
-            raise SpecError(f"{given.where}: {given.name} is not {key.says} (ConfigException)")
+            raise InputError(f"{given.where}: {given.name} is not {key.says} (ConfigException)")
         earlier = written.get((role, name))
         if earlier is not None and earlier.value != value:
-            raise SpecError(
+            raise InputError(
                 f"{given.where}: {given.name} is given twice, differently ({earlier.where}): "
                 + _way_out(given, earlier)
             )

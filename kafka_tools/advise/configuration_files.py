@@ -15,7 +15,7 @@ from typing import Any
 
 import javaproperties
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import ROLES, Client, Role, is_of_librdkafka_alone, names_of
 
 _MOST_BYTES = 1_000_000
@@ -63,12 +63,12 @@ class ConfigurationFile:
 def read(argument: str) -> ConfigurationFile:
     """Read a file named `FILE` or `ROLE=FILE`.
 
-    Raises SpecError where it cannot be read, is no configuration, or where nothing tells whose it is.
+    Raises UserError where it cannot be read, is no configuration, or where nothing tells whose it is.
     """
     role, path = _role_and_path(argument)
     text = _text_of(path)
     if path.suffix in (".yml", ".yaml"):
-        raise SpecError(f"{path} is YAML, which is not read: write its settings as .properties, JSON or TOML")
+        raise InputError(f"{path} is YAML, which is not read: write its settings as .properties, JSON or TOML")
     if path.suffix in (".json", ".toml"):
         return _sections(path, _parsed(path, text), role)
     described = _described(path, text)
@@ -94,9 +94,9 @@ def _text_of(path: Path) -> str:
         with path.open("rb") as stream:
             data = stream.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise SpecError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     if len(data) > _MOST_BYTES:
-        raise SpecError(
+        raise InputError(
             f"{path} has more than {_MOST_BYTES:,} bytes, which no configuration has: name a configuration file"
         )
     try:
@@ -104,9 +104,9 @@ def _text_of(path: Path) -> str:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
         if any(ord(character) < 32 and character not in "\t\n\r\f" for character in text):
-            raise SpecError(f"{path} is not a text file: name a configuration file") from None
+            raise InputError(f"{path} is not a text file: name a configuration file") from None
     if "\0" in text:
-        raise SpecError(f"{path} is not a text file: name a configuration file")
+        raise InputError(f"{path} is not a text file: name a configuration file")
     return text
 
 
@@ -116,15 +116,15 @@ def _parsed(path: Path, text: str) -> Mapping[str, Any]:
     except tomllib.TOMLDecodeError as error:
         # The message may hold a piece of the file, which may be a secret; its end is the place.
         place = re.search(r"\(at [^()]*\)$", str(error))
-        raise SpecError(f"{path} is not TOML {place.group() if place else ''}".rstrip()) from None
+        raise InputError(f"{path} is not TOML {place.group() if place else ''}".rstrip()) from None
     except json.JSONDecodeError as error:
-        raise SpecError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+        raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except _DuplicateError as error:
-        raise SpecError(f"{path}: {_plain(str(error))} is there twice: keep one of the two") from None
+        raise InputError(f"{path}: {_plain(str(error))} is there twice: keep one of the two") from None
     except (ValueError, RecursionError):
-        raise SpecError(f"{path} holds a number of thousands of digits, or is nested too deeply to be read") from None
+        raise InputError(f"{path} holds a number of thousands of digits, or is nested too deeply to be read") from None
     if not isinstance(parsed, dict):
-        raise SpecError(f"{path} holds no object: write names and values, or sections {', '.join(ROLES)}")
+        raise InputError(f"{path} holds no object: write names and values, or sections {', '.join(ROLES)}")
     return parsed
 
 
@@ -154,7 +154,7 @@ def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> Confi
     if sections:
         outside = sorted(set(parsed) - set(sections))
         if outside:
-            raise SpecError(f"{path}: {_plain(outside[0])} stands outside of the sections {', '.join(ROLES)}")
+            raise InputError(f"{path}: {_plain(outside[0])} stands outside of the sections {', '.join(ROLES)}")
         return ConfigurationFile(path.name, sections)
     settings = tuple(_flat(path, parsed))
     if any(_SPRING.match(given.name) for given in settings):
@@ -183,7 +183,7 @@ def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
                 yield WrittenSetting(element.key, element.value, path.name, line)
             line += element.source.count("\n")
     except javaproperties.InvalidUEscapeError:
-        raise SpecError(f"{path}:{line}: a \\u is not followed by four hexadecimal digits") from None
+        raise InputError(f"{path}:{line}: a \\u is not followed by four hexadecimal digits") from None
 
 
 def _described(path: Path, text: str) -> ConfigurationFile | None:
@@ -194,7 +194,7 @@ def _described(path: Path, text: str) -> ConfigurationFile | None:
 
     def of(found: Role, name: str | None, place: int) -> list[WrittenSetting]:
         if name is not None and names.setdefault(found, name) != name:
-            raise SpecError(f"{path}:{place}: a second {found} is described: describe one {found} in a file")
+            raise InputError(f"{path}:{place}: a second {found} is described: describe one {found} in a file")
         return settings.setdefault(found, [])
 
     for number, line in enumerate(text.splitlines(), start=1):
@@ -255,4 +255,4 @@ def _guess(path: Path, settings: tuple[WrittenSetting, ...]) -> Role:
     best = [role for role in ROLES if known[role] == max(known.values()) and known[role]]
     if len(best) == 1:
         return best[0]
-    raise SpecError(f"{path}: nothing tells whether this is of a producer, a broker, ...: write producer={path}")
+    raise InputError(f"{path}: nothing tells whether this is of a producer, a broker, ...: write producer={path}")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from checker.errors import SpecError
+from checker.errors import InputError
 
 VERSIONS = ("2.8", "3.0", "3.0.1", "3.2", "3.7", "4.0", "4.1")
 LATEST = VERSIONS[-1]
 
 
 def checked(version: str) -> str:
-    """Return a version; raise SpecError for one that is not known."""
+    """Return a version; raise UserError for one that is not known."""
     if version not in VERSIONS:
-        raise SpecError(f"Kafka {version} is not a version that is known here: choose from {', '.join(VERSIONS)}")
+        raise InputError(f"Kafka {version} is not a version that is known here: choose from {', '.join(VERSIONS)}")
     return version
 
 

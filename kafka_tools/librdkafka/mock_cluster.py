@@ -11,7 +11,7 @@ from ctypes import c_char_p, c_int, c_int16, c_int32, c_size_t, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from checker.errors import SpecError
+from checker.errors import InputError, MissingExtraError
 
 PRODUCE = 0
 """The key of the Produce request in Kafka's protocol."""
@@ -33,12 +33,12 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 class Library:
-    """The functions of librdkafka that are needed; raises SpecError where it is missing or has no mock cluster."""
+    """The functions of librdkafka that are needed; raises UserError where it is missing or has no mock cluster."""
 
     def __init__(self) -> None:
         found = importlib.util.find_spec("confluent_kafka")
         if found is None or found.origin is None:
-            raise SpecError(
+            raise MissingExtraError(
                 "recording needs confluent-kafka, which is not installed: pip install 'tidemark[record]', "
                 "or pip install -e '.[record]' in a checkout"
             )
@@ -52,7 +52,7 @@ class Library:
                 function.restype, function.argtypes = result, arguments
                 setattr(self, name, function)
         except (OSError, AttributeError) as error:
-            raise SpecError(f"the librdkafka of {package} has no mock cluster that can be used: {error}") from None
+            raise InputError(f"the librdkafka of {package} has no mock cluster that can be used: {error}") from None
 
     if TYPE_CHECKING:
 
@@ -70,10 +70,10 @@ class MockCluster:
         self._library.conf_set(configuration, b"log_level", b"0", message, len(message))
         self._handle = self._library.new(_PRODUCER, configuration, message, len(message))
         if not self._handle:
-            raise SpecError(f"librdkafka does not start: {message.value.decode()}")
+            raise InputError(f"librdkafka does not start: {message.value.decode()}")
         self._cluster = self._library.mock_cluster_new(self._handle, 1)
         if not self._cluster:
-            raise SpecError(
+            raise InputError(
                 "librdkafka's mock cluster does not start: can this process listen on the loopback address?"
             )
         host, _, port = self._library.mock_cluster_bootstraps(self._cluster).decode().rpartition(":")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from checker.errors import SpecError
+from checker.errors import InputError, OutputError
 from kafka_tools.librdkafka.mock_cluster import MockCluster
 from kafka_tools.librdkafka.proxy import ERRORS, LOOPBACK, Loss, Proxy
 from kafka_tools.librdkafka.wire_format import NEWEST_PRODUCE
@@ -44,11 +44,11 @@ class InjectedFault:
 
     @classmethod
     def parse(cls, text: str) -> InjectedFault:
-        """Return the fault of `refuse@2`; raise SpecError where that is none."""
+        """Return the fault of `refuse@2`; raise UserError where that is none."""
         what, _, number = text.partition("@")
         if what not in (*REFUSALS, *LOSSES) or not number.isdigit() or int(number) < 1:
             known = ", ".join((*REFUSALS, *LOSSES))
-            raise SpecError(f"--fault {text}: write FAULT@N for the Nth request, with one of {known}")
+            raise InputError(f"--fault {text}: write FAULT@N for the Nth request, with one of {known}")
         return cls(what, int(number))
 
 
@@ -100,7 +100,7 @@ class EventJournal:
 
 
 def record(setup: RecordingSetup) -> list[dict[str, Any]]:
-    """Run a producer and return its events; raise SpecError where its settings are refused or it does not end.
+    """Run a producer and return its events; raise UserError where its settings are refused or it does not end.
 
     Listens on the loopback address.
     """
@@ -118,12 +118,12 @@ def record(setup: RecordingSetup) -> list[dict[str, Any]]:
 
 
 def write(path: Path, events: list[dict[str, Any]]) -> None:
-    """Write events as JSON, one a line; raise SpecError if that fails."""
+    """Write events as JSON, one a line; raise UserError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"the log {path} cannot be written: {error.strerror}") from None
+        raise OutputError(f"the log {path} cannot be written: {error.strerror}") from None
 
 
 def _errors(faults: tuple[InjectedFault, ...]) -> list[int]:
@@ -180,9 +180,9 @@ def _produce(setup: RecordingSetup, address: str, journal: EventJournal) -> None
         # What the C library's client makes of Ctrl-C while it waits.
         raise KeyboardInterrupt from None
     except KafkaException as error:
-        raise SpecError(f"librdkafka refuses the settings: {error.args[0].str()}") from None
+        raise InputError(f"librdkafka refuses the settings: {error.args[0].str()}") from None
     if left:
-        raise SpecError(f"{left} records were neither delivered nor given up within {SECONDS:.0f} s")
+        raise InputError(f"{left} records were neither delivered nor given up within {SECONDS:.0f} s")
 
 
 def _error_text(error: Any) -> str:
@@ -205,6 +205,6 @@ def _contents(address: str) -> list[int]:
                 records.append(int(message.value() or 0))
             elif error.code() == KafkaError._PARTITION_EOF:
                 return records
-        raise SpecError("the partition's contents cannot be read back from the mock cluster")
+        raise InputError("the partition's contents cannot be read back from the mock cluster")
     finally:
         consumer.close()

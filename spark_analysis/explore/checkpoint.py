@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checker.errors import SpecError
+from checker.errors import InputError, OutputError, UserError
 from spark_analysis.explore.level_expansion import run_path
 from spark_analysis.explore.state_columns import open_run
 
@@ -116,7 +116,7 @@ class Checkpoint:
     def totals(self) -> ExplorationTotals | None:
         """Return what the last whole level holds, or None where there is none.
 
-        Raises SpecError where the folder is of something else, or a part of it is missing or cut off.
+        Raises UserError where the folder is of something else, or a part of it is missing or cut off.
         """
         manifests = sorted(self.folder.glob("level-*.json"))
         if not manifests:
@@ -142,7 +142,7 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError):
             raise self._damaged(f"{path.name} is cut off or no manifest") from None
         if found != (FORMAT, SCHEMA_VERSION):
-            raise SpecError(
+            raise InputError(
                 f"{path} has schema version {found[1]}, and this version reads {SCHEMA_VERSION}: "
                 "explore again in a new folder"
             )
@@ -159,7 +159,7 @@ class Checkpoint:
         }
         for name, words in differences.items():
             if other[name] != ours[name]:
-                raise SpecError(f"{self.folder} holds an exploration of {words}: name another folder, or remove it")
+                raise InputError(f"{self.folder} holds an exploration of {words}: name another folder, or remove it")
 
     def _require_whole(self, partition: int, level: int, count: int, size: int) -> None:
         path = run_path(self.folder, partition, level)
@@ -173,30 +173,30 @@ class Checkpoint:
         if not is_whole:
             raise self._damaged(f"{shown} is cut off or was changed")
 
-    def _damaged(self, what: str) -> SpecError:
-        return SpecError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
+    def _damaged(self, what: str) -> UserError:
+        return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
 
 
 @contextmanager
 def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int) -> Iterator[Checkpoint]:
     """Yield the checkpoint in a folder, new or begun; no other driver can work in it meanwhile.
 
-    A folder that was begun keeps its own number of partitions. Raises SpecError where the folder is in use, cannot be
+    A folder that was begun keeps its own number of partitions. Raises UserError where the folder is in use, cannot be
     written, or holds something else.
     """
     lock = folder / _LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not lock.exists() and any(folder.iterdir()):
-            raise SpecError(f"{folder} holds files that are no exploration: name a new folder for --checkpoint")
+            raise InputError(f"{folder} holds files that are no exploration: name a new folder for --checkpoint")
         file = lock.open("a")
     except OSError as error:
-        raise SpecError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
+        raise OutputError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise SpecError(f"another run explores into {folder}: wait for it, or name another folder") from None
+            raise InputError(f"another run explores into {folder}: wait for it, or name another folder") from None
         for partial in folder.glob("part-*/.level-*"):
             partial.unlink(missing_ok=True)
         yield Checkpoint(folder, identity, partitions)

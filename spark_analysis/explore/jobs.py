@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from checker.engines.native.batch import BatchCode
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from spark_analysis.explore.level_expansion import REPORTED, ROW, LevelTask, expand, insert, rows_of, to_batch
 from spark_analysis.explore.state_columns import StateColumns
 
@@ -137,8 +137,8 @@ def _keys(spark: SparkSession, partitions: int) -> tuple[int, ...]:
     return tuple(found[task] for task in range(partitions))
 
 
-def _failure(error: Exception, level: int) -> SpecError:
+def _failure(error: Exception, level: int) -> UserError:
     """Return why Spark gave up, from the last line of what a task raised."""
     causes = re.findall(r"^\s*(?:Caused by: )?((?:[\w.]*(?:Error|Exception))\b[^\n]*)", str(error), re.MULTILINE)
     cause = causes[-1].strip() if causes else str(error).strip().split("\n")[0]
-    return SpecError(f"Spark gave up at level {level + 2} after several attempts: {cause}")
+    return InputError(f"Spark gave up at level {level + 2} after several attempts: {cause}")

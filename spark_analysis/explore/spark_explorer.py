@@ -23,7 +23,7 @@ from checker.engines.native.explore.exploration import Exploration, FoundFailure
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import ResultBuilder, failed_init, initial_states, property_mask, require_sizes
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.language.interpreter import State
@@ -77,7 +77,7 @@ def explore(
 
     `checkpoint`: a folder that the driver and all executors see, where every whole level is kept; None: a temporary
     one, of this machine. `partitions`: how many parts the states have; a checkpoint keeps the number it began with.
-    The result has no findings. Raises SpecError where the spec is outside the language,
+    The result has no findings. Raises UserError where the spec is outside the language,
     the checkpoint is of something else or damaged, or a task fails on every attempt.
     """
     cores = spark.sparkContext.defaultParallelism
@@ -176,7 +176,7 @@ class _SparkSearch:
         expanded = sorted((report for report in reports if "expanded" in report), key=lambda report: report["expanded"])
         inserted = sorted((report for report in reports if "inserted" in report), key=lambda report: report["inserted"])
         if len(inserted) != self._checkpoint.partitions:
-            raise SpecError(
+            raise InputError(
                 f"only {len(inserted)} of {self._checkpoint.partitions} partitions were reported: run again"
             )
         for report in expanded:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.language.spec import Spec
 from checker.run.result import Violation
 from spark_analysis.report.walk_counts import ViolationShape
@@ -171,7 +171,7 @@ def _searched(spec: Spec, found: CauseCluster, max_states: int) -> CauseCluster:
     """Return a cluster with the shortest trace by its actions alone: by others it would be another cause."""
     try:
         search = _search(spec, found, max_states)
-    except SpecError as error:
+    except UserError as error:
         search = ShorteningSearch(None, error.message)
     violation = search.found or found.shrunk.violation
     shrunk = dataclasses.replace(found.shrunk, violation=violation, limit=search.limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.language.spec import PROPERTY_ROLES, Role, Spec
 from checker.run import ledger
 from checker.run.plan import DEADLOCK, Plan
@@ -51,7 +51,7 @@ def _explored(spec: Spec, run: WalkRun, max_states: int) -> ExhaustiveBaseline:
     plan = Plan(tuple(names), stop="all", max_states=max_states, deadlock=DEADLOCK in run.properties)
     try:
         result = explore(spec, plan)
-    except (SpecError, MemoryError) as error:
+    except (UserError, MemoryError) as error:
         return ExhaustiveBaseline(None, reason=str(error))
     if result.ended == "interrupted":
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.language.spec import Role, Spec
 from checker.run import registry
 from checker.run.result import Violation
@@ -57,7 +57,7 @@ def report_on(
     """Return the report on a folder of walks.
 
     `spark`: a session to use instead of a new one on `master`. `max_states` bounds each search. `on_stage` is told what
-    comes next. Raises SpecError where there is nothing to report on.
+    comes next. Raises UserError where there is nothing to report on.
     """
     run = read_run(folder)
     parts = readable_parts(folder, run)
@@ -135,7 +135,7 @@ def _specs(run: WalkRun, notes: list[str]) -> dict[int, Spec]:
     for found in run.configurations:
         try:
             specs[found.number] = spec_of(run, found.number)
-        except SpecError as error:
+        except UserError as error:
             notes.append(f"No counterexamples can be shown: {error.message}.")
             return {}
     return specs
@@ -145,7 +145,7 @@ def _roles(run: WalkRun) -> Mapping[str, Role]:
     """Return what the spec's properties are now; nothing where there is no such spec any more."""
     try:
         return registry.select_spec(run.target).spec.roles
-    except SpecError:
+    except UserError:
         return {}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from traces.walks.records import WALK_SCHEMA, WALKS, WalkRun, check_part, part_path
 
 
@@ -32,7 +32,7 @@ class ReadableParts:
 
 
 def readable_parts(folder: Path, run: WalkRun) -> ReadableParts:
-    """Return which parts of a run can be read; raise SpecError where there is none."""
+    """Return which parts of a run can be read; raise UserError where there is none."""
     paths, missing, damaged = [], [], []
     for number in range(run.parts):
         path = part_path(folder, WALKS, number)
@@ -41,7 +41,7 @@ def readable_parts(folder: Path, run: WalkRun) -> ReadableParts:
             continue
         try:
             rows, expected = check_part(path, WALK_SCHEMA), run.span(number)[2]
-        except SpecError as error:
+        except UserError as error:
             damaged.append(error.message)
             continue
         if rows == expected:
@@ -50,5 +50,5 @@ def readable_parts(folder: Path, run: WalkRun) -> ReadableParts:
             damaged.append(f"{path} has {rows:,} walks, not {expected:,}: remove it and simulate again")
     if not paths:
         reason = damaged[0] if damaged else f"none of its {run.parts} parts is there: run the simulate command again"
-        raise SpecError(f"{folder} has no walks that can be read: {reason}")
+        raise InputError(f"{folder} has no walks that can be read: {reason}")
     return ReadableParts(tuple(paths), run.parts, tuple(missing), tuple(damaged))

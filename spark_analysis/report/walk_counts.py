@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from spark_analysis.report import contents
 from traces.walks.records import WalkRun
 from traces.walks.statistics import Saturation
@@ -114,7 +114,7 @@ _CONTENTS = f"""
 
 
 def tally(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCounts:
-    """Count the walks in some parts; raise SpecError where a part is damaged within."""
+    """Count the walks in some parts; raise UserError where a part is damaged within."""
     digests = sorted({found.spec_digest for found in run.configurations})
     with _damage_in_words():
         everything = spark.read.parquet(*map(str, paths))
@@ -220,5 +220,5 @@ def _damage_in_words() -> Iterator[None]:
         told = str(error)
         file = re.search(r"(/[^\s:]*part-\d+\.parquet)", told)
         if file is None:
-            raise SpecError(f"Spark could not count the walks: {told.strip().splitlines()[0]}") from None
-        raise SpecError(f"{file.group(1)} is damaged: remove it and simulate again") from None
+            raise InputError(f"Spark could not count the walks: {told.strip().splitlines()[0]}") from None
+        raise InputError(f"{file.group(1)} is damaged: remove it and simulate again") from None

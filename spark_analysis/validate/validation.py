@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from spark_analysis.session import opened
 from traces.validate.events import UnparsedTrace, read_log, read_many
 from traces.validate.task import RunningValidation, ValidationTask, unreadable
@@ -50,7 +50,7 @@ def validate_on_spark(
     """Validate logs and return their numbers; with a folder, write a row for each trace to Parquet there.
 
     A log is a file of events (with `by`: of many traces), or Parquet with the columns `trace` and `events`, a list of
-    JSON texts. `write` is given each row, `spark` is a session to use, which stays open. Raises SpecError where Parquet
+    JSON texts. `write` is given each row, `spark` is a session to use, which stays open. Raises UserError where Parquet
     cannot be read, and as `session` does.
     """
     if spark is None:
@@ -89,9 +89,9 @@ def _damage_in_words() -> Iterator[None]:
         told = str(error)
         file = re.search(r"(/[^\s:]*\.parquet)", told)
         if file is not None and "not a Parquet file" in told:
-            raise SpecError(f"{file.group(1)} is no whole Parquet file") from None
+            raise InputError(f"{file.group(1)} is no whole Parquet file") from None
         causes = re.findall(r"(?:Error|Exception): ([^\n]+)", told) or told.strip().splitlines()[:1]
-        raise SpecError(f"Spark could not validate the traces: {causes[-1]}") from None
+        raise InputError(f"Spark could not validate the traces: {causes[-1]}") from None
 
 
 # What is to be validated.
@@ -122,11 +122,11 @@ def _dataset(spark: SparkSession, path: Path) -> DataFrame:
     try:
         found = spark.read.parquet(str(path.resolve()))
     except PySparkException as error:
-        raise SpecError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {wanted}") from None
+        raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {wanted}") from None
     types = dict(found.dtypes)
     if types.get("trace") != "string" or types.get("events") != "array<string>":
         shown = ", ".join(f"{name} {kind}" for name, kind in types.items())
-        raise SpecError(f"{path} has the columns {shown}: {wanted}")
+        raise InputError(f"{path} has the columns {shown}: {wanted}")
     if "lines" not in types:
         found = found.withColumn("lines", functions.lit(None).cast("array<int>"))
     if "file" not in types:
@@ -182,7 +182,7 @@ def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
             recorded = read_log(Path(file))
         else:
             recorded = UnparsedTrace(name, file, texts, found["lines"] or list(range(1, len(texts) + 1))).recorded()
-    except SpecError as error:
+    except UserError as error:
         return row_of(unreadable(name, file, error))
     outcome = validation.outcome(recorded)
     return row_of(outcome, validation.controls(recorded, outcome))

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from spark_analysis.session import opened
 from traces.walks.records import WalkRun
 from traces.walks.writing import begin, finish
@@ -45,7 +45,7 @@ def simulate(
 
     `folder` is one that all executors write to. `partitions`: Spark tasks. `on_poll` is called a few times a second
     from this thread, first when Spark is there; `cancelled`, looked at as often, stops the run between two parts.
-    `spark`: a session to use instead of a new one on `master`. Raises SpecError where the folder holds something else,
+    `spark`: a session to use instead of a new one on `master`. Raises UserError where the folder holds something else,
     Spark cannot start, or a part cannot be written.
     """
     missing = begin(folder, run)
@@ -116,12 +116,12 @@ class _Job(threading.Thread):
             self.join(timeout=_POLL_SECONDS)
 
     def raise_error(self) -> None:
-        """Raise SpecError where a part was not written."""
+        """Raise UserError where a part was not written."""
         if self._error is not None:
-            raise SpecError(f"Spark gave the walks up: {_last_line(self._error)}")
+            raise InputError(f"Spark gave the walks up: {_last_line(self._error)}")
         for row in self._rows:
             if row.error is not None:
-                raise SpecError(row.error)
+                raise InputError(row.error)
 
 
 def _shipped(run: WalkRun) -> WalkRun:
@@ -143,7 +143,7 @@ def _write_parts(
             number, error = missing[position], None
             try:
                 write_part_of(run, Path(folder), number)
-            except SpecError as raised:
+            except UserError as raised:
                 error = str(raised)
             except OSError as raised:
                 error = f"{folder} cannot be written: {raised.strerror or raised}"

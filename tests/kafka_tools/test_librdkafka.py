@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from kafka_tools.librdkafka import wire_format
 from kafka_tools.librdkafka.recorder import InjectedFault, RecordingSetup, record
 from traces.validate.events import RecordedEvent, RecordedTrace, read_log
@@ -121,7 +121,7 @@ def test_the_wire_format_is_read():
 
 def test_a_fault_that_is_none_is_refused():
     for text in ("refuse", "refuse@0", "explode@1", "refuse@x"):
-        with pytest.raises(SpecError, match=f"--fault {text}: write FAULT@N"):
+        with pytest.raises(UserError, match=f"--fault {text}: write FAULT@N"):
             InjectedFault.parse(text)
 
 
@@ -158,5 +158,5 @@ def test_a_log_of_something_else_is_a_sentence(validations):
 
 def test_without_confluent_kafka_recording_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr("kafka_tools.librdkafka.mock_cluster.importlib.util.find_spec", lambda name: None)
-    with pytest.raises(SpecError, match=r"recording needs confluent-kafka, .*pip install 'tidemark\[record\]'"):
+    with pytest.raises(UserError, match=r"recording needs confluent-kafka, .*pip install 'tidemark\[record\]'"):
         record(RecordingSetup())

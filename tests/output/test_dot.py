@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from checker.language import SpecError
+from checker.errors import UserError
 from checker.output import dot
 from tests.toy import Counter, Log, Overflow
 
@@ -27,7 +27,7 @@ def test_a_graph_is_laid_out_as_svg(toy_log):
 
 def test_a_missing_dot_is_one_sentence(toy_log, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SpecError, match=r"dot, which is missing: install Graphviz .*, or take the \.dot file"):
+    with pytest.raises(UserError, match=r"dot, which is missing: install Graphviz .*, or take the \.dot file"):
         dot.svg(dot.trace_graph(*toy_log))
 
 
@@ -49,7 +49,7 @@ def test_a_state_space_shows_where_a_step_leaves_its_bounds_and_deadlocks():
 
 def test_a_large_state_space_is_refused(monkeypatch):
     monkeypatch.setattr(dot, "MOST_STATES", 5)
-    with pytest.raises(SpecError, match=r"log has more than 5 states, too many for a graph: .*--set"):
+    with pytest.raises(UserError, match=r"log has more than 5 states, too many for a graph: .*--set"):
         dot.state_graph(Log(), ())
 
 

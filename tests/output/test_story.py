@@ -2,8 +2,9 @@
 
 import pytest
 
+from checker.errors import UserError
 from checker.explain.executed_lines import executed
-from checker.language import Arrow, Channel, Drawing, Lane, Log, Map, Range, Seq, Spec, SpecError, action
+from checker.language import Arrow, Channel, Drawing, Lane, Log, Map, Range, Seq, Spec, action
 from checker.output.page.story import first_sentence, tell
 from specs.replication.kip101 import Kip101
 from tests.toy import Replica
@@ -133,14 +134,14 @@ def test_the_first_sentence_of_a_docstring(text, sentence):
 
 
 def test_a_drawing_that_names_what_there_is_not_is_refused():
-    with pytest.raises(SpecError, match=r"Wrong\.draws names wire: wire is no variable or helper; there are log"):
+    with pytest.raises(UserError, match=r"Wrong\.draws names wire: wire is no variable or helper; there are log"):
 
         class Wrong(Spec):
             replicas = 1
             log = Map(Replica, Seq(Range(0, 1), 1))
             draws = Drawing(Lane("a", logs=(Log("log"),)), channels=(Channel("wire", "a", "a"),))
 
-    with pytest.raises(SpecError, match="channel log: there is no lane nobody"):
+    with pytest.raises(UserError, match="channel log: there is no lane nobody"):
 
         class WrongToo(Spec):
             log = Seq(Range(0, 1), 1)
@@ -161,7 +162,7 @@ def test_an_arrow_that_cannot_be_evaluated_is_the_specs_mistake():
     spec = Mistaken()
     (state,) = spec.initial_states()
     trace = (TraceStep(None, (), state), TraceStep("grow", (), spec.step(state, "grow")))
-    with pytest.raises(SpecError, match=r"mistaken\.draws: nowhere cannot be evaluated"):
+    with pytest.raises(UserError, match=r"mistaken\.draws: nowhere cannot be evaluated"):
         tell(spec, Violation("deadlock", "deadlock", trace, ""))
 
 

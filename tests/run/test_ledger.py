@@ -3,7 +3,7 @@
 import pytest
 
 from checker.engines.native.engine import explore
-from checker.language import SpecError
+from checker.errors import UserError
 from checker.run import ledger
 from checker.run.ledger import LedgerRecord, differences, record_of
 from checker.run.plan import Plan
@@ -58,7 +58,7 @@ def test_the_file_comes_back_and_reads_well(tmp_path):
 def test_a_file_that_is_no_ledger(tmp_path, content):
     path = tmp_path / "ledger.toml"
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
-    with pytest.raises(SpecError, match="is not a ledger"):
+    with pytest.raises(UserError, match="is not a ledger"):
         ledger.read(path)
 
 

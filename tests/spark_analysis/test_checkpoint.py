@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.run.plan import Plan
 from spark_analysis.explore.checkpoint import open_checkpoint
 from spark_analysis.explore.spark_explorer import explore
@@ -37,7 +37,7 @@ def kept(begun: Path, tmp_path: Path) -> Path:
 
 
 def refused(spark: SparkSession, folder: Path, spec: object = None, plan: Plan = PLAN) -> str:
-    with pytest.raises(SpecError) as caught:
+    with pytest.raises(UserError) as caught:
         explore(spec or toys.Deadlocked(), plan, spark, checkpoint=folder)  # type: ignore[arg-type]
     message = str(caught.value)
     assert "\n" not in message

@@ -11,7 +11,7 @@ import pytest
 
 from checker.cli.app import main
 from checker.engines.python.explorer import explore
-from checker.language import SpecError
+from checker.errors import UserError
 from checker.run.plan import Plan
 from spark_analysis.report import make_report as reports
 from spark_analysis.report.make_report import dot_of, report_on
@@ -199,5 +199,5 @@ def test_of_a_spec_that_has_changed_since_only_the_counts_are_shown(spark, tmp_p
 
 
 def test_an_unknown_master_is_refused(made):
-    with pytest.raises(SpecError, match="--master"):
+    with pytest.raises(UserError, match="--master"):
         report_on(made[1], master="nowhere")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from spark_analysis import session as sessions
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def test_a_session_leaves_ctrl_c_alone(spark: SparkSession) -> None:
 
 
 def test_a_second_session_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(SpecError, match="open in this process already"):
+    with pytest.raises(UserError, match="open in this process already"):
         sessions.session("local[1]")
 
 
 @pytest.mark.parametrize("master", ["spork", "local[]", "spark://host", "http://host:7077", ""])
 def test_what_is_no_master_is_refused(master: str) -> None:
-    with pytest.raises(SpecError, match=r"write local\[CORES\], spark://HOST:PORT"):
+    with pytest.raises(UserError, match=r"write local\[CORES\], spark://HOST:PORT"):
         sessions.session(master)
 
 
@@ -77,13 +77,13 @@ def _fake_java(folder: Path, script: str) -> None:
 def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SpecError, match="Java 17 or newer, and there is none: install Java 17"):
+    with pytest.raises(UserError, match="Java 17 or newer, and there is none: install Java 17"):
         sessions.session()
 
 
 def test_java_home_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SpecError, match="without bin/java"):
+    with pytest.raises(UserError, match="without bin/java"):
         sessions.session()
 
 
@@ -91,30 +91,30 @@ def test_java_home_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 def test_java_that_is_too_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, release: int) -> None:
     _fake_java(tmp_path, f"echo 'openjdk version \"{version}\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SpecError, match=f"is Java {release}: install Java 17 or newer"):
+    with pytest.raises(UserError, match=f"is Java {release}: install Java 17 or newer"):
         sessions.session()
 
 
 def test_java_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _fake_java(tmp_path, "exit 1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SpecError, match="does not tell its version"):
+    with pytest.raises(UserError, match="does not tell its version"):
         sessions.session()
 
 
 def test_pyspark_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(SpecError, match=r"pyspark, which is not installed: pip install 'tidemark\[spark\]'"):
+    with pytest.raises(UserError, match=r"pyspark, which is not installed: pip install 'tidemark\[spark\]'"):
         sessions.session()
 
 
 _WITH_PORT = """
 import sys
-from checker.language.errors import SpecError
+from checker.language.errors import UserError
 from spark_analysis.session import session
 try:
     session("local[1]", settings={"spark.driver.port": sys.argv[1], "spark.port.maxRetries": "0"})
-except SpecError as error:
+except UserError as error:
     print(error)
 """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from checker.cli.app import main
-from checker.language import SpecError
+from checker.errors import UserError
 from spark_analysis.walks import simulation
 from spark_analysis.walks.simulation import simulate
 from traces.walks.parts import write_part_of
@@ -104,11 +104,11 @@ def test_what_an_executor_cannot_do_is_told(spark, tmp_path: Path) -> None:
     begin(folder, run)
     (folder / WALKS).rmdir()
     (folder / WALKS).write_text("a file where the folder was")
-    with pytest.raises(SpecError, match="cannot be written"):
+    with pytest.raises(UserError, match="cannot be written"):
         simulate(run, folder, spark=spark)
     changed = run.configurations[0].__class__(**(vars(run.configurations[0]) | {"spec_digest": "0"}))
     other = WalkRun(**(vars(run) | {"configurations": (changed,)}))
-    with pytest.raises(SpecError, match="is another one here than where the run began"):
+    with pytest.raises(UserError, match="is another one here than where the run began"):
         simulate(other, tmp_path / "other", spark=spark)
 
 

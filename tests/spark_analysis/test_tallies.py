@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from checker.language import SpecError
+from checker.errors import UserError
 from spark_analysis.report import contents
 from spark_analysis.report.walk_counts import WalkOutcome, rows_of, tally
 from tests.traces.walks.walked import walks_in
@@ -133,5 +133,5 @@ def test_a_part_with_damage_inside_is_named(spark, tmp_path):
     content = bytearray(paths[1].read_bytes())
     content[200 : len(content) // 2] = bytes(len(content) // 2 - 200)
     paths[1].write_bytes(bytes(content))
-    with pytest.raises(SpecError, match=rf"{paths[1].name} is damaged"):
+    with pytest.raises(UserError, match=rf"{paths[1].name} is damaged"):
         tally(spark, run, paths)

@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from spark_analysis.validate.validation import VERDICTS, validate_on_spark
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from traces.validate.events import UnparsedTrace
@@ -44,7 +44,7 @@ def test_spark_says_what_one_process_says(spark, task, tmp_path):
         raw = UnparsedTrace(row["trace"], str(path), row["events"], list(range(1, len(row["events"]) + 1)))
         try:
             outcome = validation.outcome(raw.recorded())
-        except SpecError:
+        except UserError:
             continue
         expected.add(row_of(outcome, validation.controls(raw.recorded(), outcome)))
     assert found.verdicts == {"conforms": 30, "rejected": 10, "unreadable": 1}
@@ -74,9 +74,9 @@ def test_files_of_one_trace_and_of_many(spark, task, tmp_path):
 def test_what_is_no_dataset_is_a_sentence(spark, task, tmp_path):
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(dataset(tmp_path).read_bytes()[:200])
-    with pytest.raises(SpecError, match=r"cut.parquet cannot be read as Parquet|cut.parquet is no whole Parquet file"):
+    with pytest.raises(UserError, match=r"cut.parquet cannot be read as Parquet|cut.parquet is no whole Parquet file"):
         validate_on_spark(task, (cut,), spark=spark)
     other = tmp_path / "other.parquet"
     parquet.write_table(pyarrow.table({"trace": [1]}), other)
-    with pytest.raises(SpecError, match=r'other.parquet has the columns trace bigint: it needs the columns "trace"'):
+    with pytest.raises(UserError, match=r'other.parquet has the columns trace bigint: it needs the columns "trace"'):
         validate_on_spark(task, (other,), spark=spark)

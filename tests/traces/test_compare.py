@@ -3,7 +3,8 @@
 import pytest
 
 from checker.engines.python.explorer import explore
-from checker.language import Constant, Range, Spec, SpecError, action, invariant, require
+from checker.errors import UserError
+from checker.language import Constant, Range, Spec, action, invariant, require
 from checker.run.plan import Plan
 from checker.run.result import ActionCall, TraceStep, Violation
 from traces.compare import replay_against
@@ -133,5 +134,5 @@ def test_constants_that_the_sibling_does_not_take_are_refused():
     class Small(Two):
         limit = Constant(1, at_most=2)
 
-    with pytest.raises(SpecError, match="at most 2"):
+    with pytest.raises(UserError, match="at most 2"):
         replay_against(Two(), trace_of(("up", 1)), "small", Small)

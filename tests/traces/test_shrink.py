@@ -5,8 +5,9 @@ import random
 import pytest
 
 from checker.engines.python.explorer import explore
+from checker.errors import UserError
 from checker.explain import violations
-from checker.language import Range, Spec, SpecError, action, constraint, invariant, require, step_invariant
+from checker.language import Range, Spec, action, constraint, invariant, require, step_invariant
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import ActionCall, TraceStep, Violation
 from tests.toy import Log, Overflow
@@ -207,5 +208,5 @@ def test_a_trace_of_another_spec_is_refused():
     spec = Two()
     (state,) = spec.initial_states()
     trace = (TraceStep(None, (), state), TraceStep("follow", (), state))
-    with pytest.raises(SpecError, match="cannot be replayed"):
+    with pytest.raises(UserError, match="cannot be replayed"):
         shrink(spec, violations.false_property(spec, "second_is_small", trace))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from checker.engines.python.explorer import explore
-from checker.language import SpecError
+from checker.errors import UserError
 from checker.run.plan import Plan
 from tests.toy import Counter, Log, Overflow
 from traces import trace_file
@@ -82,20 +82,20 @@ def test_the_fingerprint_is_of_the_source_files():
 def test_a_file_that_cannot_be_read(tmp_path, change, says):
     path, _ = written(tmp_path, Counter(), "below_limit")
     change(path)
-    with pytest.raises(SpecError, match=says):
+    with pytest.raises(UserError, match=says):
         trace_file.read(path)
 
 
 def test_a_trace_of_another_spec(tmp_path):
     path, _ = written(tmp_path, Counter(), "below_limit")
-    with pytest.raises(SpecError, match="step 1: the state is not one of toy/spec"):
+    with pytest.raises(UserError, match="step 1: the state is not one of toy/spec"):
         trace_file.violation_of(trace_file.read(path), Log())
 
 
 def test_a_state_that_a_step_does_not_lead_to(tmp_path):
     _, violation = written(tmp_path, Counter(), "below_limit")
     wrong = replace(violation, trace=(*violation.trace[:2], *violation.trace[3:]))
-    with pytest.raises(SpecError, match=r"step 3, increment\(\), cannot be replayed: value becomes 2, the trace has 3"):
+    with pytest.raises(UserError, match=r"step 3, increment\(\), cannot be replayed: value becomes 2, the trace has 3"):
         replay(Counter(), wrong)
 
 
@@ -103,19 +103,19 @@ def test_a_step_that_is_not_enabled():
     spec = Counter()
     violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
     wrong = replace(violation, trace=(*violation.trace, replace(violation.trace[-1], action="stay")))
-    with pytest.raises(SpecError, match=r"step 5, stay\(\), cannot be replayed: it is not enabled"):
+    with pytest.raises(UserError, match=r"step 5, stay\(\), cannot be replayed: it is not enabled"):
         replay(spec, wrong)
 
 
 def test_a_trace_that_ends_without_the_violation():
     spec = Counter()
     violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
-    with pytest.raises(SpecError, match="below_limit is not violated at its end"):
+    with pytest.raises(UserError, match="below_limit is not violated at its end"):
         replay(spec, replace(violation, trace=violation.trace[:-1]))
 
 
 def test_a_trace_that_begins_elsewhere():
     spec = Counter()
     violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
-    with pytest.raises(SpecError, match="not an initial state"):
+    with pytest.raises(UserError, match="not an initial state"):
         replay(spec, replace(violation, trace=violation.trace[1:]))

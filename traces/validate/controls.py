@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from traces.validate.events import RecordedEvent, RecordedTrace
 from traces.validate.mapping import Mapping, PossibleStep
 from traces.validate.validator import Validator
@@ -64,7 +64,7 @@ def controlled(validator: Validator, recorded: RecordedTrace, count: int, seed: 
         tried[control.kind] += 1
         try:
             outcome = validator.validate(control.recorded)
-        except SpecError:
+        except UserError:
             # The mapping itself refuses what the event says.
             rejected[control.kind] += 1
             continue

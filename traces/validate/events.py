@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RecordedTrace:
 
 
 def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[list[RecordedEvent], int]:
-    """Return the events of some lines of a file and how many lines are blank; raise SpecError where one is no event."""
+    """Return the events of some lines of a file and how many lines are blank; raise UserError where one is no event."""
     events, blank = [], 0
     for number, line in enumerate(text, first_line):
         if line.isspace() or not line:
@@ -41,19 +41,19 @@ def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[li
 
 
 def parse(line: str, file: str, number: int) -> dict[str, Any]:
-    """Return the event that a line holds; raise SpecError where it holds none."""
+    """Return the event that a line holds; raise UserError where it holds none."""
     try:
         found = json.loads(line)
     except ValueError as error:
         what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise SpecError(f"this is not JSON: {what}", file=file, line=number, text=line[:200]) from None
+        raise InputError(f"this is not JSON: {what}", file=file, line=number, text=line[:200]) from None
     if not isinstance(found, dict):
-        raise SpecError("an event is a JSON object, {...}", file=file, line=number, text=line[:200])
+        raise InputError("an event is a JSON object, {...}", file=file, line=number, text=line[:200])
     return found
 
 
 def read_log(path: Path) -> RecordedTrace:
-    """Return the trace of a file; raise SpecError if it cannot be read or a line is no event."""
+    """Return the trace of a file; raise UserError if it cannot be read or a line is no event."""
     events, blank = read_events(_lines(path), str(path))
     return RecordedTrace(str(path), str(path), tuple(events), blank)
 
@@ -68,7 +68,7 @@ class UnparsedTrace:
     lines: list[int]
 
     def recorded(self) -> RecordedTrace:
-        """Return the trace; raise SpecError where a line is no event."""
+        """Return the trace; raise UserError where a line is no event."""
         pairs = zip(self.lines, self.texts, strict=True)
         return RecordedTrace(
             self.name, self.file, tuple(RecordedEvent(line, parse(text, self.file, line)) for line, text in pairs)
@@ -82,7 +82,9 @@ def read_many(path: Path, by: str) -> Iterator[UnparsedTrace]:
         if text and not text.isspace():
             found = parse(text, str(path), number)
             if by not in found:
-                raise SpecError(f'the event has no "{by}", which says what trace it is of', file=str(path), line=number)
+                raise InputError(
+                    f'the event has no "{by}", which says what trace it is of', file=str(path), line=number
+                )
             raw = traces.setdefault(str(found[by]), UnparsedTrace(str(found[by]), str(path), [], []))
             raw.texts.append(text)
             raw.lines.append(number)
@@ -93,7 +95,7 @@ def _lines(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
-        raise SpecError(f"the log {path} cannot be read: {error.strerror}") from None
+        raise InputError(f"the log {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise SpecError(f"{path} is not text in UTF-8: {error}") from None
+        raise InputError(f"{path} is not text in UTF-8: {error}") from None
     return lines if lines[-1] else lines[:-1]

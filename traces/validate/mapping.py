@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.language.error_location import located
 from traces.json_values import Plain
 
@@ -83,8 +83,8 @@ class Observation(PossibleStep):
 def event(*names: str) -> Callable[[Handler], Handler]:
     """Mark a method of a mapping as the one that says what the events of these names mean.
 
-    It takes the event as a dict and returns a `PossibleStep`, a `Observation`, a list of those (any of them may have happened), or
-    None where this one says nothing about the spec. It must depend on nothing but the event.
+    It takes the event as a dict and returns a `PossibleStep`, an `Observation`, a list of those (any of them may have
+    happened), or None if the event says nothing about the spec. It must depend on nothing but the event.
     """
 
     def mark(method: Handler) -> Handler:
@@ -98,8 +98,8 @@ class Mapping:
     """The base of mappings; see the module.
 
     `field` is the key whose value names the event, `skips` the names of events that say nothing about the spec,
-    `silent` the steps that may happen unobserved (names of actions, or `PossibleStep` with arguments), at most `silent_bound`
-    of them in a row.
+    `silent` the steps that may happen unobserved (names of actions, or `PossibleStep` with arguments), at most
+    `silent_bound` of them in a row.
     """
 
     field: ClassVar[str] = "event"
@@ -117,7 +117,7 @@ class Mapping:
         cls._handlers = handlers
         both = sorted(handlers.keys() & set(cls.skips))
         if both:
-            raise SpecError(f"{cls.__name__} skips {both[0]} and has a method for it: leave one out")
+            raise InputError(f"{cls.__name__} skips {both[0]} and has a method for it: leave one out")
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the spec's constants that the events of one trace tell, as how many records were sent; else none."""
@@ -129,12 +129,12 @@ class Mapping:
         return [PossibleStep(step) if isinstance(step, str) else step for step in self.silent]
 
     def name_of(self, found: Found) -> str:
-        """Return the name of an event; raise SpecError if it has none, or one that the mapping does not know."""
+        """Return the name of an event; raise UserError if it has none, or one that the mapping does not know."""
         name = found.get(self.field)
         if not isinstance(name, str):
-            raise SpecError(f'the event has no "{self.field}", which names it')
+            raise InputError(f'the event has no "{self.field}", which names it')
         if name not in self._handlers and name not in self.skips:
-            raise SpecError(
+            raise InputError(
                 f"{type(self).__name__} has no method for the event {name}: "
                 f'add @event("{name}"), or name it in skips; it knows {", ".join(self._known()) or "none"}'
             )
@@ -144,17 +144,17 @@ class Mapping:
         return (*self._handlers, *self.skips)
 
     def steps_of(self, found: Found) -> tuple[PossibleStep, ...] | None:
-        """Return what an event may stand for, None where it is skipped; raise SpecError where that cannot be said."""
+        """Return what an event may stand for, None where it is skipped; raise UserError where that cannot be said."""
         handler = self._handlers.get(self.name_of(found))
         if handler is None:
             return None
         try:
             answer = getattr(self, handler)(found)
         except KeyError as error:
-            raise SpecError(f"the event has no {error}, which {type(self).__name__}.{handler} reads") from None
+            raise InputError(f"the event has no {error}, which {type(self).__name__}.{handler} reads") from None
         except Exception as error:
             place = located(error, [inspect.getfile(type(self))])
-            raise SpecError(f"{type(self).__name__}.{handler} fails on the event: {place.message}") from error
+            raise InputError(f"{type(self).__name__}.{handler} fails on the event: {place.message}") from error
         if answer is None:
             return None
         steps = (
@@ -165,7 +165,8 @@ class Mapping:
             else ()
         )
         if not steps or not all(isinstance(step, PossibleStep) for step in steps):
-            raise SpecError(
-                f"{type(self).__name__}.{handler} must return a PossibleStep, an Observation, a list of those, or None, not {answer!r}"
+            raise InputError(
+                f"{type(self).__name__}.{handler} must return a PossibleStep, an Observation, a list of those, "
+                f"or None, not {answer!r}"
             )
         return steps

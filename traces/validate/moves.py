@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.language.interpreter import ActionShape, State
 from checker.language.spec import Role, Spec
 from checker.language.types import BoundsError
@@ -88,13 +88,13 @@ class InterpretedMoves:
             try:
                 found = frozenset(name for name in self._invariants if not self.spec.holds(name, state))
             except BoundsError:
-                raise SpecError(_INVARIANT_BOUNDS.format(self.spec.name)) from None
+                raise InputError(_INVARIANT_BOUNDS.format(self.spec.name)) from None
             _remember(self._violated, key, found)
         return found
 
 
 class NativeMoves:
-    """The same from machine code; a key is a state's packed words. Raises SpecError where it cannot be compiled."""
+    """The same from machine code; a key is a state's packed words. Raises UserError where it cannot be compiled."""
 
     def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
         from checker.engines.native.single_state import SingleStateEngine
@@ -149,7 +149,7 @@ class NativeMoves:
             assert isinstance(key, tuple)
             finding = self._probe.check_words(key, self._invariants)
             if finding.failed:
-                raise SpecError(_INVARIANT_BOUNDS.format(self.spec.name))
+                raise InputError(_INVARIANT_BOUNDS.format(self.spec.name))
             found = finding.names
             _remember(self._violated, key, found)
         return found

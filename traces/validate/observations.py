@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled, InputError
 from checker.language.declarations import Struct
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -31,7 +31,7 @@ _BUILTINS = {
 
 
 class Observer:
-    """Evaluates expressions in states of a spec; raises SpecError for one that means nothing there."""
+    """Evaluates expressions in states of a spec; raises UserError for one that means nothing there."""
 
     def __init__(self, spec: Spec):
         self._spec = spec
@@ -55,7 +55,7 @@ class Observer:
             except (BoundsError, LookupError, Disabled):
                 raise
             except Exception as error:
-                raise SpecError(f"the mapping's {expression} cannot be evaluated in {spec.name}: {error}") from None
+                raise InputError(f"the mapping's {expression} cannot be evaluated in {spec.name}: {error}") from None
 
     def mismatch(
         self, expectations: Mapping[str, Any], state: State, given: Mapping[str, Any]
@@ -76,7 +76,7 @@ def _compiled(expression: str) -> CodeType:
     try:
         return compile(expression.strip(), "<expectation>", "eval")
     except SyntaxError as error:
-        raise SpecError(f"the mapping's {expression} is no expression: {error.msg}") from None
+        raise InputError(f"the mapping's {expression} is no expression: {error.msg}") from None
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from checker.language.error_location import located
 from checker.language.spec import Scenario, Spec
 from checker.language.types import BoundsError
@@ -45,7 +45,7 @@ class ValidationTask:
 
 
 class RunningValidation:
-    """A task at work: a validator for each choice of constants. Raises SpecError where spec and mapping do not fit."""
+    """A task at work: a validator for each choice of constants. Raises UserError where spec and mapping do not fit."""
 
     def __init__(self, task: ValidationTask):
         self.task = task
@@ -68,7 +68,7 @@ class RunningValidation:
         """Return what a trace is; one that cannot be read is an outcome, too."""
         try:
             return self._validator(recorded).validate(recorded)
-        except SpecError as error:
+        except UserError as error:
             return unreadable(recorded.name, recorded.file, error)
 
     def controls(self, recorded: RecordedTrace, outcome: TraceVerdict) -> ControlResults | None:
@@ -94,25 +94,25 @@ class RunningValidation:
             try:
                 self._validators[key] = Validator(moves, self.mapping, ValidationLimits(self.task.candidates, silent))
             except BoundsError as error:
-                raise SpecError(f"the initial state of {self.name} leaves the bounds of a type: {error}") from None
+                raise InputError(f"the initial state of {self.name} leaves the bounds of a type: {error}") from None
         return self._validators[key]
 
     def _told(self, recorded: RecordedTrace) -> dict[str, int | bool | str]:
-        """Return the constants that a trace tells; raise SpecError where the mapping cannot find them in it."""
+        """Return the constants that a trace tells; raise UserError where the mapping cannot find them in it."""
         try:
             return self.mapping.constants([event.found for event in recorded.events])
-        except SpecError:
+        except UserError:
             raise
         except Exception as error:
             # What the mapping looks for is not there: an event, a field of one.
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             name = type(self.mapping).__name__
-            raise SpecError(
+            raise InputError(
                 f"{name}.constants finds no constants in its events ({what})", file=recorded.file
             ) from error
 
 
-def unreadable(name: str, file: str, error: SpecError) -> TraceVerdict:
+def unreadable(name: str, file: str, error: UserError) -> TraceVerdict:
     """Return the outcome of a trace that cannot be read."""
     return TraceVerdict(name, file, verdict="unreadable", message=str(error))
 
@@ -121,7 +121,7 @@ def _selected(target: str) -> tuple[registry.SpecEntry, Scenario | None]:
     selections = registry.select(target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
-        raise SpecError(f"{target} has several specs, name one of {known}")
+        raise InputError(f"{target} has several specs, name one of {known}")
     return selections[0].entry, selections[0].scenario
 
 
@@ -133,7 +133,7 @@ def _invariants(spec: type[Spec], scenario: Scenario | None) -> tuple[str, ...]:
 
 
 def load_mapping(name: str) -> Mapping:
-    """Return the mapping of `FILE.py`, `FILE.py:Name`, `package.module` or `package.module:Name`; raise SpecError."""
+    """Return the mapping of `FILE.py`, `FILE.py:Name`, `package.module` or `package.module:Name`; raise UserError."""
     where, _, wanted = name.partition(":")
     module = _loaded(where)
     found = {
@@ -143,11 +143,11 @@ def load_mapping(name: str) -> Mapping:
     }
     if wanted:
         if wanted not in found:
-            raise SpecError(f"{where} has no mapping {wanted}: {registry.nearest(wanted, found)}")
+            raise InputError(f"{where} has no mapping {wanted}: {registry.nearest(wanted, found)}")
         return found[wanted]()
     if len(found) != 1:
         what = "has several mappings" if found else "has no mapping: derive a class from traces.validate.Mapping"
-        raise SpecError(
+        raise InputError(
             f"{where} {what}" + (f", name one of {', '.join(f'{where}:{key}' for key in found)}" if found else "")
         )
     return next(iter(found.values()))()
@@ -159,7 +159,7 @@ def _loaded(where: str) -> ModuleType:
         if path.suffix != ".py":
             return importlib.import_module(where)
         if not path.is_file():
-            raise SpecError(f"there is no file {where}")
+            raise InputError(f"there is no file {where}")
         name = f"mapping_file_{path.stem}"
         description = importlib.util.spec_from_file_location(name, path)
         assert description is not None and description.loader is not None
@@ -167,14 +167,14 @@ def _loaded(where: str) -> ModuleType:
         sys.modules[name] = module
         description.loader.exec_module(module)
     except SyntaxError as error:
-        raise SpecError(
+        raise InputError(
             f"{error.msg}: this is not Python", file=error.filename, line=error.lineno, text=error.text
         ) from None
     except ModuleNotFoundError as error:
         if error.name and where.startswith(error.name):
-            raise SpecError(f"there is no mapping {where}: name a file, mapping.py, or a module") from None
-        raise SpecError(f"the mapping {where} cannot be imported: {error}") from None
-    except SpecError:
+            raise InputError(f"there is no mapping {where}: name a file, mapping.py, or a module") from None
+        raise InputError(f"the mapping {where} cannot be imported: {error}") from None
+    except UserError:
         raise
     except Exception as error:
         raise located(error, [str(path), str(path.resolve())]) from error

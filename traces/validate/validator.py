@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import InputError, UserError
 from traces.validate.events import RecordedTrace
 from traces.validate.mapping import Mapping, PossibleStep
 from traces.validate.moves import Key, Moves
@@ -46,7 +46,7 @@ class CandidateStates:
 
 
 class Validator:
-    """Holds traces against a spec with its constants set. Raises SpecError where the mapping does not fit the spec."""
+    """Holds traces against a spec with its constants set. Raises UserError where the mapping does not fit the spec."""
 
     def __init__(self, moves: Moves, mapping: Mapping, limits: ValidationLimits | None = None):
         self.spec, self.mapping = moves.spec, mapping
@@ -61,7 +61,7 @@ class Validator:
         self.initial = self._candidates(tuple(moves.initial()))
 
     def validate(self, recorded: RecordedTrace) -> TraceVerdict:
-        """Return what a trace is; raise SpecError if an event means nothing to the mapping, or all are skipped."""
+        """Return what a trace is; raise UserError if an event means nothing to the mapping, or all are skipped."""
         outcome = TraceVerdict(
             recorded.name, recorded.file, len(recorded.events), constants=self.spec.constants, blank=recorded.blank
         )
@@ -82,8 +82,8 @@ class Validator:
                     outcome.rejection = rejection(event.line, name, event.found)
                     outcome.verdict = "undecided" if outcome.limits else "rejected"
                     return outcome
-            except SpecError as error:
-                raise SpecError(error.message, file=recorded.file, line=event.line) from error
+            except UserError as error:
+                raise InputError(error.message, file=recorded.file, line=event.line) from error
             is_step = any(step.action is not None for step in steps)
             outcome.steps, outcome.seen = outcome.steps + is_step, outcome.seen + (not is_step)
             current, line = following, event.line
@@ -93,7 +93,7 @@ class Validator:
                 outcome.violated.setdefault(name, line)
         if not line:
             what = "every event is skipped" if recorded.events else "there is no event in it"
-            raise SpecError(f"this says nothing about {self.spec.name}: {what}", file=recorded.file)
+            raise InputError(f"this says nothing about {self.spec.name}: {what}", file=recorded.file)
         return outcome
 
     # Sets of candidates.
@@ -199,18 +199,18 @@ class Validator:
         return not expectations or self._observer.mismatch(expectations, self.moves.state(key), given) is None
 
     def _check(self, step: PossibleStep) -> None:
-        """Raise SpecError if a step names an action or a parameter that the spec does not have."""
+        """Raise UserError if a step names an action or a parameter that the spec does not have."""
         if step.action is None:
             return
         known = self._parameters.get(step.action)
         if known is None:
-            raise SpecError(
+            raise InputError(
                 f"{type(self.mapping).__name__} names the action {step.action}, which {self.spec.name} does not have; "
                 f"there are: {', '.join(self._parameters)}"
             )
         for name in step.arguments:
             if name not in known:
-                raise SpecError(
+                raise InputError(
                     f"{type(self.mapping).__name__} gives {step.action} the argument {name}; "
                     f"it takes {', '.join(known) or 'none'}"
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from checker.engines.native.walk.walker import Walker, walk_seeds
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.run import registry
 from traces.walks.records import STEPS, WALKS, WalkConfiguration, WalkRun, part_path
 from traces.walks.walk_tables import step_table, walk_table
@@ -18,7 +18,7 @@ _MOST_WALKERS = 8
 
 
 def write_part_of(run: WalkRun, folder: Path, number: int) -> None:
-    """Walk the walks of a part and write it, unless it is there; raise SpecError if the spec is not the run's own."""
+    """Walk the walks of a part and write it, unless it is there; raise UserError if the spec is not the run's own."""
     files = [part_path(folder, kind, number) for kind in ((WALKS, STEPS) if run.steps else (WALKS,))]
     if all(file.exists() for file in files):
         return
@@ -47,5 +47,5 @@ def walker_of(run: WalkRun, configuration: WalkConfiguration) -> Walker:
         _walkers[key] = Walker(spec, list(run.properties))
     walker = _walkers[key]
     if walker.digest != configuration.spec_digest:
-        raise SpecError(f"{run.spec} is another one here than where the run began: give all machines the same specs")
+        raise InputError(f"{run.spec} is another one here than where the run began: give all machines the same specs")
     return walker

@@ -46,7 +46,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK
@@ -229,24 +229,24 @@ def missing_parts(folder: Path, run: WalkRun) -> list[int]:
 
 
 def read_run(folder: Path) -> WalkRun:
-    """Read what a folder's walks are; raise SpecError where it is none, or of a version that is not known here."""
+    """Read what a folder's walks are; raise UserError where it is none, or of a version that is not known here."""
     path = folder / RUN_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SpecError(f"{folder} holds no walks: it has no {RUN_FILE}, which `simulate --out` writes") from None
+        raise InputError(f"{folder} holds no walks: it has no {RUN_FILE}, which `simulate --out` writes") from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise SpecError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise SpecError(f'{path} is not of a run of walks: it has no "format": "{FORMAT}"')
+        raise InputError(f'{path} is not of a run of walks: it has no "format": "{FORMAT}"')
     if content.get("version") != SCHEMA_VERSION:
-        raise SpecError(
+        raise InputError(
             f"{path} has version {content.get('version')} of the format; this program reads {SCHEMA_VERSION}"
         )
     try:
         return _run(content)
     except (KeyError, TypeError, AttributeError) as error:
-        raise SpecError(f"{path} is not whole: {error} is missing or has the wrong form") from None
+        raise InputError(f"{path} is not whole: {error} is missing or has the wrong form") from None
 
 
 def _run(content: dict[str, Any]) -> WalkRun:
@@ -262,12 +262,12 @@ def _configuration(content: dict[str, Any]) -> WalkConfiguration:
 
 
 def parts(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
-    """Return the paths of a whole run's parts; raise SpecError where one is missing, cut off or of another schema."""
+    """Return the paths of a whole run's parts; raise UserError where one is missing, cut off or of another schema."""
     if kind == STEPS and not run.steps:
-        raise SpecError(f"{folder} has no steps: simulate with --steps")
+        raise InputError(f"{folder} has no steps: simulate with --steps")
     missing = missing_parts(folder, run)
     if missing:
-        raise SpecError(
+        raise InputError(
             f"{folder} lacks {len(missing)} of {run.parts} parts: run the same simulate command again to go on"
         )
     paths = [part_path(folder, kind, number) for number in range(run.parts)]
@@ -275,49 +275,49 @@ def parts(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
         rows = check_part(path, SCHEMAS[kind])
         expected = run.span(number)[2]
         if kind == WALKS and rows != expected:
-            raise SpecError(f"{path} has {rows} walks, not {expected}: remove it and simulate again")
+            raise InputError(f"{path} has {rows} walks, not {expected}: remove it and simulate again")
     return paths
 
 
 def check_part(path: Path, schema: pa.Schema) -> int:
-    """Return how many rows a part has, from what its end says; raise SpecError where it is not of the schema."""
+    """Return how many rows a part has, from what its end says; raise UserError where it is not of the schema."""
     try:
         metadata = pq.read_metadata(path)
         found = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0]
-        raise SpecError(f"{path} is cut off or no Parquet file ({reason}): remove it and simulate again") from None
+        raise InputError(f"{path} is cut off or no Parquet file ({reason}): remove it and simulate again") from None
     version = (found.metadata or {}).get(b"version", b"none").decode(errors="replace")
     if version != str(SCHEMA_VERSION) or (found.metadata or {}).get(b"format") != FORMAT.encode():
-        raise SpecError(f"{path} has version {version} of the walks' schema; this program reads {SCHEMA_VERSION}")
+        raise InputError(f"{path} has version {version} of the walks' schema; this program reads {SCHEMA_VERSION}")
     if not found.equals(schema):
         different = next((name for name in schema.names if name not in found.names), None) or next(
             (field.name for field in schema if not found.field(field.name).equals(field)), "more columns"
         )
-        raise SpecError(f"{path} has another schema than version {SCHEMA_VERSION} of the walks': see {different}")
+        raise InputError(f"{path} has another schema than version {SCHEMA_VERSION} of the walks': see {different}")
     return int(metadata.num_rows)
 
 
 def read_parts(paths: Iterable[Path], columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Yield the tables of some parts, one at a time; raise SpecError where the data of one is damaged."""
+    """Yield the tables of some parts, one at a time; raise UserError where the data of one is damaged."""
     for path in paths:
         try:
             yield pq.read_table(path, columns=columns)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).split("\n")[0]
-            raise SpecError(f"{path} is damaged ({reason}): remove it and simulate again") from None
+            raise InputError(f"{path} is damaged ({reason}): remove it and simulate again") from None
 
 
 def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
-    """Return the row of one walk by column; raise SpecError where there is no such walk."""
+    """Return the row of one walk by column; raise UserError where there is no such walk."""
     total = run.walks * len(run.configurations)
     if not 0 <= walk < total:
-        raise SpecError(f"{folder} has no walk {walk}: its walks are numbered from 0 to {total - 1}")
+        raise InputError(f"{folder} has no walk {walk}: its walks are numbered from 0 to {total - 1}")
     configuration, within = divmod(walk, run.walks)
     part = configuration * run.parts_per_configuration + within // run.part
     path = part_path(folder, WALKS, part)
     if not path.exists():
-        raise SpecError(f"{path} is missing: run the same simulate command again to go on")
+        raise InputError(f"{path} is missing: run the same simulate command again to go on")
     check_part(path, WALK_SCHEMA)
     table = next(read_parts([path]))
     row: dict[str, Any] = table.slice(within % run.part, 1).to_pylist()[0]
@@ -325,7 +325,7 @@ def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
 
 
 def spec_of(run: WalkRun, configuration: int) -> Spec:
-    """Return the spec that the walks of a configuration walked; raise SpecError where it has changed since."""
+    """Return the spec that the walks of a configuration walked; raise UserError where it has changed since."""
     from checker.frontend import compile_spec
     from checker.ir.digest import digest_of
 
@@ -335,5 +335,5 @@ def spec_of(run: WalkRun, configuration: int) -> Spec:
     unknown = [name for name in names if name not in spec.roles]
     if unknown or digest_of(compile_spec(spec, names)) != found.spec_digest:
         what = f"it has no property {unknown[0]} any more" if unknown else "its rows are of what it was"
-        raise SpecError(f"{run.spec} has changed since these walks were made, {what}: simulate again")
+        raise InputError(f"{run.spec} has changed since these walks were made, {what}: simulate again")
     return spec

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled, InputError, UserError
 from checker.explain import violations
 from checker.language.spec import Spec
 from checker.language.types import BoundsError
@@ -29,21 +29,21 @@ _ENDINGS = {
 def rewalk(folder: Path, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
     """Return the spec and the trace of a walk, as the violation that it is.
 
-    A walk that violates nothing has the kind `walk`. Raises SpecError where there is no such walk, its part is damaged,
+    A walk that violates nothing has the kind `walk`. Raises UserError where there is no such walk, its part is damaged,
     or the spec has changed since.
     """
     row = read_walk(folder, run, walk)
     spec = spec_of(run, row["configuration"])
     if row["spec_digest"] != run.configurations[row["configuration"]].spec_digest:
-        raise SpecError(f"walk {walk} is of another version of {run.spec} than its run: simulate again")
+        raise InputError(f"walk {walk} is of another version of {run.spec} than its run: simulate again")
     try:
         return spec, violation_of(spec, row)
-    except SpecError as error:
-        raise SpecError(f"walk {walk} cannot be walked again: {error.message}") from None
+    except UserError as error:
+        raise InputError(f"walk {walk} cannot be walked again: {error.message}") from None
 
 
 def violation_of(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
-    """Return a row (by column) as the violation that it records; raise SpecError where the spec does not take it so.
+    """Return a row (by column) as the violation that it records; raise UserError where the spec does not take it so.
 
     `name`: another property that the last state violates too, instead of the first one.
     """
@@ -63,16 +63,16 @@ def violation_of(spec: Spec, row: dict[str, Any], name: str | None = None) -> Vi
 
 
 def walked(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:
-    """Return the trace of some action instances from an initial state; raise SpecError where one cannot be taken."""
+    """Return the trace of some action instances from an initial state; raise UserError where one cannot be taken."""
     states = spec.initial_states()
     if not 0 <= initial < len(states):
-        raise SpecError(f"the spec has no initial state {initial}")
+        raise InputError(f"the spec has no initial state {initial}")
     trace = [TraceStep(None, (), states[initial])]
     for number, instance in enumerate(instances, 1):
         before = trace[-1].state
         try:
             action, arguments = spec.arguments_of(instance, before)
             trace.append(TraceStep(action, arguments, spec.step(before, action, *arguments)))
-        except (Disabled, BoundsError, SpecError):
-            raise SpecError(f"step {number}, action instance {instance}, is not enabled") from None
+        except (Disabled, BoundsError, UserError):
+            raise InputError(f"step {number}, action instance {instance}, is not enabled") from None
     return tuple(trace)

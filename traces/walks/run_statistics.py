@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checker.errors import SpecError
+from checker.errors import InputError
 
 SUMMARY = b"summary"
 """The key of a part's summary in the metadata of its schema."""
@@ -59,11 +59,11 @@ def total(summaries: Iterable[WalkTotals]) -> WalkTotals:
 
 
 def summary_of(part: Path) -> WalkTotals:
-    """Return the summary that a part of `walks` carries; raise SpecError where it cannot be read."""
+    """Return the summary that a part of `walks` carries; raise UserError where it cannot be read."""
     try:
         content = json.loads((pq.read_schema(part).metadata or {})[SUMMARY])
         counters = {name: Counter(content[name]) for name in ("verdicts", "violated", "reached", "errors")}
         return WalkTotals(walks=content["walks"], steps=content["steps"], **counters)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         reason = str(error).split("\n")[0]
-        raise SpecError(f"{part} is cut off or no part of walks ({reason}): remove it and simulate again") from None
+        raise InputError(f"{part} is cut off or no part of walks ({reason}): remove it and simulate again") from None

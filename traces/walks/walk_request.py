@@ -10,7 +10,7 @@ from typing import Literal
 
 from checker.engines.native.lowering.branches import branches_of
 from checker.engines.native.walk.walker import MOST_WEIGHT, Walker
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.language.spec import Scenario, Spec
@@ -51,7 +51,7 @@ class WalkRequest:
 
 
 def run_of(request: WalkRequest) -> WalkRun:
-    """Return the run that a request asks for; raise SpecError for unknown names, wrong constants and wrong weights."""
+    """Return the run that a request asks for; raise UserError for unknown names, wrong constants and wrong weights."""
     entry, scenario = _selected(request)
     settings = settings_of(entry.spec, request.settings)
     sweep = _sweep(entry.spec, request.sweep, settings)
@@ -89,7 +89,7 @@ def _selected(request: WalkRequest) -> tuple[registry.SpecEntry, Scenario | None
     selections = registry.select(request.target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
-        raise SpecError(f"{request.target} has several specs, name one of {known}")
+        raise InputError(f"{request.target} has several specs, name one of {known}")
     entry, scenario = selections[0].entry, selections[0].scenario
     if scenario is None and not request.settings and not request.sweep and entry.scenarios:
         scenario = entry.scenarios[0]
@@ -102,12 +102,12 @@ def _sweep(spec: type[Spec], given: tuple[str, ...], settings: Mapping[str, Valu
     for text in given:
         name, equals, values = text.partition("=")
         if not equals or not all(values.split(",")):
-            raise SpecError(f"--sweep {text}: write NAME=VALUE,VALUE,..., as in --sweep replicas=2,3")
+            raise InputError(f"--sweep {text}: write NAME=VALUE,VALUE,..., as in --sweep replicas=2,3")
         if name in found or name in settings:
-            raise SpecError(f"--sweep {text}: {name} is given twice")
+            raise InputError(f"--sweep {text}: {name} is given twice")
         parsed = [settings_of(spec, (f"{name}={value}",))[name] for value in values.split(",")]
         if len(set(parsed)) < len(parsed):
-            raise SpecError(f"--sweep {text}: a value is given twice")
+            raise InputError(f"--sweep {text}: a value is given twice")
         found[name] = parsed
     return found
 
@@ -122,7 +122,7 @@ def _checked(
         known = [*property_names(spec), "deadlock"]
         for name in request.properties:
             if name not in known:
-                raise SpecError(f"unknown property {name}: {registry.nearest(name, known)}")
+                raise InputError(f"unknown property {name}: {registry.nearest(name, known)}")
         chosen = tuple(dict.fromkeys(request.properties))
     wanted = [name for name in chosen if name != "deadlock"]
     if "deadlock" in chosen or request.deadlock:
@@ -139,9 +139,9 @@ def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:
     for text in given:
         name, equals, weight = text.partition("=")
         if not equals or not weight.isdecimal() or not 1 <= int(weight) <= MOST_WEIGHT:
-            raise SpecError(f"--weight {text}: write ACTION=N with a whole number from 1 to {MOST_WEIGHT:,}")
+            raise InputError(f"--weight {text}: write ACTION=N with a whole number from 1 to {MOST_WEIGHT:,}")
         if name not in actions:
-            raise SpecError(f"{spec.name} has no action {name}: {registry.nearest(name, actions)}")
+            raise InputError(f"{spec.name} has no action {name}: {registry.nearest(name, actions)}")
         found[name] = int(weight)
     return found
 
@@ -168,7 +168,7 @@ def _configuration(
     try:
         initial = len(spec.initial_states())
     except BoundsError as error:
-        raise SpecError(f"{spec.name} cannot be walked, its init leaves a type's bounds: {error}") from None
+        raise InputError(f"{spec.name} cannot be walked, its init leaves a type's bounds: {error}") from None
     program = compile_spec(spec, [name for name in properties if name != "deadlock"])
     return WalkConfiguration(
         number,

@@ -10,20 +10,20 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checker.errors import SpecError
+from checker.errors import InputError, OutputError
 from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, kinds, missing_parts, read_run
 
 
 def begin(folder: Path, run: WalkRun) -> list[int]:
     """Make a run's folder, or go on with the one of the same run; return the numbers of the parts to be written.
 
-    Raises SpecError where the folder holds something else, or walks of another run.
+    Raises UserError where the folder holds something else, or walks of another run.
     """
     file = folder / RUN_FILE
     if file.exists():
         _require_same(folder, read_run(folder), run)
     elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
-        raise SpecError(f"{folder} exists and holds no walks: choose a new folder with --out")
+        raise InputError(f"{folder} exists and holds no walks: choose a new folder with --out")
     try:
         for kind in kinds(run):
             (folder / kind).mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def begin(folder: Path, run: WalkRun) -> list[int]:
             hidden.write_text(json.dumps(run.to_json(), indent=1) + "\n", encoding="utf-8")
             os.replace(hidden, file)
     except OSError as error:
-        raise SpecError(f"{folder} cannot be written: {error.strerror}") from None
+        raise OutputError(f"{folder} cannot be written: {error.strerror}") from None
     return missing_parts(folder, run)
 
 
@@ -53,10 +53,10 @@ def _require_same(folder: Path, there: WalkRun, run: WalkRun) -> None:
         if old[key] == new[key]:
             continue
         if key == "configurations":
-            raise SpecError(
+            raise InputError(
                 f"{folder} holds walks of another version of {run.spec}: choose a new folder with --out, or remove it"
             )
-        raise SpecError(
+        raise InputError(
             f"{folder} holds walks of another run: its {key} is {json.dumps(old[key])}, not {json.dumps(new[key])}: "
             "choose a new folder with --out, or remove it"
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import BoundsError
@@ -61,7 +61,7 @@ class ReachableStates:
             initial = self._spec.initial_states()
         except BoundsError:
             return
-        except SpecError:
+        except UserError:
             self._is_too_large = True
             return
         if initial:

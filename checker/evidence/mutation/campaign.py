@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.evidence.mutation.injection import mutated
 from checker.evidence.mutation.mutants import Mutant, mutants_of
 from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, judge, summary_of
@@ -138,7 +138,7 @@ def try_mutant(task: MutationTask, original: MutantRun, number: int) -> MutantVe
     with mutated(mutant.method.function, mutant.mutation.tree):
         try:
             found = summary_of(_explore(task.spec(), task, max_states=most, seconds=SECONDS_A_MUTANT))
-        except SpecError as error:
+        except UserError as error:
             return MutantVerdict("invalid", (), error.message, None, time.perf_counter() - started)
     return judge(original, found, time.perf_counter() - started)
 

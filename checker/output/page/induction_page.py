@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checker.engines.smt.reachability import Reachability
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.explain import violations
 from checker.language.spec import Role, Spec
 from checker.language.types import BoundsError
@@ -61,6 +61,6 @@ def _is_enumerable(spec: Spec) -> bool:
     """Say whether the interpreter can list the action instances: the prover takes more choices than it does."""
     try:
         type(spec)(**spec.constants).shapes()
-    except SpecError:
+    except UserError:
         return False
     return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import InputError
 from checker.language.drawing import Arrow, Channel, Drawing
 from checker.language.spec import Spec
 from checker.language.types import BoundsError, MapType, show
@@ -151,7 +151,7 @@ def _value(spec: Spec, expression: str, step: TraceStep, given: dict[str, Any]) 
     try:
         return eval(expression, {"__builtins__": {}, "len": len, "min": min, "max": max, **names, **given})
     except (NameError, SyntaxError, AttributeError) as error:
-        raise SpecError(f"{spec.name}.draws: {expression} cannot be evaluated: {error}") from None
+        raise InputError(f"{spec.name}.draws: {expression} cannot be evaluated: {error}") from None
 
 
 def _end(value: Any, places: list[LaneOwner]) -> str | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from kafka_tools.advise.configuration_files import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -42,7 +42,7 @@ def test_a_file_without_a_telling_name_is_told_by_its_settings(tmp_path):
 def test_a_file_that_nothing_tells_is_asked_about(tmp_path):
     path = tmp_path / "app.properties"
     path.write_text("bootstrap.servers=b:9092\n")
-    with pytest.raises(SpecError, match="write producer="):
+    with pytest.raises(UserError, match="write producer="):
         read(str(path))
     assert set(read(f"consumer={path}").roles) == {"consumer"}
 
@@ -95,7 +95,7 @@ def test_what_kafka_topics_describes_of_several_partitions_with_commas_in_values
 def test_two_topics_in_a_file_are_not_taken_for_one(tmp_path, text):
     path = tmp_path / "described.txt"
     path.write_text(text)
-    with pytest.raises(SpecError, match=r":2: a second topic is described"):
+    with pytest.raises(UserError, match=r":2: a second topic is described"):
         read(str(path))
 
 
@@ -159,13 +159,13 @@ def test_springs_names_are_kafkas():
 def test_what_cannot_be_read_is_said_without_its_values(tmp_path, name, content, says):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(SpecError, match=says) as found:
+    with pytest.raises(UserError, match=says) as found:
         read(str(path))
     assert "hunter2" not in str(found.value)
 
 
 def test_a_file_that_is_not_there():
-    with pytest.raises(SpecError, match="cannot be read: No such file"):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
         read("/no/such/producer.properties")
 
 

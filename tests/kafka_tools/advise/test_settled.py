@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import ConfigurationFile, WrittenSetting, read
@@ -143,13 +143,13 @@ def test_eligible_leader_replicas_are_on_for_new_clusters_since_4_1():
     ],
 )
 def test_a_value_out_of_its_range_is_an_error(name, value):
-    with pytest.raises(SpecError, match=f"p:1: {name} is not .*ConfigException"):
+    with pytest.raises(UserError, match=f"p:1: {name} is not .*ConfigException"):
         gather([ConfigurationFile("p", {"producer": (WrittenSetting(name, value, "p", 1),)})], "3.7")
 
 
 def test_a_setting_given_twice_is_an_error_where_the_two_differ():
     twice = (WrittenSetting("acks", "all", "p", 1), WrittenSetting("acks", "1", "p", 9))
-    with pytest.raises(SpecError, match=r"p:9: acks is given twice, differently \(p:1\)"):
+    with pytest.raises(UserError, match=r"p:9: acks is given twice, differently \(p:1\)"):
         gather([ConfigurationFile("p", {"producer": twice})], "3.7")
     same = (WrittenSetting("acks", "all", "p", 1), WrittenSetting("acks", "-1", "p", 9))
     assert settle(gather([ConfigurationFile("p", {"producer": same})], "3.7"))["acks"] == "all"
@@ -214,5 +214,5 @@ def test_a_reset_by_duration_came_with_4_0():
 
 
 def test_an_unknown_version():
-    with pytest.raises(SpecError, match=r"choose from 2\.8, 3\.0"):
+    with pytest.raises(UserError, match=r"choose from 2\.8, 3\.0"):
         versions.checked("9.9")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from traces.validate import Mapping, Observation, PossibleStep, event
 from traces.validate.task import load_mapping
 
@@ -44,7 +44,7 @@ def test_a_method_may_handle_several_events_and_be_inherited():
     ],
 )
 def test_an_event_that_a_mapping_cannot_take_is_a_sentence(found, sentence):
-    with pytest.raises(SpecError, match=sentence):
+    with pytest.raises(UserError, match=sentence):
         Base().steps_of(found)
 
 
@@ -54,12 +54,12 @@ def test_a_method_that_fails_is_a_sentence():
         def one(self, found):
             return PossibleStep("go", where=found["a"] / 0)
 
-    with pytest.raises(SpecError, match=r"Failing.one fails on the event: ZeroDivisionError: division by zero"):
+    with pytest.raises(UserError, match=r"Failing.one fails on the event: ZeroDivisionError: division by zero"):
         Failing().steps_of({"event": "one", "a": 1})
 
 
 def test_an_event_is_handled_or_skipped_and_not_both():
-    with pytest.raises(SpecError, match="Both skips one and has a method for it"):
+    with pytest.raises(UserError, match="Both skips one and has a method for it"):
 
         class Both(Mapping):
             skips = ("one",)
@@ -81,8 +81,8 @@ def test_mappings_are_found_by_file_and_module(tmp_path):
         ("kafka_tools.librdkafka.nothing", "there is no mapping kafka_tools.librdkafka.nothing"),
         ("kafka_tools.librdkafka.wire_format", "has no mapping: derive a class"),
     ):
-        with pytest.raises(SpecError, match=sentence):
+        with pytest.raises(UserError, match=sentence):
             load_mapping(name)
     file.write_text("class A(:\n")
-    with pytest.raises(SpecError, match=r"mine.py:1: .*this is not Python"):
+    with pytest.raises(UserError, match=r"mine.py:1: .*this is not Python"):
         load_mapping(str(file))

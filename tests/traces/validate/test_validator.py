@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.language import invariant
 from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
 from traces.validate import Mapping, PossibleStep, event
@@ -126,7 +126,7 @@ def test_an_invariant_that_is_false_in_every_candidate_is_a_violation(validators
 
 def test_a_trace_that_says_nothing_is_an_error(validators):
     for events, why in (((), "there is no event in it"), (({"event": "tick"},), "every event is skipped")):
-        with pytest.raises(SpecError, match=why):
+        with pytest.raises(UserError, match=why):
             validators["python"].validate(recorded(*events))
 
 
@@ -137,15 +137,15 @@ def test_a_mapping_that_does_not_fit_the_spec_is_an_error(validators):
             return PossibleStep(found["action"], **found.get("arguments", {}))
 
     validator = Validator(moves_of(Wire(), "python", ()), Wrong())
-    with pytest.raises(SpecError, match=r"log.jsonl:1: .*names the action sned, which wire does not have.*send, lose"):
+    with pytest.raises(UserError, match=r"log.jsonl:1: .*names the action sned, which wire does not have.*send, lose"):
         validator.validate(recorded({"event": "sent", "action": "sned"}))
-    with pytest.raises(SpecError, match="gives send the argument value; it takes number"):
+    with pytest.raises(UserError, match="gives send the argument value; it takes number"):
         validator.validate(recorded({"event": "sent", "action": "send", "arguments": {"value": 1}}))
 
     class Silent(Mapping):
         silent = ("loose",)
 
-    with pytest.raises(SpecError, match="names the action loose"):
+    with pytest.raises(UserError, match="names the action loose"):
         Validator(moves_of(Wire(), "python", ()), Silent())
 
 
@@ -156,7 +156,7 @@ def test_an_expression_that_means_nothing_is_an_error(expression):
         def sent(self, found):
             return PossibleStep("send").after({expression: 1})
 
-    with pytest.raises(SpecError, match=r"log.jsonl:1: the mapping's"):
+    with pytest.raises(UserError, match=r"log.jsonl:1: the mapping's"):
         Validator(moves_of(Wire(), "python", ()), Wrong()).validate(recorded({"event": "sent"}))
 
 
@@ -203,5 +203,5 @@ def test_an_invariant_that_leaves_its_bounds_is_a_sentence(engine):
         def newest_is_small(self):
             return min(self.stored) < 2
 
-    with pytest.raises(SpecError, match="an invariant of narrow leaves the bounds of a type"):
+    with pytest.raises(UserError, match="an invariant of narrow leaves the bounds of a type"):
         Validator(moves_of(Narrow(), engine, ("newest_is_small",)), WireLog())

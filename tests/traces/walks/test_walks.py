@@ -13,7 +13,7 @@ import pytest
 from walked import SOURCE, request, simulated, spec_file, walks_in
 
 from checker.engines.native.walk.walker import walk_seeds
-from checker.language import SpecError
+from checker.errors import UserError
 from checker.run.plan import DEADLOCK
 from traces.walks.parts import write_part_of
 from traces.walks.records import (
@@ -91,7 +91,7 @@ def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
     part_path(folder, STEPS, 2).unlink()
     (folder / WALKS / ".part-000001.parquet.123.abc").write_bytes(b"what a process that died has left")
     assert missing_parts(folder, run) == [1, 2]
-    with pytest.raises(SpecError, match="lacks 2 of 3 parts: run the same simulate command again"):
+    with pytest.raises(UserError, match="lacks 2 of 3 parts: run the same simulate command again"):
         parts(folder, run)
     untouched = part_path(folder, WALKS, 0).stat().st_mtime_ns
     simulated(folder, run)
@@ -166,43 +166,43 @@ def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
     )
     spec_of(read_run(folder), 0)
     spec_file(tmp_path, SOURCE.replace("self.sent < 4)", "self.sent < 3)"))
-    with pytest.raises(SpecError, match="has changed since these walks were made"):
+    with pytest.raises(UserError, match="has changed since these walks were made"):
         spec_of(read_run(folder), 0)
-    with pytest.raises(SpecError, match="holds walks of another version of queueing/queue"):
+    with pytest.raises(UserError, match="holds walks of another version of queueing/queue"):
         begin(folder, run_of(request(file, walks=10)))
     spec_file(tmp_path, SOURCE.replace("in_order", "ordered"))
-    with pytest.raises(SpecError, match="it has no property in_order any more"):
+    with pytest.raises(UserError, match="it has no property in_order any more"):
         spec_of(read_run(folder), 0)
     assert run.configurations[0].spec_digest
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, walks=10)
-    with pytest.raises(SpecError, match="its seed is 7, not 8"):
+    with pytest.raises(UserError, match="its seed is 7, not 8"):
         begin(folder, run_of(request(spec_file(tmp_path), walks=10, seed=8)))
     full = tmp_path / "full"
     full.mkdir()
     (full / "letter.txt").write_text("mine")
-    with pytest.raises(SpecError, match="exists and holds no walks"):
+    with pytest.raises(UserError, match="exists and holds no walks"):
         begin(full, run)
-    with pytest.raises(SpecError, match=r"it has no run.json"):
+    with pytest.raises(UserError, match=r"it has no run.json"):
         read_run(full)
-    with pytest.raises(SpecError, match="has no steps"):
+    with pytest.raises(UserError, match="has no steps"):
         parts(folder, run, STEPS)
-    with pytest.raises(SpecError, match="has no walk 10: its walks are numbered from 0 to 9"):
+    with pytest.raises(UserError, match="has no walk 10: its walks are numbered from 0 to 9"):
         read_walk(folder, run, 10)
     content = json.loads((folder / "run.json").read_text())
     for change, message in (({"version": 9}, "has version 9"), ({"format": "x"}, "is not of a run"), ({"seed": 1}, "")):
         (folder / "run.json").write_text(json.dumps(content | change))
         if message:
-            with pytest.raises(SpecError, match=message):
+            with pytest.raises(UserError, match=message):
                 read_run(folder)
     del content["seed"]
     (folder / "run.json").write_text(json.dumps(content))
-    with pytest.raises(SpecError, match="is not whole"):
+    with pytest.raises(UserError, match="is not whole"):
         read_run(folder)
     (folder / "run.json").write_text("{")
-    with pytest.raises(SpecError, match="cannot be read"):
+    with pytest.raises(UserError, match="cannot be read"):
         read_run(folder)
 
 
@@ -212,25 +212,25 @@ def test_parts_that_are_damaged(tmp_path: Path) -> None:
     good = path.read_bytes()
     path.write_bytes(good[: len(good) // 2])
     for read in (lambda: parts(folder, run), lambda: summary_of(path), lambda: read_walk(folder, run, 501)):
-        with pytest.raises(SpecError, match="is cut off or no"):
+        with pytest.raises(UserError, match="is cut off or no"):
             read()
     damaged = bytearray(good)
     damaged[200 : len(good) // 2] = bytes(len(good) // 2 - 200)
     path.write_bytes(damaged)
-    with pytest.raises(SpecError, match="is damaged"):
+    with pytest.raises(UserError, match="is damaged"):
         list(read_parts(parts(folder, run)))
     table = pq.read_table(pa.BufferReader(good))
     pq.write_table(table.slice(0, 3), path)
-    with pytest.raises(SpecError, match="has 3 walks, not 500"):
+    with pytest.raises(UserError, match="has 3 walks, not 500"):
         parts(folder, run)
     pq.write_table(table.drop_columns(["conjunct"]), path)
-    with pytest.raises(SpecError, match="another schema than version 1 of the walks': see conjunct"):
+    with pytest.raises(UserError, match="another schema than version 1 of the walks': see conjunct"):
         parts(folder, run)
     pq.write_table(table.replace_schema_metadata({**WALK_SCHEMA.metadata, b"version": b"2"}), path)
-    with pytest.raises(SpecError, match="has version 2 of the walks' schema; this program reads 1"):
+    with pytest.raises(UserError, match="has version 2 of the walks' schema; this program reads 1"):
         parts(folder, run)
     pq.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(SpecError, match="has version none"):
+    with pytest.raises(UserError, match="has version none"):
         parts(folder, run)
 
 
@@ -252,7 +252,7 @@ def test_parts_that_are_damaged(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_requests(tmp_path: Path, options: dict, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
+    with pytest.raises(UserError, match=message):
         run_of(request(spec_file(tmp_path), **options))
 
 

@@ -12,7 +12,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import SpecError, UserError
 from checker.language.types import (
     LARGEST,
     BagType,
@@ -214,7 +214,7 @@ def state_layout(variables: dict[str, Type]) -> StateLayout:
     for name, kind in variables.items():
         try:
             layouts[name] = layout_of(kind)
-        except SpecError as error:
+        except UserError as error:
             raise SpecError(f"{name}: {error.message}") from None
     free: list[int] = []
     found: dict[str, ValuePart] = {}

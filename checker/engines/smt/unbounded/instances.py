@@ -17,7 +17,7 @@ from checker.engines.smt.induction import CounterexampleToInduction, InductionPr
 from checker.engines.smt.reachability import Reachability, ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
-from checker.errors import SpecError
+from checker.errors import UserError
 from checker.language.interpreter import State
 from checker.language.spec import Role, Spec
 from checker.language.types import BoundsError
@@ -118,6 +118,6 @@ def _explored(spec: Spec, names: list[str], workers: int) -> dict[str, Violation
     }
     try:
         result = explore(watched, Plan(tuple(names), stop="all", workers=workers, max_states=MOST_STATES))
-    except SpecError:
+    except UserError:
         return {}  # too large to explore: the steps that break the induction are all there is to say
     return {BOUNDS if found.kind == "bounds_error" else found.property: found for found in result.violations}

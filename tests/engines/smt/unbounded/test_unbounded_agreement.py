@@ -11,7 +11,7 @@ from spec_source import spec_source
 from checker.engines.smt.lowering import logic
 from checker.engines.smt.lowering.evaluation import SymbolicEvaluation
 from checker.engines.smt.lowering.symbolic_values import UnboundedSequence
-from checker.engines.smt.unbounded import sequences
+from checker.engines.smt.unbounded import quantified_lowering, sequences
 from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
 from checker.language import BoundsError, SpecError
 from specs.producer.idempotent.log import IdempotentLog, OldTakenForLast
