@@ -1,8 +1,8 @@
 """Violations by cause: walks whose shrunk traces violate the same part of a property by the same actions.
 
 Walks that end alike are one shape (`traces.walks.records.shape_fingerprint`). The first walk of each of the most
-frequent shapes is shrunk; shapes that shrink to the same property, the same failing conjunct and the same set of actions are one
-cause, however different the noise around it was.
+frequent shapes is shrunk. Shapes that shrink to the same property, the same failing conjunct and the same set of
+actions have one cause.
 """
 
 from __future__ import annotations

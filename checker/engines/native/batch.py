@@ -1,7 +1,7 @@
 """Many states in one call: the successors of an array of states, the properties of each; no Python object a state.
 
 `compile_batch` turns a typed program into `BatchCode`, which is small, says all there is and can be sent to another
-process (pickled). `BatchEngine` is its machine code. States are rows of packed words (n, words), as `layout.encode` returns.
+process (pickled). `BatchEngine` is its machine code. States are rows of packed words (n, words), see `layout.encode`.
 """
 
 from __future__ import annotations
