@@ -1,4 +1,4 @@
-"""What the table of guarantees leaves out: rarer faults and other settings, each with what shows it."""
+"""Notes of the table of guarantees: rarer faults and other settings, each with the checks that show it."""
 
 from checker.language.tables import GuaranteeCheck, GuaranteeNote
 from specs.broker.network import BrokerNetwork
@@ -13,9 +13,9 @@ SIX_BATCHES = dict(batches=6, max_in_flight=5, log_size=12)
 
 NOTES = {
     "replicas": GuaranteeNote(
-        "acks=all is what min.insync.replicas makes of it: with the default of 1 a leader that is alone in the ISR "
-        "acknowledges, and an unclean election then loses the record (P8); with 2 of three brokers it takes the loss "
-        "of both and an unclean election. The documentation says so: not lost as long as one in-sync replica lives.",
+        "acks=all depends on min.insync.replicas. With the default of 1, a leader that is alone in the ISR "
+        "acknowledges, and an unclean election then loses the record (P8). With 2 of three brokers, a loss requires the "
+        "failure of both and an unclean election. The documentation says so: not lost as long as one in-sync replica lives.",
         (
             GuaranteeCheck(
                 Acks,
@@ -31,8 +31,8 @@ NOTES = {
     ),
     "split": GuaranteeNote(
         "The documentation of max.in.flight.requests.per.connection says that ordering is preserved if retries are "
-        "disabled. A batch that is too large for the broker is split and sent again whatever retries says, behind what "
-        "is in flight (P1).",
+        "disabled. A batch that is too large for the broker is split and sent again for any value of retries, after "
+        "the batches in flight (P1).",
         (
             GuaranteeCheck(
                 PlainProducer,
@@ -42,17 +42,17 @@ NOTES = {
         ),
     ),
     "zombie": GuaranteeNote(
-        "The documentation promises the order with one request in flight or without retries. A request that outlives "
-        "its connection, in a broker that is stuck for longer than request.timeout.ms, is appended behind what the "
-        "client sent after it (P12).",
+        "The documentation promises order with one request in flight or without retries. A request that outlives its "
+        "connection, in a broker that is stuck for longer than request.timeout.ms, is appended after later requests "
+        "of the client (P12).",
         (
             GuaranteeCheck(BrokerNetwork, dict(acks="1", disconnects=1), ("no_late_copy",)),
             GuaranteeCheck(BrokerNetwork, dict(acks="1", disconnects=1, retries=0), ("no_reorder",)),
         ),
     ),
     "resend": GuaranteeNote(
-        "A future that failed does not say that the record is not in the log. An application that sends it again may "
-        "have it there twice (P11).",
+        "A record whose future failed may be in the log. If the application sends it again, the log may have it twice "
+        "(P11).",
         (
             GuaranteeCheck(
                 PlainProducer,
@@ -64,19 +64,20 @@ NOTES = {
     "memory": GuaranteeNote(
         "The documentation says exactly one copy. A broker that restarts remembers one batch of a producer, not five: "
         "if the responses of two batches are lost with it, both are appended again (I7; derived from the source, not "
-        "reproduced). Two connections after a leader change, with five in flight, do the same.",
+        "reproduced). Two connections after a leader change, with five in flight, have the same effect.",
         (
             GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_restarts=1), ("no_duplicate",)),
             GuaranteeCheck(IdempotentLeaderMove, dict(SIX_BATCHES, max_disconnects=1), ("no_duplicate",)),
         ),
     ),
     "rewrite": GuaranteeNote(
-        "A batch that is rejected for good makes the client bump its epoch, which gives a new identity to an earlier "
-        "batch that is in the log though its answer was an error (I3, KAFKA-14034).",
+        "After a permanent rejection of a batch the client bumps its epoch. The bump gives a new identity to an "
+        "earlier batch that is in the log although its response was an error (I3, KAFKA-14034).",
         (GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_late_acks=1, max_rejections=1), ("no_duplicate",)),),
     ),
     "expiry": GuaranteeNote(
-        "If producer.id.expiration.ms passes while a batch is being retried, its retry is a first batch (I13).",
+        "If producer.id.expiration.ms passes while a batch is being retried, the broker takes the retry for a first "
+        "batch (I13).",
         (
             GuaranteeCheck(
                 IdempotentProducer, dict(ONE_BATCH, max_state_expiries=1, max_disconnects=1), ("no_duplicate",)
@@ -84,9 +85,9 @@ NOTES = {
         ),
     ),
     "stall": GuaranteeNote(
-        "A batch that is in the log but no longer in the broker's memory (the broker restarted, or five later ones "
-        "follow), or whose predecessor expired on its first attempt, is refused until its delivery.timeout.ms is over; "
-        "the batches behind it wait as long (docs/idempotence.md; derived from the source, not reproduced).",
+        "A batch is refused until its delivery.timeout.ms if it is in the log but no longer in the broker's cache (the "
+        "broker restarted, or five later batches follow), or if its predecessor expired on its first attempt. The "
+        "batches behind it wait as long (docs/idempotence.md; derived from the source, not reproduced).",
         (
             GuaranteeCheck(
                 IdempotentProducer, dict(TWO_BATCHES, max_disconnects=1, max_timeouts=1), ("no_endless_retry",)

@@ -1,7 +1,7 @@
-"""What each combination of a producer's settings is good for: the table of docs/producer.md.
+"""The table of docs/producer.md: which guarantees each combination of a producer's settings gives.
 
-What the cells are held against is Kafka's documentation of `acks`, `retries`, `enable.idempotence` and
-`max.in.flight.requests.per.connection`, and the class comment of KafkaProducer, for 4.x.
+The documented answers are from Kafka's documentation of `acks`, `retries`, `enable.idempotence` and
+`max.in.flight.requests.per.connection`, and from the class comment of KafkaProducer, for 4.x.
 """
 
 from itertools import product
@@ -15,7 +15,7 @@ from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sessions import ProducerSessions
 
 ACKS, RETRIES, IN_FLIGHT = ("0", "1", "all"), (0, 3), (1, 2, 5, 6)
-"""Three retries, which the faults of a row cannot use up, stand for any number above 0."""
+"""Three retries stand for any number above 0: the faults of a row cannot exhaust them."""
 
 COLUMNS = {
     "loss": "loses an acknowledged record",
@@ -32,7 +32,7 @@ SENDER_PROPERTIES = {
     "stuck": ("deadlock",),
     "gap": ("no_gap",),
 }
-"""What a column asks of a spec that derives from `Sender`."""
+"""The properties that a column checks of a spec that derives from `Sender`."""
 
 IDEMPOTENT_PROPERTIES = {
     "loss": ("no_acked_loss", "ack_true"),
@@ -41,36 +41,36 @@ IDEMPOTENT_PROPERTIES = {
     "stuck": ("no_endless_retry", "no_dead_end"),
     "gap": ("no_gap",),
 }
-"""What a column asks of a spec that derives from `IdempotentProducer`."""
+"""The properties that a column checks of a spec that derives from `IdempotentProducer`."""
 
 LEGEND = (
-    "Yes, with the number of states of the shortest counterexample, the initial state included; or no, with the number "
-    "of distinct states that were explored, all that there are. An acknowledged record is one whose future succeeded. "
-    "Reordered: a copy of a record, be it the first, stands behind a later record. Stuck: nothing can happen while a "
-    "future is incomplete, or the broker refuses for ever what the client sends again (until delivery.timeout.ms). "
-    "A gap: a record is in the log while an earlier one is neither there nor known to have failed. Answers that take "
-    "the same steps, in whatever order, share a counterexample.",
-    "Explored: one partition, and one fault of each kind at any moment. Without idempotence: six records, a retriable "
-    "refusal and a connection that closes with whatever is on it; and three records, a connection that closes, a "
+    "yes, N: violated; the shortest counterexample has N states, the initial state included. no, N: not violated in N"
+    " distinct states, which are all states. An acknowledged record is one whose future succeeded. Reorders: a copy "
+    "of a record, first or not, is after a later record. Stuck: no action is enabled while a future is incomplete, or"
+    " the broker refuses a batch forever while the client keeps resending it (until delivery.timeout.ms). Gap: a "
+    "record is in the log while an earlier one is neither in the log nor known to have failed. Answers with the same "
+    "steps, in any order, share a counterexample.",
+    "Explored: one partition, and one fault of each kind at any moment. Without idempotence: six records, a retriable"
+    " refusal and a connection that closes and loses its contents; and three records, a connection that closes, a "
     "leader that moves, and (acks=all) a refusal after the append. With idempotence: six batches, a refusal, a "
-    "connection that closes, and a failover to a follower. Loss, in addition: two records, three brokers, "
-    "min.insync.replicas=2, one crash, no unclean election. Restart: in addition six records, a refusal, and the "
-    "producer's process dies once; its successor sends again what was not acknowledged. With acks=0 retries and "
-    "requests in flight make no difference, since a request is complete once it is written.",
-    "What takes rarer faults, or other settings, is in the notes, each with its counterexamples.",
+    "connection that closes, and a failover to a follower. For loss also: two records, three brokers, "
+    "min.insync.replicas=2, one crash, no unclean election. For a restart also: six records, a refusal, and one crash"
+    " of the producer's process, whose successor sends unacknowledged records again. With acks=0, retries and "
+    "requests in flight have no effect, since a request is complete once it is written.",
+    "The notes describe rarer faults and other settings, each with its counterexamples.",
 )
 
 
 def plain_checks(acks, retries, in_flight, restart, properties):
-    """Return what is explored of a producer without idempotence."""
+    """Yield the explorations of a producer without idempotence."""
     if acks == "0":
-        # A request is complete once it is written: nothing is ever in flight, or sent again.
+        # A request is complete once it is written: it is never in flight and never sent again.
         retries, in_flight = 0, 1
     settings = dict(acks=acks, retries=retries)
     yield GuaranteeCheck(
         PlainProducer, dict(settings, records=6, max_in_flight=in_flight, refusals=1, disconnects=1), properties
     )
-    # Of three records no more than three are in flight.
+    # At most three of three records are in flight.
     moves = dict(records=3, max_in_flight=min(in_flight, 3), nodes=2, leader_moves=1, disconnects=1, late_refusals=1)
     yield GuaranteeCheck(PlainProducer, dict(settings, **moves), properties)
     if restart:
@@ -79,7 +79,7 @@ def plain_checks(acks, retries, in_flight, restart, properties):
 
 
 def idempotent_checks(in_flight, restart, column):
-    """Return what is explored of an idempotent producer."""
+    """Yield the explorations of an idempotent producer."""
     size = dict(batches=6, max_in_flight=in_flight, log_size=12, max_epoch=2)
     faults = dict(max_refusals=1, max_disconnects=1, max_failovers=1, max_follower_restarts=0)
     yield GuaranteeCheck(IdempotentFailover, dict(size, **faults), IDEMPOTENT_PROPERTIES[column])
@@ -89,13 +89,13 @@ def idempotent_checks(in_flight, restart, column):
 
 
 def replication_check(acks):
-    """Return what is explored of the partition's replicas."""
+    """Return the exploration of the partition's replicas."""
     sizes = dict(records=2, replication_factor=3, min_insync_replicas=2, broker_crashes=1)
     return GuaranteeCheck(Acks, dict(sizes, acks=acks), ("no_acked_loss",))
 
 
 def documented(column, acks, retries, in_flight, idempotent, restart):
-    """Return what Kafka's documentation says; None: nothing."""
+    """Return the answer of Kafka's documentation; None: it gives none."""
     if column == "loss":
         return acks != "all"
     if column == "duplicate":
@@ -122,14 +122,14 @@ def notes(column, acks, retries, in_flight, idempotent, restart):
 
 
 def duplicate_notes(retries, in_flight, idempotent):
-    """Return the names of the notes where the answer is that nothing is duplicated."""
+    """Return the names of the notes of an answer "no" on duplicates."""
     if idempotent:
         return ("memory", "rewrite", "expiry") if in_flight > 1 else ("expiry",)
     return ("resend",) if retries == 0 else ()
 
 
 def reorder_notes(retries, in_flight, restart):
-    """Return the names of the notes where the answer is that nothing is reordered."""
+    """Return the names of the notes of an answer "no" on order."""
     if in_flight == 1:
         return ("zombie",)
     return ("split", "zombie") if retries == 0 and not restart else ()
@@ -164,11 +164,11 @@ def cell(column, acks, retries, in_flight, idempotent, restart):
 
 
 def refusal_of(acks, retries, in_flight):
-    """Return why a producer with these settings and enable.idempotence=true cannot be constructed; else nothing."""
+    """Return why Kafka refuses a producer with these settings and enable.idempotence=true; else an empty text."""
     asked = dict(version="4.0", enable_idempotence="true", acks=acks, retries=retries, max_in_flight=in_flight)
     if not ConfiguredProducer(**asked).is_refused():
         return ""
-    return "idempotence that is asked for needs acks=all, retries>0 and at most 5 in flight (ConfigException)"
+    return "enable.idempotence=true requires acks=all, retries>0 and at most 5 in flight (ConfigException)"
 
 
 tables = [
