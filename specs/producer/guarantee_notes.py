@@ -14,8 +14,9 @@ SIX_BATCHES = dict(batches=6, max_in_flight=5, log_size=12)
 NOTES = {
     "replicas": GuaranteeNote(
         "acks=all depends on min.insync.replicas. With the default of 1, a leader that is alone in the ISR "
-        "acknowledges, and an unclean election then loses the record (P8). With 2 of three brokers, a loss requires the "
-        "failure of both and an unclean election. The documentation says so: not lost as long as one in-sync replica lives.",
+        "acknowledges, and an unclean election then loses the record (P8). With 2 of three brokers, a loss requires "
+        "the failure of both and an unclean election. The documentation says so: not lost as long as one in-sync "
+        "replica lives.",
         (
             GuaranteeCheck(
                 Acks,
