@@ -2,8 +2,9 @@
 
 import pytest
 
-from checker.language import Constant, Range, Spec, SpecError, action, invariant, require
-from checker.testing import Checking
+from checker.errors import SpecError
+from checker.language import Constant, Range, Spec, action, invariant, require
+from checker.testing import SpecChecks
 
 SMALL_PRIMES = (2, 3, 5)
 STRICT_MODES = ("strict", "paranoid")
@@ -34,9 +35,9 @@ class Unknown(Counting):
 @pytest.mark.parametrize("engine", ["native", "python"])
 @pytest.mark.parametrize(("mode", "states"), [("loose", 8), ("strict", 3)])
 def test_membership_in_a_named_tuple(engine, mode, states):
-    assert Checking(engine=engine).check(Counting, mode=mode).distinct_states == states
+    assert SpecChecks(engine=engine).check(Counting, mode=mode).distinct_states == states
 
 
 def test_a_tuple_of_other_objects_is_refused():
     with pytest.raises(SpecError, match="NO_VALUES"):
-        Checking().check(Unknown)
+        SpecChecks().check(Unknown)

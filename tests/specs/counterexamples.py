@@ -3,13 +3,13 @@
 from checker.engines.python.explorer import explore
 from checker.run import registry
 from checker.run.plan import Plan
-from checker.testing import Checking
+from checker.testing import SpecChecks
 
 
 def counterexample(name, violated):
     """Return the actions of the shortest counterexample of a scenario to a property, and its last state."""
     (selection,) = registry.select(name)
-    result = Checking(engine="python").check_scenario(selection.scenario, name)
+    result = SpecChecks(engine="python").check_scenario(selection.scenario, name)
     (violation,) = (found for found in result.violations if found.property == violated)
     return [step.action for step in violation.trace[1:]], violation.trace[-1].state
 

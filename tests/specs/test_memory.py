@@ -2,7 +2,8 @@
 
 import pytest
 
-from checker.language import BoundsError, SpecError
+from checker.errors import SpecError
+from checker.language import BoundsError
 from checker.testing import is_enabled, play
 from specs.producer.memory.append import Append, Sender
 from specs.producer.memory.buffer_pool import BufferPool

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checker.run import ledger, registry
-from checker.testing import Checking
+from checker.testing import SpecChecks
 
 FAMILIES = ("broker", "consumer", "producer")
 MAX_STATES, MAX_LENGTH = 500, 10
@@ -39,4 +39,4 @@ def test_scenarios_have_distinct_names():
 
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if is_small(name)])
 def test_scenario_has_its_expected_verdict(name):
-    Checking(engine="python").check_scenario(SCENARIOS[name], name)
+    SpecChecks(engine="python").check_scenario(SCENARIOS[name], name)
