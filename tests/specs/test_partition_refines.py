@@ -5,6 +5,7 @@ import pytest
 from checker.language import Disabled, action
 from checker.testing import play
 from checker.testing.refinement import refine
+from specs.producer.acks import Acks
 from specs.replication.kip320 import Kip320
 from specs.replication.kip320_as_shipped import Kip320AsShipped
 from specs.replication.partition import Partition
@@ -164,3 +165,87 @@ def test_a_leader_counts_on_what_it_has_heard_of_its_successor():
     handled = ["leader_handle_fetch b2", "controller_elect b2", "become_leader 1", *b3, "leader_handle_fetch b3"]
     state = play(shipped, "leader_append b1", *b2, *handled)
     assert (state.high_watermark[Replica(0)], state.acked) == (1, {0})
+
+
+# The partition without message delays (`specs.pipeline.partition`), which producer/acks and the pipeline share.
+
+ONE_RECORD = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1)
+BETWEEN = 4
+"""In one step of the message-level model a leader that is alone in the ISR appends, commits and acknowledges.
+
+The other model takes five steps for that: send, append, shrink the ISR, raise the high watermark, acknowledge.
+"""
+
+
+def true_leader(state):
+    """Return the live replica that leads in the newest leader epoch, None if there is none."""
+    newest = len(state.requests) - 1
+    leaders = [
+        replica
+        for replica in Replica
+        if replica in state.alive and state.leader[replica] == replica and state.leader_epoch[replica] == newest
+    ]
+    return leaders[0] if leaders else None
+
+
+def clients_see_the_same(one, other):
+    """Return whether clients cannot tell the two states apart.
+
+    They see the acknowledged records, the consumed ones, and, if a replica leads, which one and its log. Records are
+    numbered from 0 here and from 1 there.
+    """
+    if {record + 1 for record in one.acked} != set(other.acked):
+        return False
+    if [record + 1 for record in one.consumed] != list(other.consumed):
+        return False
+    leader = true_leader(one)
+    if leader is None:
+        return True
+    return (
+        other.leader is not None
+        and list(Replica).index(leader) == int(str(other.leader).removeprefix("n")) - 1
+        and [record.id + 1 for record in one.log[leader]] == list(other.log[other.leader])
+    )
+
+
+def refinement_of_acks(settings, **switches):
+    settings = dict(acks="all", min_insync_replicas=1, unclean_elections=False, starts_in_sync=True) | settings
+    crashes = switches.pop("crashes", 1)
+    concrete = Partition(**ONE_RECORD | settings | switches, crashes=crashes, consumers=True)
+    abstract = Acks(**settings, records=1, replication_factor=2, broker_crashes=crashes)
+    return refine(concrete, abstract, clients_see_the_same, between=BETWEEN)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(acks="all", min_insync_replicas=1),
+        dict(acks="all", min_insync_replicas=2),
+        dict(acks="1"),
+        dict(unclean_elections=True),
+        dict(unclean_elections=True, starts_in_sync=False),
+        dict(acks="1", unclean_elections=True, starts_in_sync=False),
+    ],
+)
+def test_clients_see_nothing_that_the_partition_of_acks_does_not_allow(settings):
+    found = refinement_of_acks(settings)
+    assert found.holds, [str(step) for step in found.trace]
+    assert found.concrete_states > 400 and found.abstract_states > 80
+
+
+@pytest.mark.parametrize(
+    ("settings", "switches", "last"),
+    [
+        (
+            dict(acks="1", min_insync_replicas=2, unclean_elections=True, starts_in_sync=False),
+            dict(strict_min_isr=False),
+            "become_leader(1)",
+        ),
+        (dict(starts_in_sync=False), dict(crashes=0, power_failures=1), "become_leader(1)"),
+    ],
+)
+def test_clients_see_what_the_partition_of_acks_leaves_out(settings, switches, last):
+    """Committing below min.insync.replicas, and power failures, which only the pipeline's partition has."""
+    found = refinement_of_acks(settings, **switches)
+    assert not found.holds
+    assert str(found.trace[-1]) == last
