@@ -1,1 +1,1 @@
-"""How Kafka replicates one partition, proposal by proposal. `docs/replication.md` tells the whole story."""
+"""Kafka's replication of one partition, proposal by proposal; docs/replication.md describes the family."""

@@ -1,24 +1,24 @@
-"""What a leader appends, when its high watermark moves, and what it acknowledges."""
+"""A leader's appends, its high watermark, and its acknowledgements."""
 
-from checker.language import Constant, Map, Option, Range, SetOf, Struct, action, invariant, reachable, require
+from checker.language import Map, Option, Range, SetOf, Struct, action, invariant, reachable, require
 from specs.replication.leader_epochs import LeaderEpochs, Offset
 from specs.replication.state import Record, Replica
 
 
 class BrokerEpoch(Range):
-    """How often a broker had registered with the controller before."""
+    """The number of earlier registrations of a broker with the controller."""
 
     low, high = 0, "max_broker_epoch"
 
 
 class PartitionEpoch(Range):
-    """How often the controller has changed the partition's leader or ISR."""
+    """The number of changes of the partition's leader or ISR that the controller has made."""
 
     low, high = 0, "max_partition_epoch"
 
 
 class AlterPartition(Struct):
-    """A leader's request for another ISR, based on a partition epoch; `joining` is who comes in, if anybody."""
+    """A leader's request for another ISR, based on a partition epoch; `joining` is the replica to add, if any."""
 
     isr: SetOf(Replica)
     partition_epoch: PartitionEpoch
@@ -28,24 +28,17 @@ class AlterPartition(Struct):
 
 
 class Acknowledging(LeaderEpochs, abstract=True):
-    """Producers' appends, the high watermark of the leader, min.insync.replicas at append and again at the answer.
+    """Producers' appends, the leader's high watermark, and min.insync.replicas at append and again at the answer.
 
-    `remote_end` is how far the leader believes that the others have got: the offset of their last fetch. The
-    high watermark is the least of them over the maximal ISR, that is, with everybody whom the leader has asked to take
-    in, and everybody whom it has asked to take out and that the controller has not taken out yet.
+    `remote_end` is each replica's log end offset as the leader knows it: the offset of the last fetch. The high
+    watermark is the minimum over the maximal ISR: the ISR, the replicas that the leader has asked to add, and those
+    that it has asked to remove while the controller has not removed them.
 
-    An append with acks=all is answered in the step in which the high watermark passes it: with success, or, where too
-    few are in sync by now, with NOT_ENOUGH_REPLICAS_AFTER_APPEND, and then it stays in the log.
+    An append with acks=all is answered in the step in which the high watermark passes it. If too few replicas are in
+    sync by then, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND, and the record stays in the log.
 
-    Source: Partition.appendRecordsToLeader, maybeIncrementLeaderHW, checkEnoughReplicasReachOffset; DelayedProduce;
-    KAFKA-15583 (`strict_min_isr`).
+    Source: Partition.appendRecordsToLeader, maybeIncrementLeaderHW, checkEnoughReplicasReachOffset; DelayedProduce.
     """
-
-    max_broker_epoch = Constant(0, at_least=0)
-    max_partition_epoch = Constant(2, at_least=0)
-    acks = Constant("all", one_of=("1", "all"))
-    min_insync_replicas = Constant(1, at_least=1)
-    strict_min_isr = Constant(True)
 
     alive = SetOf(Replica)
     remote_end = Map(Replica, Map(Replica, Offset))
@@ -53,18 +46,18 @@ class Acknowledging(LeaderEpochs, abstract=True):
     acked = SetOf(Range(0, "max_records - 1"))
 
     def leads(self, replica: Replica):
-        """Return whether a broker is alive and takes itself for the leader."""
+        """Return whether a broker is alive and believes that it leads."""
         return replica in self.alive and self.presumes_leadership(replica)
 
     def maximal_isr(self, leader: Replica):
-        """Return everybody who is in sync, or may be by now, as far as the leader knows."""
+        """Return every replica that is in sync, or may be by now, as far as the leader knows."""
         if self.pending[leader] is None:
             return self.isr[leader]
         return self.isr[leader] | self.pending[leader].isr
 
     @action
     def leader_append(self, leader: Replica):
-        """A leader appends a producer's record, as long as it takes itself for the leader."""
+        """A leader appends a producer's record while it believes that it leads."""
         require(self.leads(leader))
         require(self.next_record_id < self.max_records)
         require(len(self.log[leader]) < self.log_size)
@@ -77,12 +70,12 @@ class Acknowledging(LeaderEpochs, abstract=True):
         self.advance_high_watermark(leader)
 
     def append(self, replica, record):
-        """Append a record to a log; the first one of its epoch begins the epoch."""
+        """Append a record to a log; the first record of an epoch starts the epoch in the cache."""
         self.assign_epoch(replica, record.epoch, len(self.log[replica]))
         self.log[replica].append(record)
 
     def advance_high_watermark(self, leader):
-        """Move the leader's high watermark as far as the maximal ISR allows, and answer the appends that it passes."""
+        """Raise the leader's high watermark to the end that the maximal ISR has, and answer the appends below it."""
         if not self.strict_min_isr or len(self.isr[leader]) >= self.min_insync_replicas:
             committed = self.high_watermark[leader]
             reached = min(
@@ -95,7 +88,7 @@ class Acknowledging(LeaderEpochs, abstract=True):
                     self.answer_append(leader, record)
 
     def answer_append(self, leader, record):
-        """Answer an append with acks=all. Only who appended it, in the same epoch, has a producer waiting for it."""
+        """Answer an append with acks=all. Its producer waits only at the leader that appended it, in the same epoch."""
         if (
             self.acks == "all"
             and record.epoch == self.leader_epoch[leader]
@@ -105,7 +98,7 @@ class Acknowledging(LeaderEpochs, abstract=True):
 
     @invariant(says="record r{record} was acknowledged, and the leader {leader} has {self.log[leader]}")
     def no_acked_loss(self):
-        """Whoever leads in the newest leader epoch has every acknowledged record."""
+        """The leader in the newest leader epoch has every acknowledged record."""
         return all(
             any(found.id == record for found in self.log[leader])
             for leader in Replica
@@ -115,5 +108,5 @@ class Acknowledging(LeaderEpochs, abstract=True):
 
     @reachable
     def record_is_acknowledged(self):
-        """Producers get somewhere."""
+        """A record is acknowledged."""
         return len(self.acked) > 0

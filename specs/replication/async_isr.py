@@ -1,4 +1,4 @@
-"""ISR changes that the leader asks the controller for: KIP-497, AlterIsr (today AlterPartition)."""
+"""Asynchronous ISR changes: the leader sends AlterIsr to the controller (KIP-497; today AlterPartition)."""
 
 from checker.language import (
     Arrow,
@@ -20,19 +20,19 @@ from checker.language import (
 
 
 class Replica(Domain):
-    """A broker that has a copy of the partition. The first one leads it."""
+    """A broker with a copy of the partition. The first one leads."""
 
     size, prefix = "replicas", "b"
 
 
 class Version(Range):
-    """How often the controller has changed the ISR (Kafka's partition epoch)."""
+    """The number of ISR changes that the controller has made (Kafka's partition epoch)."""
 
     low, high = 0, "max_version"
 
 
 class VersionedIsr(Struct):
-    """An ISR and a version: in a request the one that it is based on, in an update the new one."""
+    """An ISR and a version: in a request the version that it is based on, in an update the new version."""
 
     isr: SetOf(Replica)
     version: Version
@@ -40,11 +40,11 @@ class VersionedIsr(Struct):
 
 
 class AsyncIsr(Spec):
-    """The leader asks the controller to change the ISR, and goes on working while it waits for the answer.
+    """The leader asks the controller to change the ISR, and continues while it waits for the answer.
 
-    Nobody but the controller writes the ISR. As long as the leader does not know whether its request was granted, the
-    old ISR or the new one may be the true one, so it commits only what the members of both have (Kafka's maximal ISR).
-    The leader never changes here. Requests and updates may be delivered late, more than once, or never.
+    Only the controller writes the ISR. Until the leader knows the answer to its request, either ISR may be the true
+    one. So it commits only records that the members of both have (Kafka's maximal ISR). The leader never changes in
+    this model. Requests and updates may be delivered late, more than once, or never.
 
     Source: KIP-497, in Apache Kafka Partition.PartitionState (PendingExpandIsr, PendingShrinkIsr); TLA+ module AsyncIsr
     (hachikuji/kafka-specification). That module is infinite: here `max_offset` and `max_version` bound the leader's log
@@ -59,13 +59,13 @@ class AsyncIsr(Spec):
     controller_isr = SetOf(Replica)
     controller_version = Version
 
-    # Of the leader: the ISR that it knows of, the members of all ISRs that it asked for since, and all log end offsets.
+    # Of the leader: the ISR that it knows, the members of all ISRs that it has requested since, the log end offsets.
     isr = SetOf(Replica)
     version = Version
     pending_isr = SetOf(Replica)
     end_offset = Map(Replica, Range(0, "max_offset"))
 
-    # Under way.
+    # In flight.
     requests = SetOf(VersionedIsr)
     updates = SetOf(VersionedIsr)
 
@@ -73,7 +73,7 @@ class AsyncIsr(Spec):
         Lane("controller", members={"controller_isr": "ISR"}, facts={"controller_version": "version"}),
         Lane(
             "leader's view",
-            members={"isr": "ISR", "pending_isr": "asked for"},
+            members={"isr": "ISR", "pending_isr": "requested"},
             facts={"version": "version", "high_watermark": "high watermark"},
             boxes={"requests": "requests sent", "updates": "updates sent to it"},
             crowned={"leader": "leader"},
@@ -87,6 +87,7 @@ class AsyncIsr(Spec):
     )
 
     def init(self):
+        """Every replica is in sync, the logs are empty."""
         self.controller_isr = set(Replica)
         self.isr = set(Replica)
 
@@ -95,23 +96,23 @@ class AsyncIsr(Spec):
         return Replica[0]
 
     def high_watermark(self):
-        """Return how far the leader has committed: what all have that are, or may be, in the ISR."""
+        """Return the log end offset of the slowest replica that is, or may be, in the ISR."""
         return min(self.end_offset[replica] for replica in self.isr | self.pending_isr)
 
     def write_isr(self, isr):
-        """Make `isr` the controller's, in a new version, and tell the leader."""
+        """Write an ISR at the controller in a new version, and send it to the leader."""
         self.controller_version += 1
         self.controller_isr = isr
         self.updates.add(VersionedIsr(isr=isr, version=self.controller_version))
 
     def request_isr(self, isr):
-        """Ask the controller to change the ISR from the version that the leader knows to `isr`."""
+        """Ask the controller to replace the ISR that the leader knows."""
         self.requests.add(VersionedIsr(isr=isr, version=self.version))
         self.pending_isr = self.pending_isr | isr
 
     @action
     def controller_shrink_isr(self, replica: Replica):
-        """The controller takes a failed follower out of the ISR."""
+        """The controller removes a failed follower from the ISR."""
         require(self.controller_version < self.max_version)
         require(replica != self.leader())
         require(replica in self.controller_isr)
@@ -119,7 +120,7 @@ class AsyncIsr(Spec):
 
     @action
     def controller_handle_request(self, request: VersionedIsr):
-        """The controller grants a request that is based on its newest version; others it ignores."""
+        """The controller grants a request that is based on its newest version, and ignores others."""
         require(request in self.requests)
         require(request.version == self.controller_version)
         require(self.controller_version < self.max_version)
@@ -127,21 +128,21 @@ class AsyncIsr(Spec):
 
     @action
     def leader_request_shrink_isr(self, replica: Replica):
-        """The leader asks to take a follower out of the ISR."""
+        """The leader asks to remove a follower from the ISR."""
         require(replica != self.leader())
         require(replica in self.isr)
         self.request_isr(self.isr - {replica})
 
     @action
     def leader_request_expand_isr(self, replica: Replica):
-        """The leader asks to take a follower that has everything committed into the ISR."""
+        """The leader asks to add a follower that has every committed record to the ISR."""
         require(replica not in self.isr)
         require(self.end_offset[replica] >= self.high_watermark())
         self.request_isr(self.isr | {replica})
 
     @action
     def leader_handle_update(self, update: VersionedIsr):
-        """The leader learns of a newer ISR. What it asked for before cannot be granted any more."""
+        """The leader learns a newer ISR. Its earlier requests cannot be granted any more."""
         require(update in self.updates)
         require(update.version > self.version)
         self.isr = update.isr
@@ -165,12 +166,12 @@ class AsyncIsr(Spec):
         "watermark {self.high_watermark()}"
     )
     def valid_high_watermark(self):
-        """Everybody whom the controller may elect has everything that the leader has committed."""
+        """Every replica that the controller may elect has every record that the leader has committed."""
         return all(self.end_offset[replica] >= self.high_watermark() for replica in self.controller_isr)
 
     @reachable
     def everything_is_committed(self):
-        """The high watermark gets as far as the bound allows."""
+        """The high watermark reaches the bound."""
         return self.high_watermark() == self.max_offset
 
     @reachable
@@ -180,7 +181,7 @@ class AsyncIsr(Spec):
 
     @reachable
     def controller_is_ahead_of_leader(self):
-        """The controller has an ISR with a member that the one known to the leader does not have."""
+        """The controller's ISR has a member that is not in the ISR known to the leader."""
         return any(replica not in self.isr for replica in self.controller_isr)
 
 

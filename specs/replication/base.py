@@ -1,16 +1,16 @@
-"""What every version of Kafka's replication has in common: one partition, its replicas, and a controller."""
+"""The published model of replication that every proposal extends: one partition, its replicas, a controller."""
 
 from checker.language import Arrow, Drawing, Lane, Log, action, reachable, require
 from specs.replication.state import LeaderAndIsr, LeaderEpoch, PartitionState, Record, Replica
 
 
 class Replication(PartitionState, abstract=True):
-    """One partition, its replicas, and the controller that chooses the leader.
+    """One partition, its replicas, and the controller that elects the leader.
 
-    The controller keeps leader and ISR in the quorum (ZooKeeper, or the metadata log) and tells the replicas of a
-    change with a LeaderAndIsr request. A request may arrive late, never, or after newer ones, so a replica may still
-    take itself for the leader long after the quorum named another. Failures are not actions of their own: a failed
-    broker is one that the controller takes out of the ISR and that does nothing for a while.
+    The controller keeps leader and ISR in the quorum (ZooKeeper, or the metadata log) and sends every change to the
+    replicas in a LeaderAndIsr request. A request may arrive late, never, or after newer ones, so a replica may believe
+    that it leads long after the quorum named another leader. Failures are not separate actions: a failed broker is one
+    that the controller removes from the ISR and that does nothing for a while.
 
     A proposal overrides one or more of four methods: `truncation_offset`, `may_follow`, `is_caught_up`, `may_join_isr`.
 
@@ -30,50 +30,51 @@ class Replication(PartitionState, abstract=True):
             "replica",
             each=Replica,
             logs=(Log("log", markers={"high_watermark": "HW"}, colour="epoch"),),
-            crowned={"presumes_leadership": "takes itself for the leader"},
+            crowned={"presumes_leadership": "believes that it leads"},
             members={"isr": "ISR"},
             facts={"leader_epoch": "leader epoch", "leader": "its leader"},
         ),
         arrows=(
             Arrow("become_leader", "'controller'", "requests[epoch].leader", "LeaderAndIsr {epoch}", "requests[epoch]"),
             Arrow("become_follower", "'controller'", "follower", "LeaderAndIsr {epoch}", "requests[epoch]"),
-            Arrow("become_follower", "requests[epoch].leader", "follower", "where to truncate"),
+            Arrow("become_follower", "requests[epoch].leader", "follower", "truncation offset"),
             Arrow("follower_fetch", "leader[follower]", "follower", "fetch"),
-            Arrow("follower_truncate", "leader[follower]", "follower", "where to truncate"),
+            Arrow("follower_truncate", "leader[follower]", "follower", "truncation offset"),
             Arrow("leader_expand_isr", "quorum.leader", "'controller'", "ISR"),
             Arrow("leader_shrink_isr", "quorum.leader", "'controller'", "ISR"),
         ),
     )
 
     def init(self):
+        """Every replica is in sync; the controller has sent no request."""
         self.quorum.isr = set(Replica)
 
-    # What a proposal may change.
+    # The rules that a proposal may override.
 
     def truncation_offset(self, leader: Replica, follower: Replica):
-        """Return the offset at which a new follower of `leader` cuts off its log. Each proposal has its own rule."""
+        """Return the offset to which a new follower of `leader` truncates its log; each proposal has its own rule."""
         return self.high_watermark[follower]
 
     def may_follow(self, follower: Replica, leader: Replica, epoch: LeaderEpoch):
-        """Return whether the follower may truncate with the help of `leader` as it is now. At first: always."""
+        """Return whether the follower may truncate by the log of `leader` as it is now; originally always."""
         return True
 
     def is_caught_up(self, leader: Replica, follower: Replica, end_offset: int):
         """Return whether the leader believes that the follower has its log up to `end_offset`.
 
-        A follower's fetch is answered, it stays in the ISR, and the high watermark passes, on this belief. At first
-        the leader looks at nothing but the offset.
+        On this belief the leader answers a fetch, keeps the follower in the ISR, and raises the high watermark.
+        Originally it compares offsets only.
         """
         return self.leader[follower] == leader and len(self.log[follower]) >= end_offset
 
     def may_join_isr(self, leader: Replica, follower: Replica):
-        """Return whether the leader may take the follower into the ISR. At first: when it has the high watermark."""
+        """Return whether the leader may add the follower to the ISR; originally once it has the high watermark."""
         return self.is_caught_up(leader, follower, self.high_watermark[leader])
 
-    # What all of them share.
+    # The rules that all proposals share.
 
     def high_watermark_is_in_own_epoch(self, leader: Replica):
-        """Return whether everything that earlier leaders appended is below the leader's high watermark."""
+        """Return whether every record of earlier leaders is below the leader's high watermark."""
         high_watermark = self.high_watermark[leader]
         return (
             high_watermark == len(self.log[leader])
@@ -81,17 +82,17 @@ class Replication(PartitionState, abstract=True):
         )
 
     def send_leader_and_isr(self, leader, isr):
-        """Write leader and ISR to the quorum, and tell the replicas in a new leader epoch."""
+        """Write leader and ISR to the quorum, and send them to the replicas in a new leader epoch."""
         self.quorum = LeaderAndIsr(leader=leader, isr=isr)
         self.requests.append(self.quorum)
 
     def update_isr(self, leader: Replica, isr):
-        """Change the ISR as the true leader may: in the quorum, without a new leader epoch."""
+        """Change the ISR as the true leader: in the quorum, without a new leader epoch."""
         self.isr[leader] = isr
         self.quorum.isr = isr
 
     def accept_request(self, replica: Replica, epoch: LeaderEpoch):
-        """Take over leader epoch, leader and ISR from a LeaderAndIsr request."""
+        """Adopt leader epoch, leader and ISR of a LeaderAndIsr request."""
         self.leader_epoch[replica] = epoch
         self.leader[replica] = self.requests[epoch].leader
         self.isr[replica] = self.requests[epoch].isr
@@ -100,7 +101,7 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def controller_elect_leader(self, replica: Replica):
-        """The controller makes another member of the ISR the leader, for whatever reason."""
+        """The controller elects another member of the ISR, for any reason."""
         require(len(self.requests) <= self.max_leader_epoch)
         require(replica in self.quorum.isr)
         require(self.quorum.leader != replica)
@@ -108,14 +109,14 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def controller_shrink_isr(self, replica: Replica):
-        """The controller takes a failed broker out of the ISR. Where it led, there is no leader until an election."""
+        """The controller removes a failed broker from the ISR. If it led, there is no leader until an election."""
         require(len(self.requests) <= self.max_leader_epoch)
         require(replica in self.quorum.isr)
         if self.quorum.leader != replica:
             self.send_leader_and_isr(self.quorum.leader, self.quorum.isr - {replica})
         elif self.quorum.isr == {replica}:
-            # The last leader stays in the ISR, so that it can be elected again. As published, this holds while it is
-            # the leader: shrinking a second time empties the ISR, and nobody can be elected from then on.
+            # The last leader stays in the ISR, so that it can be elected again. As published, this holds only while
+            # it leads: shrinking a second time empties the ISR, and no replica can be elected any more.
             self.send_leader_and_isr(None, self.quorum.isr)
         else:
             self.send_leader_and_isr(None, self.quorum.isr - {replica})
@@ -124,7 +125,7 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def become_leader(self, epoch: LeaderEpoch):
-        """The replica that a LeaderAndIsr request names becomes the leader. It keeps its log and its high watermark."""
+        """The replica that a LeaderAndIsr request names becomes the leader; its log and high watermark stay."""
         require(epoch < len(self.requests))
         replica = self.requests[epoch].leader
         require(replica is not None)
@@ -133,7 +134,7 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def leader_write(self, leader: Replica):
-        """A leader appends a producer's record. It does so as long as it takes itself for the leader."""
+        """A leader appends a producer's record while it believes that it leads."""
         require(self.presumes_leadership(leader))
         require(self.next_record_id < self.max_records)
         require(len(self.log[leader]) < self.log_size)
@@ -142,7 +143,7 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def leader_increment_high_watermark(self, leader: Replica):
-        """A leader raises its high watermark by one record, which all of its ISR have fetched."""
+        """A leader raises its high watermark by one record, which its whole ISR has fetched."""
         require(self.presumes_leadership(leader))
         offset = self.high_watermark[leader]
         require(offset < len(self.log[leader]))
@@ -151,7 +152,7 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def leader_expand_isr(self, follower: Replica):
-        """The true leader takes a follower that has caught up into the ISR."""
+        """The true leader adds a follower that has caught up to the ISR."""
         leader = self.quorum.leader
         require(leader is not None)
         require(follower not in self.isr[leader])
@@ -161,7 +162,7 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def leader_shrink_isr(self, follower: Replica):
-        """The true leader takes a follower that lags behind its log end offset out of the ISR."""
+        """The true leader removes a follower that lags behind its log end offset from the ISR."""
         leader = self.quorum.leader
         require(leader is not None)
         require(follower != leader)
@@ -174,15 +175,15 @@ class Replication(PartitionState, abstract=True):
 
     @action
     def become_follower(self, follower: Replica, epoch: LeaderEpoch):
-        """A replica learns from a LeaderAndIsr request whom to follow, and cuts off what may differ from its leader."""
+        """A replica learns its leader from a LeaderAndIsr request, and truncates what may differ from it."""
         require(epoch < len(self.requests))
         require(epoch > self.leader_epoch[follower])
         leader = self.requests[epoch].leader
-        require(leader is not None)  # as published: a request without a leader is never acted upon
+        require(leader is not None)  # as published: no replica acts on a request without a leader
         require(leader != follower)
         require(self.may_follow(follower, leader, epoch))
         offset = self.truncation_offset(leader, follower)
-        require(offset <= len(self.log[follower]))  # as published: an offset past the log end is not acted upon
+        require(offset <= len(self.log[follower]))  # as published: no truncation past the log end
         del self.log[follower][offset:]
         self.high_watermark[follower] = min(self.high_watermark[follower], offset)
         self.accept_request(follower, epoch)
@@ -199,11 +200,11 @@ class Replication(PartitionState, abstract=True):
         self.log[follower].append(self.log[leader][end_offset])
         self.high_watermark[follower] = min(self.high_watermark[leader], end_offset + 1)
 
-    # Evidence that something happens.
+    # Guards: evidence that something happens.
 
     @reachable
     def replicated_record_is_committed(self):
-        """A record that more than one replica has is below its leader's high watermark."""
+        """A record on more than one replica is below its leader's high watermark."""
         return any(
             self.presumes_leadership(leader) and self.high_watermark[leader] > 0 and len(self.isr[leader]) > 1
             for leader in Replica
@@ -211,12 +212,12 @@ class Replication(PartitionState, abstract=True):
 
     @reachable
     def everything_is_committed(self):
-        """A high watermark gets as far as log size and number of records allow."""
+        """A high watermark reaches the bound of log size and number of records."""
         return any(self.high_watermark[replica] == min(self.log_size, self.max_records) for replica in Replica)
 
     @reachable
     def old_leader_meets_new_leader(self):
-        """Two replicas take themselves for the leader at the same time."""
+        """Two replicas believe that they lead at the same time."""
         return any(
             one != other and self.presumes_leadership(one) and self.presumes_leadership(other)
             for one in Replica
@@ -233,6 +234,6 @@ class Replication(PartitionState, abstract=True):
 
     @reachable
     def isr_expands(self):
-        """The ISR is larger than the one that the newest LeaderAndIsr request tells of."""
+        """The ISR is larger than that of the newest LeaderAndIsr request."""
         newest = len(self.requests)
         return newest > 0 and len(self.quorum.isr) > len(self.requests[newest - 1].isr)

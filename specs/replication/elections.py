@@ -1,49 +1,43 @@
-"""The controller: it fences brokers and elects leaders, cleanly or not."""
+"""The controller: fencing of brokers, clean and unclean elections, eligible leader replicas."""
 
-from checker.language import Constant, Option, SetOf, action, invariant, reachable, require
+from checker.language import Option, SetOf, action, invariant, reachable, require
 from specs.replication.roles import Roles
 from specs.replication.state import LeaderAndIsr, Replica
 
 
 class Elections(Roles, abstract=True):
-    """Elections and fencing.
+    """Fencing and elections.
 
-    A broker is fenced when the controller takes it for dead. It leaves the ISR with that, and if it led, the first
-    replica that is electable, in the order of assignment, leads in a new leader epoch, or nobody. Without eligible
+    The controller fences a broker that it believes dead, and removes it from the ISR. If the broker led, the first
+    electable replica in the order of assignment leads in a new leader epoch, or no replica does. Without eligible
     leader replicas the last member of the ISR stays in it.
 
-    With them (`eligible_leader_replicas`, KIP-966) the ISR may become empty: who left it while it was below
-    min.insync.replicas has all that is committed, and may lead. A broker that was not shut down cleanly may have lost
-    that, and leaves both sets when it registers again; if nobody is left, the last known leader may lead.
+    With them (`eligible_leader_replicas`, KIP-966) the ISR may become empty. A replica that left the ISR while it was
+    below min.insync.replicas has every committed record, and may lead. A broker that was not shut down cleanly may have
+    lost records, and leaves both sets when it registers again. If both are empty, the last known leader may lead.
 
     Source: PartitionChangeBuilder, ReplicationControlManager; KIP-966.
     """
-
-    preferred_elections = Constant(False)  # whether leadership moves though the leader is well
-    unclean_elections = Constant(False)  # unclean.leader.election.enable
-    eligible_leader_replicas = Constant(False)
-    session_timeouts = Constant(False)  # whether a broker that is alive may be taken for dead
-    elects_fenced_last_leader = Constant(False)  # KAFKA-19522: the last known leader's fencing is not looked at
 
     eligible = SetOf(Replica)
     last_known_leader = Option(Replica)
 
     def is_electable(self, replica):
-        """Return whether a replica may be elected cleanly: in the ISR, or eligible where that is empty."""
+        """Return whether a clean election may choose a replica: in the ISR or, if that is empty, eligible."""
         return replica not in self.fenced and (
             replica in self.quorum.isr or (len(self.quorum.isr) == 0 and replica in self.eligible)
         )
 
     def elect(self, replica, isr):
-        """Begin a leader epoch."""
+        """Start a leader epoch with this leader and ISR."""
         require(len(self.requests) <= self.max_leader_epoch)
         if not self.late_metadata:
-            self.requests[len(self.requests) - 1] = LeaderAndIsr(leader=None, isr=set())  # nobody acts on it any more
+            self.requests[len(self.requests) - 1] = LeaderAndIsr(leader=None, isr=set())  # never acted on
         self.requests.append(LeaderAndIsr(leader=replica, isr=isr))
         self.change(replica, isr)
 
     def change(self, leader, isr):
-        """Write leader and ISR, and with them who else is eligible, in a new partition epoch."""
+        """Write leader, ISR and eligible leader replicas in a new partition epoch."""
         require(self.partition_epoch < self.max_partition_epoch)
         self.partition_epoch += 1
         if self.eligible_leader_replicas:
@@ -63,14 +57,14 @@ class Elections(Roles, abstract=True):
 
     @action
     def controller_fence(self, broker: Replica):
-        """The controller has not heard from a broker for too long, and takes it for dead."""
+        """The controller fences a broker whose session has timed out."""
         require(broker not in self.fenced)
         require(self.session_timeouts or broker not in self.alive)
         self.fenced.add(broker)
         self.take_out(broker)
 
     def take_out(self, broker):
-        """Take a broker out of the ISR, and its leadership from it."""
+        """Remove a broker from the ISR, and replace it if it leads."""
         isr = self.quorum.isr - {broker}
         if len(isr) == 0 and not self.eligible_leader_replicas:
             isr = self.quorum.isr
@@ -80,7 +74,7 @@ class Elections(Roles, abstract=True):
             self.change(self.quorum.leader, isr)
 
     def replace_leader(self, isr):
-        """Elect the first of an ISR that is not fenced, or, where it is empty, of the eligible replicas; or nobody."""
+        """Elect the first unfenced replica of an ISR or, if it is empty, of the eligible replicas; or no leader."""
         for replica in Replica:
             if replica not in self.fenced and (replica in isr or (len(isr) == 0 and replica in self.eligible)):
                 self.elect(replica, isr | {replica})
@@ -89,7 +83,7 @@ class Elections(Roles, abstract=True):
 
     @action
     def controller_elect(self, replica: Replica):
-        """The controller elects somebody who can be elected cleanly, where nobody leads or another is preferred."""
+        """The controller elects an electable replica if the partition has no leader or another one is preferred."""
         require(self.quorum.leader is None or self.preferred_elections)
         require(self.quorum.leader != replica)
         require(self.is_electable(replica))
@@ -97,7 +91,7 @@ class Elections(Roles, abstract=True):
 
     @action
     def controller_elect_uncleanly(self, replica: Replica):
-        """Where nobody may be elected cleanly any live replica is made the leader, and is alone in the ISR."""
+        """If no replica is electable, any unfenced replica becomes the leader, alone in the ISR."""
         require(self.unclean_elections)
         require(self.quorum.leader is None)
         require(replica not in self.fenced)
@@ -106,7 +100,7 @@ class Elections(Roles, abstract=True):
 
     @action
     def controller_elect_last_known(self, replica: Replica):
-        """Where ISR and eligible replicas are both gone, the last known leader may lead again (KIP-966)."""
+        """If the ISR and the eligible replicas are both empty, the last known leader may lead again (KIP-966)."""
         require(self.eligible_leader_replicas)
         require(self.quorum.leader is None)
         require(replica not in self.fenced or self.elects_fenced_last_leader)
@@ -114,9 +108,9 @@ class Elections(Roles, abstract=True):
         require(self.last_known_leader == replica)
         self.elect(replica, {replica})
 
-    @invariant(says="{self.quorum.leader} is fenced, and leads in the metadata")
+    @invariant(says="{self.quorum.leader} leads in the metadata although it is fenced")
     def leader_is_not_fenced(self):
-        """Whom the controller takes for dead does not lead."""
+        """The leader in the metadata is not fenced."""
         return self.quorum.leader is None or self.quorum.leader not in self.fenced
 
     @invariant(says="{self.quorum.leader} leads in the metadata, and its ISR there is {self.quorum.isr}")
@@ -128,7 +122,7 @@ class Elections(Roles, abstract=True):
 
     @reachable
     def another_replica_leads(self):
-        """Where there is room for another epoch, the leadership moves."""
+        """If another epoch is within the bound, the leadership moves."""
         return self.max_leader_epoch == 0 or any(
             self.is_true_leader(replica) and self.leader_epoch[replica] > 0 for replica in Replica
         )

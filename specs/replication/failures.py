@@ -1,31 +1,23 @@
-"""How brokers fail: they stop, lose what was not on disk, and start again with the high watermark that was."""
+"""Failures of brokers: crashes, power failures, shutdowns, restarts, and high-watermark checkpoints."""
 
-from checker.language import Constant, Map, Range, SetOf, action, require
+from checker.language import Map, Range, SetOf, action, require
 from specs.replication.elections import Elections
 from specs.replication.leader_epochs import Offset
 from specs.replication.state import Replica
 
 
 class Failures(Elections, abstract=True):
-    """Crashes, power failures, shutdowns and restarts, at most as many as the constants say.
+    """Crashes, power failures, shutdowns and restarts, each at most as often as a constant says.
 
-    A crash takes a broker's memory; its log survives in the page cache. A power failure takes the page cache too: what
-    was not flushed is gone, and nothing is flushed before it is acknowledged, so any end of the log may be.
+    A crash loses a broker's memory; its log survives in the page cache. A power failure loses the page cache too: a
+    broker does not flush before it acknowledges, so any suffix of the log may be lost.
 
-    A broker that starts again registers with a new broker epoch, has the high watermark of its checkpoint (by default:
-    the one that it had), and knows no leader until it has read the metadata. As a rule the controller has fenced it
-    before; with `quick_restarts` it is back before anybody noticed, as it could be with ZooKeeper.
+    A broker that restarts registers with a new broker epoch, has the high watermark of its checkpoint (default: the
+    last one), and knows no leader until it has read the metadata. Normally the controller has fenced it before. With
+    `quick_restarts` it returns before it is missed, as was possible with ZooKeeper.
 
     Source: LogManager's checkpoints, ClusterControlManager.registerBroker; KIP-966 (detection of unclean shutdowns).
     """
-
-    crashes = Constant(1, at_least=0)
-    power_failures = Constant(0, at_least=0)
-    power_failures_in_isr = Constant(True)
-    shutdowns = Constant(0, at_least=0)
-    quick_restarts = Constant(False)
-    forgets_first_epoch = Constant(False)  # KAFKA-10432: recovery rebuilds the cache without leader epoch 0
-    late_checkpoints = Constant(False)  # whether the high watermark is written to disk now and then only
 
     crashes_left = Range(0, "crashes")
     power_failures_left = Range(0, "power_failures")
@@ -34,14 +26,14 @@ class Failures(Elections, abstract=True):
     stopped_cleanly = SetOf(Replica)
 
     def init(self):
-        """Begin as everybody does, with all failures to come."""
+        """Start with every failure still to come."""
         super().init()
         self.crashes_left = self.crashes
         self.power_failures_left = self.power_failures
         self.shutdowns_left = self.shutdowns
 
     def stop(self, broker):
-        """Let a broker forget what it has in memory; what is under way to it, or in answer to it, is lost."""
+        """Stop a broker: its memory, the requests in flight to it, and their answers are lost."""
         self.alive.discard(broker)
         self.step_down(broker)
         self.leader[broker] = None
@@ -55,7 +47,7 @@ class Failures(Elections, abstract=True):
 
     @action
     def broker_crash(self, broker: Replica):
-        """A broker stops; its log stays."""
+        """A broker's process dies; its log survives."""
         require(broker in self.alive)
         require(self.crashes_left > 0)
         self.crashes_left -= 1
@@ -63,7 +55,7 @@ class Failures(Elections, abstract=True):
 
     @action
     def broker_lose_power(self, broker: Replica, kept: Offset):
-        """A broker stops, and loses its log from an offset on: all of that was in the page cache only."""
+        """A broker's machine dies; the log from offset `kept` on was in the page cache only, and is lost."""
         require(broker in self.alive)
         require(self.power_failures_left > 0)
         require(kept < len(self.log[broker]))
@@ -74,7 +66,7 @@ class Failures(Elections, abstract=True):
 
     @action
     def broker_shut_down(self, broker: Replica):
-        """A broker that does not lead leaves in order: out of the ISR first, then its log is marked as complete."""
+        """A broker that does not lead shuts down cleanly: it leaves the ISR, then marks its log as complete."""
         require(broker in self.alive and broker not in self.fenced)
         require(self.shutdowns_left > 0)
         require(self.quorum.leader != broker)
@@ -86,7 +78,7 @@ class Failures(Elections, abstract=True):
 
     @action
     def broker_restart(self, broker: Replica):
-        """A broker starts again, and registers with the controller."""
+        """A broker restarts and registers with the controller."""
         require(broker not in self.alive)
         require(self.quick_restarts or broker in self.fenced)
         self.alive.add(broker)
@@ -101,7 +93,7 @@ class Failures(Elections, abstract=True):
             self.detect_unclean_shutdown(broker)
 
     def detect_unclean_shutdown(self, broker):
-        """A broker without the mark of a clean shutdown may have lost records: nobody counts on it any more."""
+        """Remove a broker without the mark of a clean shutdown from ISR and ELR: it may have lost records."""
         if broker not in self.stopped_cleanly:
             self.take_out(broker)
             self.eligible.discard(broker)
@@ -109,7 +101,7 @@ class Failures(Elections, abstract=True):
 
     @action
     def broker_checkpoint(self, broker: Replica):
-        """A broker writes its high watermark to disk, as it does every few seconds."""
+        """A broker writes its high watermark to disk, as it does at intervals."""
         require(self.late_checkpoints)
         require(broker in self.alive)
         require(self.checkpoint[broker] != self.high_watermark[broker])
@@ -117,7 +109,7 @@ class Failures(Elections, abstract=True):
 
     @action
     def broker_reconnect(self, broker: Replica):
-        """A broker that was fenced though it is alive is heard of again."""
+        """A live broker that was fenced reaches the controller again."""
         require(self.session_timeouts)
         require(broker in self.alive and broker in self.fenced)
         self.fenced.discard(broker)

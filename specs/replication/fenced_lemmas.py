@@ -1,4 +1,4 @@
-"""What is always true of replication where all requests are tied to one leader epoch: the lemmas that prove KIP-320."""
+"""Lemmas that prove KIP-320: invariants of replication in which every request carries a leader epoch."""
 
 from checker.language import lemma
 from specs.replication.base import Replication
@@ -6,23 +6,23 @@ from specs.replication.state import LeaderEpoch, Replica
 
 
 class FencedLemmas(Replication, abstract=True):
-    """Lemmas for the prover; `docs/proving.md` tells how such lemmas are found.
+    """Lemmas for the prover; docs/proving.md describes how such lemmas are found.
 
-    The last one says it all: whatever is below a high watermark was committed in some leader epoch, and from then on
-    everybody has it who matters. The others say what a leader epoch is, and that logs with a record in common are the
-    same up to it.
+    The last one implies the invariants: every record below a high watermark was committed in some leader epoch, and
+    since then every leader and every member of an ISR has it. The others define a leader epoch, and state that logs
+    with a common record are equal up to it.
     """
 
     # The controller and its requests.
 
     @lemma
     def leader_epochs_are_assigned(self):
-        """Nobody is in a leader epoch that the controller has not begun."""
+        """Every replica is in a leader epoch that the controller has started."""
         return all(self.leader_epoch[replica] < len(self.requests) for replica in Replica)
 
     @lemma
     def quorum_is_newest_request(self):
-        """The quorum has the leader of the newest request, and its ISR until that leader takes over."""
+        """The quorum has the newest request's leader, and its ISR until that leader takes over."""
         newest = len(self.requests) - 1
         if newest < 0:
             return self.quorum.leader is None
@@ -45,12 +45,12 @@ class FencedLemmas(Replication, abstract=True):
         return leader is not None and self.leader_epoch[leader] >= epoch
 
     @lemma
-    def everybody_follows_a_request(self):
-        """A replica has the leader of its epoch's request, who has taken over; without an epoch it has nothing."""
+    def every_replica_follows_a_request(self):
+        """A replica has the leader of its epoch's request, which has taken over; without an epoch its log is empty."""
         return all(self.follows_a_request(replica) for replica in Replica)
 
     def follows_a_request(self, replica: Replica):
-        """Return whether a replica's view is the one of its leader epoch."""
+        """Return whether a replica's view matches its leader epoch's request."""
         epoch = self.leader_epoch[replica]
         if epoch < 0:
             return self.leader[replica] is None and len(self.log[replica]) == 0
@@ -63,7 +63,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def requests_shrink_isr(self):
-        """Until somebody of an ISR is in its leader epoch, later ISRs are parts of it."""
+        """Until a member of a request's ISR is in its leader epoch, later ISRs are subsets of it."""
         return all(
             self.is_begun(self.requests[epoch].isr, epoch)
             or self.later_isrs_are_within(self.requests[epoch].isr, epoch)
@@ -73,7 +73,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def stale_leader_is_frozen(self):
-        """Once a leader is not the true one, later ISRs are parts of its own, or one of its ISR has left its epoch."""
+        """If a leader is not the true one, later ISRs are subsets of its own, or a member has left its epoch."""
         return all(
             self.is_begun(self.isr[leader], self.leader_epoch[leader] + 1)
             or self.later_isrs_are_within(self.isr[leader], self.leader_epoch[leader])
@@ -86,7 +86,7 @@ class FencedLemmas(Replication, abstract=True):
         return any(self.leader_epoch[replica] >= epoch for replica in isr)
 
     def later_isrs_are_within(self, isr, epoch):
-        """Return whether the ISRs of all later requests, and the quorum's, are parts of one."""
+        """Return whether the ISRs of all later requests, and the quorum's, are subsets of an ISR."""
         return self.quorum.isr <= isr and all(
             self.requests[later].isr <= isr for later in LeaderEpoch if epoch < later and later < len(self.requests)
         )
@@ -95,7 +95,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def high_watermark_is_in_log(self):
-        """No high watermark is past the log end offset."""
+        """A high watermark is at most the log end offset."""
         return all(self.high_watermark[replica] <= len(self.log[replica]) for replica in Replica)
 
     @lemma
@@ -105,7 +105,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def record_epochs_ascend(self):
-        """A log's epochs never fall, and none is larger than its replica's leader epoch."""
+        """A log's epochs never fall, and are at most its replica's leader epoch."""
         return all(
             self.log[replica][offset].epoch
             <= (
@@ -119,7 +119,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def same_epoch_means_same_log(self):
-        """Where two logs have the same epoch at an offset, they are the same up to it."""
+        """If two logs have the same epoch at an offset, they are equal up to it."""
         return all(
             self.log[one][before] == self.log[other][before]
             for one in Replica
@@ -131,7 +131,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def leader_has_all_of_its_epoch(self):
-        """A record of a leader epoch is in the log of its leader, as long as that one is in the epoch."""
+        """A record of a leader epoch is in its leader's log while that leader is in the epoch."""
         return all(
             self.leader_epoch[leader] != self.log[replica][offset].epoch or self.agree_at(leader, replica, offset)
             for leader in Replica
@@ -142,7 +142,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def records_come_from_leaders(self):
-        """A leader epoch that has a record was taken over by its leader."""
+        """The leader of an epoch with a record has taken over."""
         return all(
             record.epoch < len(self.requests) and self.has_taken_over(record.epoch)
             for replica in Replica
@@ -151,7 +151,7 @@ class FencedLemmas(Replication, abstract=True):
 
     @lemma
     def follower_has_part_of_leaders_log(self):
-        """The log of a follower that is in its leader's epoch is the beginning of the leader's log."""
+        """The log of a follower in its leader's epoch is a prefix of the leader's log."""
         return all(
             self.agree_at(leader, follower, offset)
             for leader in Replica
@@ -161,7 +161,7 @@ class FencedLemmas(Replication, abstract=True):
             for offset in range(len(self.log[follower]))
         )
 
-    # What is committed.
+    # Committed records.
 
     @lemma
     def everything_below_high_watermark_is_committed(self):
@@ -175,8 +175,8 @@ class FencedLemmas(Replication, abstract=True):
     def is_committed_in(self, replica: Replica, offset, epoch):
         """Return whether the record that a replica has at an offset was committed in a leader epoch.
 
-        That is: the leader of the epoch has it, so has whoever was or may be elected since, and so has every ISR of a
-        leader of that epoch or a later one.
+        That is: the leader of the epoch has it, every replica that was or may be elected since has it, and every ISR of
+        a leader of that epoch or a later one has it.
         """
         return (
             self.log[replica][offset].epoch <= epoch
@@ -197,7 +197,7 @@ class FencedLemmas(Replication, abstract=True):
         )
 
     def leader_committed(self, replica: Replica, offset, epoch):
-        """Return whether the leader of an epoch has the record, and, while it is in the epoch, knows it committed."""
+        """Return whether an epoch's leader has the record and, while it is in the epoch, knows that it is committed."""
         leader = self.requests[epoch].leader
         return (
             leader is not None
@@ -206,5 +206,5 @@ class FencedLemmas(Replication, abstract=True):
         )
 
     def keeps(self, other: Replica, replica: Replica, offset, epoch):
-        """Return whether another replica has the record, and is in an epoch that makes it keep the record."""
+        """Return whether another replica has the record, and is in an epoch in which it keeps the record."""
         return self.leader_epoch[other] >= epoch and self.agree_at(other, replica, offset)

@@ -1,7 +1,7 @@
-"""KIP-320 without the question of what is committed: leader epochs, and logs that have records in common.
+"""KIP-320 without commitment: leader epochs, and logs with common prefixes.
 
-These properties need no commitment argument, and so they are proved for any number of leader epochs and records, and
-for logs of any length:
+These properties do not depend on which records are committed. So they are proved for any number of leader epochs and
+records, and for logs of any length:
 
     python -m checker prove replication/fenced_logs --unbounded log_size --unbounded max_records \\
         --unbounded max_leader_epoch
@@ -25,7 +25,7 @@ class FencedLogs(Kip320):
 
     @lemma
     def record_epochs_ascend(self):
-        """A log's epochs never fall. Said of any two records, it needs no induction along the log."""
+        """A log's epochs never fall. Stated for any two records, it needs no induction along the log."""
         return all(
             self.log[replica][earlier].epoch <= self.log[replica][later].epoch
             for replica in Replica
@@ -34,23 +34,23 @@ class FencedLogs(Kip320):
         )
 
     @lemma
-    def record_epochs_are_over(self):
-        """No record has a later leader epoch than its replica."""
+    def record_epochs_are_bounded(self):
+        """A record's leader epoch is at most its replica's."""
         return all(record.epoch <= self.leader_epoch[replica] for replica in Replica for record in self.log[replica])
 
     @step_invariant(says="{replica} went from leader epoch {old.leader_epoch[replica]} to {self.leader_epoch[replica]}")
     def leader_epochs_never_decrease(self, old):
-        """A replica never goes back to an earlier leader epoch."""
+        """A replica's leader epoch never decreases."""
         return all(self.leader_epoch[replica] >= old.leader_epoch[replica] for replica in Replica)
 
     @invariant(says="{replica}: high watermark {self.high_watermark[replica]}, {self.log[replica]}")
     def high_watermark_is_in_log(self):
-        """No high watermark is past the log end offset."""
+        """A high watermark is at most the log end offset."""
         return all(self.high_watermark[replica] <= len(self.log[replica]) for replica in Replica)
 
     @invariant(says="{one} and {other} differ at offset {before}: {self.log[one]}, {self.log[other]}")
     def same_epoch_means_same_log(self):
-        """Where two logs have the same epoch at an offset, they are the same up to it."""
+        """If two logs have the same epoch at an offset, they are equal up to it."""
         return all(
             self.log[one][before] == self.log[other][before]
             for one in Replica

@@ -1,7 +1,6 @@
-"""Fetches as messages: what followers send, what leaders make of it, and what followers do with the answer."""
+"""Fetches as messages: a follower's request, the leader's answer, and its effect on the follower."""
 
 from checker.language import (
-    Constant,
     Map,
     Option,
     Range,
@@ -20,9 +19,9 @@ from specs.replication.state import LeaderEpoch, Record, Replica
 
 
 class FetchRequest(Struct):
-    """A follower's fetch: its log end offset, and, each from some version on, the epochs that it carries.
+    """A follower's fetch: its log end offset and the epochs that fetches carry since some version.
 
-    `last_epoch` is that of the follower's last record (2.7; -1 where it is not carried, or there is none).
+    `last_epoch` is the epoch of the follower's last record (since 2.7; -1 before, or if there is no record).
     """
 
     leader: Replica
@@ -34,7 +33,7 @@ class FetchRequest(Struct):
 
 
 class FetchResponse(Struct):
-    """What a leader answers: the next record and its high watermark, or where the two logs part."""
+    """A leader's answer: the next record and the high watermark, or the offset at which the logs diverge."""
 
     record: Option(Record)
     high_watermark: Offset
@@ -43,41 +42,33 @@ class FetchResponse(Struct):
 
 
 class Fetching(IsrChanges, abstract=True):
-    """Followers fetch one record at a time; the leader learns from a fetch that the follower has what came before.
+    """Followers fetch one record at a time. A fetch tells the leader that the follower has every earlier record.
 
-    So a record counts only with the fetch after the one that brought it, and the follower hears of that with the answer
-    to this later fetch: its high watermark is one fetch late. A request stays under way until it is handled, or until
-    the follower sends another: a leader may get it long after the follower has turned to somebody else. An answer that
-    the follower does not wait for any more is as good as lost.
+    So a record counts only with the fetch after the one that brought it, and the follower learns that from the answer
+    to this later fetch: its high watermark is one fetch late.
 
-    Source: Partition.fetchRecords, AbstractFetcherThread.processFetchRequest; KIP-320 (`fences_fetches`), KAFKA-13141
-    (`counts_diverging_fetch`), KAFKA-14704 (`high_watermark_before_truncation`), KAFKA-15510 (`forgets_last_epoch`,
-    after an empty answer), KAFKA-18723 (`sends_lazily`, `refuses_newer_records`).
+    A request stays in flight until it is handled or the follower sends another one. The leader may get it long after
+    the follower has turned to another leader. An answer that the follower does not wait for any more counts as lost.
+
+    Source: Partition.fetchRecords, AbstractFetcherThread.processFetchRequest; KIP-320, KAFKA-13141, KAFKA-14704,
+    KAFKA-15510, KAFKA-18723.
     """
-
-    fences_fetches = Constant(True)
-    forgets_last_epoch = Constant(False)
-    sends_lazily = Constant(False)
-    refuses_newer_records = Constant(True)
-    late_requests = Constant(True)  # whether a fetch may arrive after its sender has entered another epoch, or died
-    counts_diverging_fetch = Constant(False)
-    high_watermark_before_truncation = Constant(False)
 
     fetches = Map(Replica, Option(FetchRequest))
     answers = Map(Replica, Option(FetchResponse))
-    forgetful = SetOf(Replica)  # followers that do not know the epoch of their last record
+    forgetful = SetOf(Replica)  # followers that have forgotten the epoch of their last record
 
     def follows(self, replica: Replica):
-        """Return whether a broker is alive and follows somebody."""
+        """Return whether a broker is alive and follows a leader."""
         return replica in self.alive and self.leader[replica] is not None and self.leader[replica] != replica
 
     def may_fetch(self, follower):
-        """Return whether a follower is done with what comes before it may fetch."""
+        """Return whether a follower may fetch. `Roles` adds that it has truncated."""
         return self.follows(follower)
 
     @action
     def follower_fetch(self, follower: Replica):
-        """A follower asks its leader for what comes after its log end offset."""
+        """A follower asks its leader for the records from its log end offset on."""
         require(self.may_fetch(follower))
         require(self.answers[follower] is None)
         request = FetchRequest(
@@ -91,15 +82,15 @@ class Fetching(IsrChanges, abstract=True):
         self.fetches[follower] = request
 
     def last_fetched_epoch(self, follower):
-        """Return the epoch of the follower's last record, where fetches carry it."""
+        """Return the epoch of the follower's last record, UNDEFINED if fetches do not carry it."""
         if self.truncation != "on_fetch" or follower in self.forgetful:
             return UNDEFINED
         return self.latest_epoch(follower)
 
     def diverging(self, leader, request):
-        """Return where the leader's log ends for the follower's last epoch, None where the two logs do not part.
+        """Return the end of the follower's last epoch in the leader's log, None if the logs do not diverge.
 
-        A fetch past the leader's log end that carries no epoch is out of range: then it is the leader's log end.
+        A fetch without an epoch past the leader's log end is out of range: then the leader's log end is returned.
         """
         found = self.end_offset_for(leader, request.last_epoch)
         if found.end == UNDEFINED and request.offset > len(self.log[leader]):
@@ -110,7 +101,7 @@ class Fetching(IsrChanges, abstract=True):
 
     @action
     def leader_handle_fetch(self, follower: Replica):
-        """A leader gets a fetch: it notes how far the follower is, and answers."""
+        """A leader handles a fetch: it records the follower's progress and answers."""
         request = self.fetches[follower]
         require(request is not None)
         leader = request.leader
@@ -124,18 +115,18 @@ class Fetching(IsrChanges, abstract=True):
             self.answer(leader, follower, request, diverging)
 
     def is_waiting(self, follower, request):
-        """Return whether the follower still wants the answer."""
+        """Return whether the follower still waits for the answer."""
         return request.leader_epoch == self.leader_epoch[follower] and request.offset == len(self.log[follower])
 
     def note_progress(self, leader, follower, request):
-        """Count on the follower for everything before the offset that it asks for."""
+        """Record that the follower has every record before the requested offset."""
         self.remote_end[leader][follower] = min(request.offset, len(self.log[leader]))
         self.remote_broker_epoch[leader][follower] = request.broker_epoch
         self.ask_to_join(leader, follower)
         self.advance_high_watermark(leader)
 
     def answer(self, leader, follower, request, diverging):
-        """Answer a fetch, if there is something to say; else it waits at the leader until the follower asks again."""
+        """Answer a fetch if there is news; otherwise it waits at the leader until the follower sends another."""
         has_record = diverging is None and request.offset < len(self.log[leader])
         if (
             has_record
@@ -150,7 +141,7 @@ class Fetching(IsrChanges, abstract=True):
 
     @action
     def follower_receive(self, follower: Replica):
-        """A follower gets the answer: it truncates, or appends the record; and takes over the high watermark."""
+        """A follower gets the answer: it truncates, or appends the record and adopts the high watermark."""
         response = self.answers[follower]
         require(response is not None)
         self.answers[follower] = None
@@ -161,13 +152,13 @@ class Fetching(IsrChanges, abstract=True):
             self.truncate(follower, self.truncation_offset(follower, response.diverging))
         else:
             if self.sends_lazily and response.record is not None:
-                self.append_what_is_there(follower)
+                self.append_from_leaders_file(follower)
             elif response.record is not None:
                 self.append(follower, response.record)
             self.high_watermark[follower] = min(response.high_watermark, len(self.log[follower]))
 
-    def append_what_is_there(self, follower):
-        """KAFKA-18723: what is sent is what the leader's file has by then; from 4.0 on, nothing of a newer epoch."""
+    def append_from_leaders_file(self, follower):
+        """KAFKA-18723: append what the leader's file has when it is sent; since 4.0 no record of a newer epoch."""
         leader = self.leader[follower]
         offset = len(self.log[follower])
         if offset < len(self.log[leader]):
@@ -177,7 +168,7 @@ class Fetching(IsrChanges, abstract=True):
 
     @action
     def follower_take_high_watermark(self, follower: Replica):
-        """KAFKA-14704: the follower takes the high watermark of a diverging answer over, and truncates after that."""
+        """KAFKA-14704: the follower adopts the high watermark of a diverging answer, and truncates afterwards."""
         require(self.high_watermark_before_truncation)
         response = self.answers[follower]
         require(response is not None)
@@ -187,11 +178,11 @@ class Fetching(IsrChanges, abstract=True):
         self.high_watermark[follower] = high_watermark
 
     @invariant(
-        says="{leader} counts on {follower} up to offset {self.remote_end[leader][follower]}, and at {offset} it has "
-        "{self.log[leader][offset]}, {follower} {self.log[follower][offset]}"
+        says="{leader} counts on {follower} up to offset {self.remote_end[leader][follower]}, but at offset {offset} "
+        "{leader} has {self.log[leader][offset]} and {follower} has {self.log[follower][offset]}"
     )
     def counted_followers_agree(self):
-        """A follower has what its leader counts on, as long as both are in the same leader epoch: no log diverges."""
+        """A follower has the records that its leader counts on, while both are in the same leader epoch."""
         return all(
             offset >= len(self.log[follower]) or self.log[follower][offset] == self.log[leader][offset]
             for leader in Replica
@@ -201,9 +192,9 @@ class Fetching(IsrChanges, abstract=True):
             for offset in range(self.remote_end[leader][follower])
         )
 
-    @step_invariant(says="{follower} was told where the logs part, and has {self.log[follower]} as before")
+    @step_invariant(says="{follower} was told to truncate, and its log is still {self.log[follower]}")
     def truncation_makes_progress(self, old):
-        """A follower that is told where the logs part gives something up, or it would be told the same for ever."""
+        """A follower that is told to truncate drops a record or an epoch; otherwise it would be told so forever."""
         return all(
             len(self.log[follower]) < len(old.log[follower]) or self.latest_epoch(follower) < old.latest_epoch(follower)
             for follower in Replica
@@ -213,13 +204,13 @@ class Fetching(IsrChanges, abstract=True):
         )
 
     def is_told_to_truncate(self, follower):
-        """Return whether a diverging answer is on its way to a follower."""
+        """Return whether a diverging answer is in flight to a follower."""
         response = self.answers[follower]
         return response is not None and response.diverging is not None
 
     @reachable
     def high_watermark_is_one_fetch_late(self):
-        """A follower has a record that its leader has committed, and does not know that."""
+        """A follower has a record that its leader has committed, and does not know that it is committed."""
         return any(
             self.leader[follower] == leader
             and self.high_watermark[follower] < min(self.high_watermark[leader], len(self.log[follower]))

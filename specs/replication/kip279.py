@@ -1,4 +1,4 @@
-"""Replication after KIP-279 (Kafka 2.0): followers go back until both logs have the same record."""
+"""Replication after KIP-279 (Kafka 2.0): followers truncate to the last record that both logs have."""
 
 from checker.language import Scenario
 from specs.replication.base import Replication
@@ -6,17 +6,17 @@ from specs.replication.state import Replica
 
 
 class Kip279(Replication):
-    """KIP-279: leader and follower go back through the follower's log, until they find a record that both have.
+    """KIP-279: leader and follower search the follower's log backwards for a record that both have.
 
-    With KIP-101 a leader that had never seen the follower's last epoch answered with the start of its next larger one,
-    and after several fast elections the follower kept records that the leader did not have. Now the answer names the
-    epoch too, and the follower goes on asking with earlier ones.
+    With KIP-101 a leader that had never seen the follower's last epoch answered with the start of its next larger one.
+    After several fast elections the follower kept records that the leader did not have. Now the answer names the epoch
+    too, and the follower asks again with an earlier epoch.
 
     Source: KIP-279 (KAFKA-6361), in Apache Kafka AbstractFetcherThread.getOffsetTruncationState; TLA+ module Kip279.
     """
 
     def truncation_offset(self, leader: Replica, follower: Replica):
-        """Return the end of what the follower's log has in common with the leader's."""
+        """Return the end of the part of the follower's log that the leader's log has too."""
         return self.end_of_common_log(leader, follower)
 
     def end_of_common_log(self, leader: Replica, follower: Replica):
@@ -39,20 +39,20 @@ scenarios = [
         Kip279,
         "two_replicas_three_epochs",
         dict(replicas=2),
-        description="What KIP-101 loses with three leader epochs is kept.",
+        description="The schedule in which KIP-101 loses a record with three leader epochs is harmless.",
     ),
     Scenario(
         Kip279,
         "fast_elections",
         dict(replicas=2, max_records=3),
-        description="Where logs diverge with KIP-101 they match.",
+        description="The size at which logs diverge with KIP-101: here they match.",
     ),
     Scenario(
         Kip279,
         "three_replicas",
         dict(max_leader_epoch=1),
         expect={"strong_isr": 12},
-        description="KAFKA-7128: a new leader takes a follower into the ISR that lacks what its predecessor committed.",
+        description="KAFKA-7128: a new leader adds a follower to the ISR that lacks a committed record.",
     ),
     Scenario(
         Kip279,

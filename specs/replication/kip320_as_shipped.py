@@ -1,4 +1,4 @@
-"""Replication after KIP-320 as Kafka has it, where the published model is stricter than the code."""
+"""Replication after KIP-320 as Kafka implements it; the published model is stricter than the code."""
 
 from checker.language import Scenario, action, require
 from specs.replication.kip320 import Kip320
@@ -6,24 +6,26 @@ from specs.replication.state import Replica
 
 
 class Kip320AsShipped(Kip320):
-    """KIP-320 with four rules as in Kafka's code. This is what the message-level `partition` refines.
+    """KIP-320 with four rules as in Kafka's code. The message-level `partition` refines this spec.
 
-    A follower may join the ISR as soon as it has what the leader's epoch began with; the published rule also waits
-    until that is committed. The leader takes a follower for lagging on what it last heard of it; the published one
-    knows its log. A leader that does not know of its successor counts on what it has heard of a follower, though that
-    is in a newer epoch. And a follower hears of the high watermark with any answer to a fetch, also an empty one.
+    - A follower may join the ISR once it has the log with which the leader's epoch began. The published rule also waits
+      until that log is committed.
+    - The leader decides by a follower's last fetch whether it lags. The published leader knows the follower's log.
+    - A leader that does not know its successor counts a follower's earlier fetches, even if the follower is in a newer
+      epoch.
+    - A follower learns the high watermark from any answer to a fetch, also from an empty one.
 
     Source: KAFKA-7128; Partition.maybeExpandIsr, maybeShrinkIsr; AbstractFetcherThread.processPartitionData.
     """
 
     def may_join_isr(self, leader: Replica, follower: Replica):
-        """Return whether a follower has the high watermark, and all that earlier leaders appended."""
+        """Return whether a follower has every record below the high watermark, and every record of earlier leaders."""
         own = sum(1 for record in self.log[leader] if record.epoch == self.leader_epoch[leader])
         return self.is_caught_up(leader, follower, max(self.high_watermark[leader], len(self.log[leader]) - own))
 
     @action
     def leader_shrink_isr(self, follower: Replica):
-        """The true leader takes any follower out of the ISR: what it knows of it is old."""
+        """The true leader removes any follower from the ISR: it knows only the follower's last fetch."""
         leader = self.quorum.leader
         require(leader is not None)
         require(follower != leader)
@@ -33,7 +35,7 @@ class Kip320AsShipped(Kip320):
 
     @action
     def leader_increment_high_watermark(self, leader: Replica):
-        """A leader commits a record that all of its ISR have fetched; some may be in a newer epoch by now."""
+        """A leader commits a record that its whole ISR has fetched; members may be in a newer epoch by now."""
         require(self.presumes_leadership(leader))
         offset = self.high_watermark[leader]
         require(offset < len(self.log[leader]))
@@ -46,12 +48,12 @@ class Kip320AsShipped(Kip320):
         self.high_watermark[leader] = offset + 1
 
     def had_caught_up(self, leader: Replica, follower: Replica, offset: int):
-        """Return whether a follower has left the leader's epoch with a record that the leader has."""
+        """Return whether a follower has left the leader's epoch with the leader's record at an offset."""
         return self.leader_epoch[follower] > self.leader_epoch[leader] and self.agree_at(leader, follower, offset)
 
     @action
     def follower_learn_high_watermark(self, follower: Replica):
-        """An empty answer to a fetch brings the leader's high watermark."""
+        """A follower learns the leader's high watermark from an empty answer to a fetch."""
         leader = self.leader[follower]
         require(leader is not None)
         require(leader != follower)

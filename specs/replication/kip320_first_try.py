@@ -6,24 +6,24 @@ from specs.replication.state import Replica
 
 
 class Kip320FirstTry(Kip279):
-    """The first try at KIP-320: a follower fetches at once, and truncates when the leader finds that its log differs.
+    """The first draft of KIP-320: a follower fetches at once, and truncates if the leader finds that the logs differ.
 
-    Each fetch carries the leader epoch of the follower's last record, and the leader compares it with its own log. That
-    says what the follower has, but not which leader epoch it is in: a follower that is behind in leader epochs can
-    raise the high watermark, and truncate the committed record when it catches up with the epochs that it missed.
+    Each fetch carries the leader epoch of the follower's last record, and the leader compares it with its own log. This
+    shows the follower's log, but not its leader epoch. A follower that is behind in leader epochs can raise the high
+    watermark, and truncate the committed record when it acts on the epochs that it missed.
 
-    Source: the first draft of KIP-320, which Kafka never shipped; TLA+ module Kip320FirstTry. Its cousin came with
-    truncation on fetch in Kafka 2.7 (KAFKA-13141).
+    Source: the first draft of KIP-320, which Kafka never shipped; TLA+ module Kip320FirstTry. A
+    similar bug came with truncation on fetch in Kafka 2.7 (KAFKA-13141).
     """
 
     def is_caught_up(self, leader: Replica, follower: Replica, end_offset: int):
-        """Return whether also the epochs of the last record before `end_offset` are the same."""
+        """Return whether also the last record before `end_offset` has the same epoch in both logs."""
         return super().is_caught_up(leader, follower, end_offset) and (
             end_offset == 0 or self.log[leader][end_offset - 1].epoch == self.log[follower][end_offset - 1].epoch
         )
 
     def may_join_isr(self, leader: Replica, follower: Replica):
-        """Return whether also all that earlier leaders appended is committed again (KAFKA-7128)."""
+        """Return whether also every record of earlier leaders is committed again (KAFKA-7128)."""
         return self.high_watermark_is_in_own_epoch(leader) and super().may_join_isr(leader, follower)
 
     def truncation_offset(self, leader: Replica, follower: Replica):
@@ -31,7 +31,7 @@ class Kip320FirstTry(Kip279):
         return len(self.log[follower])
 
     def needs_truncation(self, leader: Replica, follower: Replica):
-        """Return whether the follower's log is longer than the leader's, or its last record has another epoch there."""
+        """Return whether the follower's log is longer, or its last record has another epoch in the leader's log."""
         end_offset = len(self.log[follower])
         return end_offset > len(self.log[leader]) or (
             end_offset > 0 and self.log[leader][end_offset - 1].epoch != self.log[follower][end_offset - 1].epoch
@@ -39,7 +39,7 @@ class Kip320FirstTry(Kip279):
 
     @action
     def follower_truncate(self, follower: Replica):
-        """A follower whose fetch was answered with a truncation error cuts off what differs from its leader's log."""
+        """A follower whose fetch got a truncation error truncates the part that differs from its leader's log."""
         leader = self.leader[follower]
         require(leader is not None)
         require(self.presumes_leadership(leader))
@@ -73,13 +73,13 @@ scenarios = [
         Kip320FirstTry,
         "three_replicas_three_epochs",
         expect={"weak_isr": 12, "strong_isr": 13},
-        description="The same with room for two records.",
+        description="The same with two records.",
     ),
     Scenario(
         Kip320FirstTry,
         "four_epochs",
         dict(log_size=1, max_leader_epoch=3),
         expect={"weak_isr": 12, "strong_isr": 13, "log_matching": 18},
-        description="With a fourth leader epoch another record gets the lost one's offset, and is committed too.",
+        description="With a fourth leader epoch, another record gets the lost one's offset and is committed too.",
     ),
 ]

@@ -1,11 +1,12 @@
-"""A replica's leader-epoch cache: where each leader epoch begins in its log, and where to truncate by it."""
+"""The leader-epoch cache of a replica: the start of each leader epoch in its log, and the rules of truncation."""
 
-from checker.language import Constant, Map, Range, Seq, Struct, invariant
-from specs.replication.state import LeaderEpoch, PartitionState, Replica
+from checker.language import Map, Range, Seq, Struct, invariant
+from specs.replication.state import LeaderEpoch, Replica
+from specs.replication.switches import Switches
 
 
 class Offset(Range):
-    """An offset of the log, or its end."""
+    """An offset of the log, or the log end offset."""
 
     low, high = 0, "log_size"
 
@@ -19,7 +20,7 @@ class EpochStart(Struct):
 
 
 class EpochEnd(Struct):
-    """Where a leader epoch ends in a log; -1 is Kafka's UNDEFINED."""
+    """The end of a leader epoch in a log; -1 is Kafka's UNDEFINED."""
 
     epoch: Range(-1, "max_leader_epoch")
     end: Range(-1, "log_size")
@@ -29,30 +30,27 @@ class EpochEnd(Struct):
 UNDEFINED = -1
 
 
-class LeaderEpochs(PartitionState, abstract=True):
-    """The leader-epoch cache of each replica, and the historical rules of truncation.
+class LeaderEpochs(Switches, abstract=True):
+    """The leader-epoch cache of each replica, and the truncation rules since 0.10.2 (`truncation`).
 
-    `truncation`: by the follower's high watermark (up to 0.10.2, without a cache: here nobody looks at it), by the
-    offset at which the leader says that its epoch ends (KIP-101, 0.11), by epoch and offset, going back epoch by epoch
-    (KIP-279, 2.0), or the same with the leader's answer coming with a fetch (2.7).
+    - high_watermark (up to 0.10.2): a follower truncates to its high watermark. The cache exists, but is not read.
+    - kip101 (0.11): to the offset at which the leader says that the follower's last epoch ends.
+    - kip279 (2.0): by epoch and offset; the follower asks again with an earlier epoch if the leader lacks its own.
+    - on_fetch (2.7): as kip279, with the leader's answer in a fetch response.
 
     Source: KIP-101, KIP-279, KAFKA-7415, KAFKA-10706; LeaderEpochFileCache and
     AbstractFetcherThread.getOffsetTruncationState.
     """
 
-    truncation = Constant("on_fetch", one_of=("high_watermark", "kip101", "kip279", "on_fetch"))
-    epoch_on_election = Constant(True)  # KAFKA-7415: a new leader's epoch begins at once, and not with its first record
-    truncates_cache_at_end = Constant(True)  # KAFKA-10706: also where the log itself is not truncated
-
     epoch_starts = Map(Replica, Seq(EpochStart, "max_leader_epoch + 1"))
 
     def latest_epoch(self, replica):
-        """Return the last epoch of the cache, UNDEFINED where it is empty."""
+        """Return the last epoch of the cache, UNDEFINED if it is empty."""
         starts = self.epoch_starts[replica]
         return starts[len(starts) - 1].epoch if len(starts) > 0 else UNDEFINED
 
     def assign_epoch(self, replica, epoch, start):
-        """Let an epoch begin at an offset; entries that contradict it go. Source: LeaderEpochFileCache.assign."""
+        """Start an epoch at an offset and drop contradicting entries. Source: LeaderEpochFileCache.assign."""
         if self.latest_epoch(replica) != epoch:
             self.epoch_starts[replica] = [
                 found for found in self.epoch_starts[replica] if found.epoch < epoch and found.start < start
@@ -60,7 +58,7 @@ class LeaderEpochs(PartitionState, abstract=True):
             self.epoch_starts[replica].append(EpochStart(epoch=epoch, start=start))
 
     def end_offset_for(self, replica, epoch):
-        """Return where an epoch ends, and of which epoch that is the end. Source: LeaderEpochFileCache.endOffsetFor."""
+        """Return the end of an epoch, or of the last one before it. Source: LeaderEpochFileCache.endOffsetFor."""
         if epoch != UNDEFINED and epoch == self.latest_epoch(replica):
             return EpochEnd(epoch=epoch, end=len(self.log[replica]))
         starts = self.epoch_starts[replica]
@@ -72,7 +70,7 @@ class LeaderEpochs(PartitionState, abstract=True):
         )
 
     def truncation_offset(self, follower, answer):
-        """Return where a follower truncates on what its leader says of the end of an epoch."""
+        """Return the offset at which a follower truncates after its leader's answer."""
         end = len(self.log[follower])
         if answer.end == UNDEFINED:
             return self.high_watermark[follower]
@@ -86,22 +84,22 @@ class LeaderEpochs(PartitionState, abstract=True):
         return min(own.end, answer.end, end)
 
     def is_truncation_complete(self, follower, answer):
-        """Return whether that is all, or the follower has to ask again with an earlier epoch (KIP-279)."""
+        """Return whether the follower is done; otherwise it asks again with an earlier epoch (KIP-279)."""
         if self.truncation == "kip101" or answer.end == UNDEFINED or answer.epoch == UNDEFINED:
             return True
         own = self.end_offset_for(follower, answer.epoch)
         return own.end == UNDEFINED or own.epoch == answer.epoch
 
     def truncate(self, replica, offset):
-        """Cut a log and its cache off. The high watermark goes back with the log end offset."""
+        """Truncate a log and its cache. The high watermark falls with the log end offset."""
         if offset < len(self.log[replica]) or self.truncates_cache_at_end:
             self.epoch_starts[replica] = [found for found in self.epoch_starts[replica] if found.start < offset]
         del self.log[replica][offset:]
         self.high_watermark[replica] = min(self.high_watermark[replica], offset)
 
-    @invariant(says="{replica} has {self.log[replica][offset]} at offset {offset}, and by its cache e{epoch}")
-    def cache_tells_the_log(self):
-        """The cache has for each record the epoch in which it was appended."""
+    @invariant(says="{replica} has {self.log[replica][offset]} at offset {offset}, and its cache has e{epoch} there")
+    def cache_matches_the_log(self):
+        """For each record the cache has the epoch in which it was appended."""
         return all(
             epoch == self.log[replica][offset].epoch
             for replica in Replica
@@ -110,5 +108,5 @@ class LeaderEpochs(PartitionState, abstract=True):
         )
 
     def epoch_at(self, replica, offset):
-        """Return the last epoch that begins at an offset or before, UNDEFINED if none does."""
+        """Return the last epoch that starts at an offset or before it, UNDEFINED if there is none."""
         return max((found.epoch for found in self.epoch_starts[replica] if found.start <= offset), default=UNDEFINED)

@@ -1,4 +1,4 @@
-"""Replication of one partition, message by message."""
+"""The message-level model of replication; the modules to read, in order, are listed at `Partition`."""
 
 from checker.language import Arrow, Drawing, Lane, Log
 from specs.replication.reading import Reading
@@ -6,13 +6,26 @@ from specs.replication.state import Replica
 
 
 class Partition(Reading):
-    """One partition: its brokers, the messages between them, the controller, and failures of all of them.
+    """One partition: its brokers, the messages between them, the controller, and their failures.
 
-    The parts are classes of their own, each with the variables and actions of its subject: `leader_epochs`,
-    `acknowledging`, `isr_changes`, `fetching`, `roles`, `elections`, `failures`. Their bool constants are rules that
-    Kafka has had, or has; `versions` has the rules of each version. By default they are those of Kafka 4.0.
+    The model is one spec in ten layers, each a class in a module with the variables, actions and properties of its
+    subject. A layer uses the layers before it. Read them in this order:
 
-    Source: as in each part; docs/replication-messages.md.
+    1. `state`: logs, high watermarks, leader epochs, metadata; the properties of the published models.
+    2. `switches`: every rule, setting and event as a constant, with Kafka's class and version.
+    3. `leader_epochs`: the leader-epoch cache, and where a follower truncates.
+    4. `acknowledging`: appends, the high watermark over the maximal ISR, acknowledgements.
+    5. `isr_changes`: AlterPartition between leader and controller.
+    6. `fetching`: fetch requests and responses.
+    7. `roles`: becoming leader or follower, OffsetsForLeaderEpoch.
+    8. `elections`: fencing, elections, eligible leader replicas.
+    9. `failures`: crashes, power failures, shutdowns, restarts.
+    10. `reading`: a consumer.
+
+    A later layer extends three methods of earlier ones: `write_isr` (`isr_changes`) by `elections`, `may_fetch`
+    (`fetching`) by `roles`, and `init` (`roles`) by `failures`. `versions` has the switches of each Kafka version.
+
+    Source: see each layer; docs/replication-messages.md.
     """
 
     draws = Drawing(
@@ -27,14 +40,14 @@ class Partition(Reading):
             "replica",
             each=Replica,
             logs=(Log("log", markers={"high_watermark": "HW"}, colour="epoch"),),
-            crowned={"presumes_leadership": "takes itself for the leader"},
+            crowned={"presumes_leadership": "believes that it leads"},
             members={"isr": "ISR"},
             facts={
                 "is_alive": "alive",
                 "leader_epoch": "leader epoch",
                 "leader": "its leader",
-                "remote_end": "others have fetched up to",
-                "pending": "asks for",
+                "remote_end": "fetched by the others",
+                "pending": "requested ISR",
             },
         ),
         arrows=(

@@ -1,13 +1,13 @@
-"""How a replica becomes the leader or a follower, and how a follower asks where to truncate."""
+"""Leaders and followers: how a replica enters a leader epoch, and how a follower asks where to truncate."""
 
-from checker.language import Constant, Map, Option, SetOf, Struct, action, require
+from checker.language import Map, Option, SetOf, Struct, action, require
 from specs.replication.fetching import Fetching
 from specs.replication.leader_epochs import UNDEFINED, EpochEnd
 from specs.replication.state import LeaderAndIsr, LeaderEpoch, Replica
 
 
 class EpochQuestion(Struct):
-    """OffsetsForLeaderEpoch: where does this epoch end in the leader's log?"""
+    """OffsetsForLeaderEpoch: a request for the end of an epoch in the leader's log."""
 
     leader: Replica
     leader_epoch: LeaderEpoch
@@ -16,27 +16,22 @@ class EpochQuestion(Struct):
 
 
 class Roles(Fetching, abstract=True):
-    """What a replica does with the metadata of a leader epoch.
+    """The effect of the metadata of a leader epoch on a replica.
 
-    A new leader keeps its log and its high watermark, and knows nothing of the others. A new follower truncates first:
-    to its high watermark; or where its leader says that its last epoch ends, for which it asks (`truncating`), once or,
-    from KIP-279 on, again; or, from 2.7 on, when a fetch shows that the logs part.
+    A new leader keeps its log and its high watermark, and knows nothing of the others' logs. A new follower truncates
+    first, by one of three rules (`truncation`): to its high watermark; to the end of its last epoch, for which it asks
+    its leader (`truncating`), once or, since KIP-279, repeatedly; or, since 2.7, when a fetch shows that the logs
+    diverge.
 
-    Source: Partition.makeLeader and makeFollower, AbstractFetcherThread.maybeTruncate; KAFKA-7164
-    (`follows_by_leader_id`), KIP-320 (`fences_questions`).
+    Source: Partition.makeLeader and makeFollower, AbstractFetcherThread.maybeTruncate; KAFKA-7164, KIP-320.
     """
-
-    late_metadata = Constant(False)  # whether a replica may act on the metadata of an epoch that is not the newest
-    fences_questions = Constant(True)
-    starts_in_sync = Constant(True)  # whether the ISR is everybody at first, or the leader alone
-    follows_by_leader_id = Constant(False)  # KAFKA-7164: a new epoch of the same leader is no reason to truncate
 
     truncating = SetOf(Replica)
     questions = Map(Replica, Option(EpochQuestion))
     epoch_ends = Map(Replica, Option(EpochEnd))
 
     def init(self):
-        """The first replica leads in epoch 0, all others follow it, nothing is written."""
+        """The first replica leads in epoch 0, all others follow it, the logs are empty."""
         self.alive = set(Replica)
         isr = set(Replica) if self.starts_in_sync else {Replica[0]}
         self.requests.append(LeaderAndIsr(leader=Replica[0], isr=isr))
@@ -49,9 +44,9 @@ class Roles(Fetching, abstract=True):
             self.assign_epoch(Replica[0], 0, 0)
 
     def may_act_on(self, replica, epoch):
-        """Return whether a replica may get the metadata of this leader epoch now.
+        """Return whether a replica may act on the metadata of a leader epoch now.
 
-        A broker that has just started has read the metadata to its end. An epoch whose leader is gone is not announced.
+        A broker that has just started reads the metadata to its end. An epoch whose leader is gone is not announced.
         """
         if epoch >= len(self.requests) or epoch <= self.leader_epoch[replica]:
             return False
@@ -60,14 +55,14 @@ class Roles(Fetching, abstract=True):
         return self.late_metadata and self.leader_epoch[replica] >= 0
 
     def enter_epoch(self, replica, epoch):
-        """Take over an epoch and its leader, and let go of all that belonged to the one before."""
+        """Adopt an epoch and its leader, and drop the state of the previous epoch."""
         self.leader_epoch[replica] = epoch
         self.leader[replica] = self.requests[epoch].leader
         self.step_down(replica)
         self.stop_fetching(replica)
 
     def stop_fetching(self, replica):
-        """Give up all that a follower has under way; a fetch may arrive all the same."""
+        """Drop a follower's messages in flight; with `late_requests` its fetch may still arrive."""
         if not self.late_requests:
             self.fetches[replica] = None
         self.answers[replica] = None
@@ -77,7 +72,7 @@ class Roles(Fetching, abstract=True):
         self.epoch_ends[replica] = None
 
     def step_down(self, replica):
-        """Forget what only a leader has to know."""
+        """Drop the state that only a leader has."""
         self.isr[replica] = set()
         self.pending[replica] = None
         self.epoch_start[replica] = 0
@@ -106,7 +101,7 @@ class Roles(Fetching, abstract=True):
 
     @action
     def become_follower(self, follower: Replica, epoch: LeaderEpoch):
-        """A replica learns whom to follow in an epoch."""
+        """A replica learns which leader to follow in an epoch."""
         require(follower in self.alive)
         require(self.may_act_on(follower, epoch))
         leader = self.requests[epoch].leader
@@ -122,12 +117,12 @@ class Roles(Fetching, abstract=True):
                 self.truncating.add(follower)
 
     def may_fetch(self, follower):
-        """Return whether a follower follows somebody and has truncated."""
+        """Return whether a follower follows a leader and has truncated."""
         return super().may_fetch(follower) and follower not in self.truncating
 
     @action
     def follower_ask_epoch_end(self, follower: Replica):
-        """A follower asks its leader where its last epoch ends."""
+        """A follower asks its leader where the follower's last epoch ends."""
         require(follower in self.alive and follower in self.truncating)
         require(self.epoch_ends[follower] is None)
         question = EpochQuestion(
@@ -140,7 +135,7 @@ class Roles(Fetching, abstract=True):
 
     @action
     def leader_answer_epoch_end(self, follower: Replica):
-        """The leader answers, if it is the leader, and, from KIP-320 on, in the same epoch."""
+        """The leader answers while it leads and, since KIP-320, is in the same epoch."""
         question = self.questions[follower]
         require(question is not None)
         require(self.leads(question.leader))
@@ -150,7 +145,7 @@ class Roles(Fetching, abstract=True):
 
     @action
     def follower_truncate(self, follower: Replica):
-        """The follower truncates as it was told, and fetches; or, as long as the epochs differ, asks again."""
+        """The follower truncates by the answer; then it fetches, or asks again while the epochs differ."""
         answer = self.epoch_ends[follower]
         require(answer is not None)
         self.epoch_ends[follower] = None

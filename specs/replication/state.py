@@ -1,16 +1,16 @@
-"""One partition as its replicas and the controller have it, and what must be true of it, whatever the protocol."""
+"""State of one partition at its replicas and at the controller, and the properties of every protocol."""
 
 from checker.language import Constant, Domain, Map, Option, Range, Seq, SetOf, Spec, Struct, invariant, step_invariant
 
 
 class Replica(Domain):
-    """A broker that has a copy of the partition."""
+    """A broker with a copy of the partition."""
 
     size, prefix = "replicas", "b"
 
 
 class LeaderEpoch(Range):
-    """How often the controller had changed the leader or the ISR when it sent a LeaderAndIsr request."""
+    """The number of changes of leader or ISR that the controller had made before a LeaderAndIsr request."""
 
     low, high = 0, "max_leader_epoch"
 
@@ -24,7 +24,7 @@ class Record(Struct):
 
 
 class LeaderAndIsr(Struct):
-    """Who leads the partition (nobody after the leader failed) and which replicas are in sync."""
+    """The leader of the partition (none after the leader failed) and the replicas that are in sync."""
 
     leader: Option(Replica)
     isr: SetOf(Replica)
@@ -32,7 +32,7 @@ class LeaderAndIsr(Struct):
 
 
 class PartitionState(Spec, abstract=True):
-    """The variables that every model of replication has, and the properties that all of them are held against.
+    """The variables and the properties that all models of replication share.
 
     Source: TLA+ module KafkaReplication (hachikuji/kafka-specification).
     """
@@ -49,8 +49,8 @@ class PartitionState(Spec, abstract=True):
     leader = Map(Replica, Option(Replica))
     isr = Map(Replica, SetOf(Replica))
 
-    # Of the controller. The request with leader epoch e is requests[e]: no two have the same epoch, none is ever lost
-    # for good, and each may be delivered any number of times.
+    # Of the controller. The request with leader epoch e is requests[e]: epochs are unique, no request is lost
+    # permanently, and each may be delivered any number of times.
     quorum = LeaderAndIsr
     requests = Seq(LeaderAndIsr, "max_leader_epoch + 1")
 
@@ -58,17 +58,17 @@ class PartitionState(Spec, abstract=True):
     next_record_id = Range(0, "max_records")
 
     def presumes_leadership(self, replica: Replica):
-        """Return whether a replica takes itself for the leader, rightly or not."""
+        """Return whether a replica believes that it leads; a newer leader may exist."""
         return self.leader[replica] == replica
 
     def is_true_leader(self, replica: Replica):
-        """Return whether a replica leads in the newest leader epoch: the quorum accepts ISR changes from no other."""
+        """Return whether a replica leads in the newest leader epoch: only then the quorum accepts its ISR changes."""
         return self.presumes_leadership(replica) and self.leader_epoch[replica] == len(self.requests) - 1
 
     # Properties.
 
     def agree_at(self, one: Replica, other: Replica, offset: int):
-        """Return whether two replicas both have a record at an offset, and the same one."""
+        """Return whether two replicas have the same record at an offset."""
         return (
             offset < len(self.log[one])
             and offset < len(self.log[other])
@@ -80,7 +80,7 @@ class PartitionState(Spec, abstract=True):
         "watermark and missing, though {leader} counts {follower} among its in-sync replicas"
     )
     def weak_isr(self):
-        """The ISR of whoever takes itself for the leader has all records below that replica's high watermark."""
+        """The ISR of any leader, old or new, has all records below that leader's high watermark."""
         return all(
             self.agree_at(leader, follower, offset)
             for leader in Replica
@@ -94,9 +94,9 @@ class PartitionState(Spec, abstract=True):
         "watermark and missing, though {replica} may be elected"
     )
     def strong_isr(self):
-        """Whoever may be elected has all records below the high watermark of whoever takes itself for the leader.
+        """Every electable replica has all records below the high watermark of any leader, old or new.
 
-        Consumers may have read these records, and acks=all has confirmed them. A leader without them loses them.
+        Consumers may have read these records, and acks=all has acknowledged them. A leader without them loses them.
         """
         return all(
             self.agree_at(leader, replica, offset)
@@ -111,7 +111,7 @@ class PartitionState(Spec, abstract=True):
         "{self.log[other][offset]} on {other}"
     )
     def log_matching(self):
-        """Below the lower of their high watermarks any two replicas have the same records: no log diverges for good."""
+        """Any two replicas have the same records below the lower of their high watermarks."""
         return all(
             self.agree_at(one, other, offset)
             for one in Replica
@@ -120,10 +120,10 @@ class PartitionState(Spec, abstract=True):
         )
 
     @step_invariant(
-        says="{leader}'s high watermark went back from {old.high_watermark[leader]} to {self.high_watermark[leader]}"
+        says="{leader}'s high watermark fell from {old.high_watermark[leader]} to {self.high_watermark[leader]}"
     )
     def high_watermark_never_regresses(self, old):
-        """As long as a replica leads in one leader epoch, its high watermark does not go back."""
+        """While a replica leads in one leader epoch, its high watermark does not fall."""
         return all(
             self.high_watermark[leader] >= old.high_watermark[leader]
             for leader in Replica

@@ -1,4 +1,4 @@
-"""What every article on Kafka's reliability tells, as counterexamples to what a reader may take for granted."""
+"""Common beliefs about Kafka's reliability, and the counterexamples to them."""
 
 from checker.language import Scenario, invariant
 from specs.replication.partition import Partition
@@ -6,32 +6,32 @@ from specs.replication.state import Replica
 
 
 class Beliefs(Partition):
-    """A replicated partition, and what one may believe of it that is not so.
+    """A replicated partition, with common beliefs about it as properties; each belief has a counterexample.
 
-    The counterexamples are the stories. Where nothing is lost the story is how that comes about: who waits, who is left
-    out, what is refused.
+    If a scenario loses no record, its counterexample shows the price: which replica waits, which one leaves the ISR,
+    which write is refused.
 
     Source: KIP-101, KIP-966, KAFKA-10751; Kafka's documentation of acks, min.insync.replicas and
     unclean.leader.election.enable.
     """
 
-    @invariant(says="record r{record} was acknowledged, and nobody has it any more: {self.log}")
-    def somebody_has_acknowledged(self):
-        """What was acknowledged is in somebody's log, so that it can be found again."""
+    @invariant(says="record r{record} was acknowledged, and no replica has it any more: {self.log}")
+    def some_replica_has_acknowledged(self):
+        """Every acknowledged record is in some replica's log."""
         return all(
             any(found.id == record for replica in Replica for found in self.log[replica]) for record in self.acked
         )
 
     @invariant(says="record r{record} was acknowledged, and {replica} does not have it: its log is {self.log[replica]}")
-    def everybody_has_acknowledged(self):
-        """What was acknowledged is on every replica."""
+    def every_replica_has_acknowledged(self):
+        """Every acknowledged record is in every replica's log."""
         return all(
             any(found.id == record for found in self.log[replica]) for record in self.acked for replica in Replica
         )
 
-    @invariant(says="{leader} leads, and refuses: {self.isr[leader]} are too few for min.insync.replicas")
+    @invariant(says="{leader} leads, and refuses writes: {self.isr[leader]} are too few for min.insync.replicas")
     def leader_takes_writes(self):
-        """A leader that is alive takes what producers send with acks=all."""
+        """A live leader accepts writes with acks=all."""
         return all(
             len(self.isr[leader]) >= self.min_insync_replicas for leader in self.alive if self.is_true_leader(leader)
         )
@@ -52,22 +52,22 @@ scenarios = [
         dict(FAIL_OVER, acks="1"),
         expect={"no_acked_loss": 5},
         properties=["no_acked_loss"],
-        description="acks=1: the leader acknowledges and dies before its follower has fetched; the election is clean.",
+        description="acks=1: the leader acknowledges, and dies before its follower has fetched; the election is clean.",
     ),
     Scenario(
         Partition,
         "acks_all_not_lost_at_failover",
         FAIL_OVER,
         properties=["no_acked_loss", "record_is_acknowledged", "another_replica_leads"],
-        description="The same with acks=all: what is acknowledged is on every member of the ISR.",
+        description="The same with acks=all: every member of the ISR has the acknowledged records.",
     ),
     Scenario(
         Beliefs,
         "four_of_five_acknowledge",
         FIVE,
-        expect={"everybody_has_acknowledged": 20},
-        properties=["everybody_has_acknowledged"],
-        description="acks=all waits for the ISR: the fifth replica is slow, leaves it, and four acknowledge.",
+        expect={"every_replica_has_acknowledged": 20},
+        properties=["every_replica_has_acknowledged"],
+        description="acks=all waits for the ISR: the fifth replica is slow and leaves it, and four acknowledge.",
     ),
     Scenario(
         Beliefs,
@@ -88,8 +88,8 @@ scenarios = [
         Beliefs,
         "unclean_election_truncates",
         dict(FAIL_OVER, unclean_elections=True, starts_in_sync=False, max_partition_epoch=3),
-        expect={"somebody_has_acknowledged": 11},
-        properties=["somebody_has_acknowledged"],
-        description="Unclean election: the old leader comes back, follows, and truncates what it had acknowledged.",
+        expect={"some_replica_has_acknowledged": 11},
+        properties=["some_replica_has_acknowledged"],
+        description="Unclean election: the old leader restarts as a follower, and truncates its record.",
     ),
 ]

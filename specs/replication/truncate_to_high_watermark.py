@@ -6,17 +6,17 @@ from specs.replication.state import Replica
 
 
 class TruncateToHighWatermark(Replication):
-    """Before KIP-101: a new follower cuts its log off at its own high watermark.
+    """Before KIP-101: a new follower truncates its log to its own high watermark.
 
-    A follower learns the high watermark one fetch after the leader raised it. So its own may be behind, and what it
-    cuts off may be committed. Until it has fetched it again it is still in the ISR, and may be elected: then nobody
-    has the record any more.
+    A follower learns the high watermark one fetch after the leader raised it. So its own may lag, and the records that
+    it truncates may be committed. Until it has fetched them again it is still in the ISR, and may be elected: then no
+    replica has them any more.
 
     Source: KIP-101, first scenario (KAFKA-1211); TLA+ module KafkaTruncateToHighWatermark.
     """
 
     def truncation_offset(self, leader: Replica, follower: Replica):
-        """Return the follower's own high watermark, whatever its leader has."""
+        """Return the follower's own high watermark."""
         return self.high_watermark[follower]
 
 
@@ -33,7 +33,7 @@ scenarios = [
         "two_replicas_three_epochs",
         dict(replicas=2),
         expect={"weak_isr": 9, "strong_isr": 10, "log_matching": 15},
-        description="With one more leader epoch another record gets the lost one's offset, and is committed too.",
+        description="With one more leader epoch, another record gets the lost one's offset and is committed too.",
     ),
     Scenario(
         TruncateToHighWatermark,

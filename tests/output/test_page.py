@@ -76,7 +76,7 @@ def test_the_headline_says_what_failed_and_how_to_find_it_again(kip101_page):
     text = " ".join(Elements(kip101_page).text.split())
     assert "strong_isr is false at step 12" in text
     assert "replica b3, offset 0: record r0@0 is below b1's high watermark and missing" in text
-    assert "Whoever may be elected has all records below the high watermark" in text
+    assert "Every electable replica has all records below the high watermark" in text
     assert "Found again by python -m checker run replication/kip101" in text
     assert "KAFKA-7128." in text
 
@@ -94,7 +94,7 @@ def test_every_step_shows_its_source_its_alternatives_and_its_properties(kip101_
 
 def test_the_lanes_have_leaders_in_sync_sets_and_the_failing_cells(kip101_page):
     last = kip101_page.split('<section class="moment"')[-1].split("<footer")[0]
-    assert last.count("♛ takes itself for the leader") == 2
+    assert last.count("♛ believes that it leads") == 2
     assert last.count("♛ leader in the quorum") == 1
     assert len(re.findall(r'class="cell[^"]* witness', last)) == 2
     assert "ISR as known to" in last

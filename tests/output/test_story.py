@@ -46,7 +46,7 @@ def test_the_choices_of_a_step_are_the_enabled_actions(kip101):
     first = story.moments[1]
     assert [choice.action for choice in first.choices] == ["controller_elect_leader", "controller_shrink_isr"]
     assert [choice.is_taken for choice in first.choices] == [True, False]
-    assert first.words == "The controller makes another member of the ISR the leader, for whatever reason."
+    assert first.words == "The controller elects another member of the ISR, for any reason."
 
 
 def test_messages_have_the_step_in_which_they_were_sent(kip101):

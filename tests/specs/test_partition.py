@@ -368,7 +368,7 @@ class TakesItselfOut(Partition):
         (OwnLogOnly, {}, "no_acked_loss"),
         (BelievesItsRequest, {"max_partition_epoch": 3}, "strong_isr"),
         (JoinsAnywhere, {"starts_in_sync": False}, "strong_isr"),
-        (KnowsOneEpoch, {"preferred_elections": True, "max_records": 2, "log_size": 2}, "cache_tells_the_log"),
+        (KnowsOneEpoch, {"preferred_elections": True, "max_records": 2, "log_size": 2}, "cache_matches_the_log"),
         (TakesItselfOut, {}, "leader_is_in_sync"),
     ],
 )

@@ -1,0 +1,85 @@
+"""The constants of the message-level model: rules of Kafka by version, settings, and the events that may happen."""
+
+from checker.language import Constant
+from specs.replication.state import PartitionState
+
+
+class Switches(PartitionState, abstract=True):
+    """Every constant of `Partition` besides the sizes of the published models; a switch that is off adds no states.
+
+    Each rule names the proposal or bug that changed it and the class of Apache Kafka that has it. The default is the
+    rule of Kafka 4.0; `versions` has the values of each version.
+    """
+
+    # Truncation and the leader-epoch cache (`leader_epochs`).
+    # LeaderEpochFileCache, AbstractFetcherThread.getOffsetTruncationState: by high watermark up to 0.10.2, KIP-101 in
+    # 0.11, KIP-279 in 2.0, and in 2.7 KIP-279's rule with the leader's answer in a fetch response.
+    truncation = Constant("on_fetch", one_of=("high_watermark", "kip101", "kip279", "on_fetch"))
+    # KAFKA-7415, Partition.makeLeader: a new leader's epoch begins at its election, not with its first record.
+    epoch_on_election = Constant(True)
+    # KAFKA-10706, UnifiedLog.truncateTo: the cache is truncated even if the log is not.
+    truncates_cache_at_end = Constant(True)
+    # KAFKA-10432, LogSegment.recover: recovery rebuilds the cache without leader epoch 0.
+    forgets_first_epoch = Constant(False)
+    # KAFKA-15510, AbstractFetcherThread.processFetchRequest: an empty answer makes a follower forget its last epoch.
+    forgets_last_epoch = Constant(False)
+
+    # Appends and the high watermark (`acknowledging`).
+    acks = Constant("all", one_of=("1", "all"))
+    min_insync_replicas = Constant(1, at_least=1)
+    # KAFKA-15583 (3.7), Partition.maybeIncrementLeaderHW: the high watermark waits for min.insync.replicas.
+    strict_min_isr = Constant(True)
+
+    # Changes of the ISR (`isr_changes`).
+    # KAFKA-7128, Partition.maybeExpandIsr: a follower joins only with the log with which the leader's epoch began.
+    joins_at_epoch_start = Constant(True)
+    # KIP-841 (3.3), ReplicationControlManager.validateAlterPartitionData: a fenced broker may join.
+    fenced_may_join = Constant(False)
+    # KIP-903 (3.5), ReplicationControlManager.validateAlterPartitionData: a stale broker epoch is rejected.
+    checks_broker_epochs = Constant(True)
+
+    # Fetches (`fetching`).
+    # KIP-320 (2.1), Partition.fetchRecords: a fetch of another leader epoch is rejected.
+    fences_fetches = Constant(True)
+    # KAFKA-13141, ReplicaManager: a diverging fetch counts as progress of the follower.
+    counts_diverging_fetch = Constant(False)
+    # KAFKA-14704, AbstractFetcherThread.processFetchRequest: the high watermark is adopted before the truncation.
+    high_watermark_before_truncation = Constant(False)
+    # KAFKA-18723: an answer's bytes are read from the leader's file when they are sent.
+    sends_lazily = Constant(False)
+    # KAFKA-18723 (4.0), UnifiedLog.appendAsFollower: records of a newer epoch than the follower's are rejected.
+    refuses_newer_records = Constant(True)
+    # KIP-392, Partition.fetchRecords: a consumer may read from followers.
+    reads_from_followers = Constant(False)
+
+    # Leaders and followers (`roles`).
+    # KIP-320 (2.1), Partition.lastOffsetForLeaderEpoch: a question of another leader epoch is rejected.
+    fences_questions = Constant(True)
+    # KAFKA-7164, Partition.makeFollower: a new epoch of the same leader does not make a follower truncate.
+    follows_by_leader_id = Constant(False)
+
+    # Elections (`elections`).
+    unclean_elections = Constant(False)  # unclean.leader.election.enable
+    # KIP-966, PartitionChangeBuilder: eligible leader replicas; an option in 4.0, on for new clusters since 4.1.
+    eligible_leader_replicas = Constant(False)
+    # KAFKA-19522, PartitionChangeBuilder.electAnyLeader: a fenced last known leader may be elected.
+    elects_fenced_last_leader = Constant(False)
+
+    # Events: whether they may happen, or how often.
+    starts_in_sync = Constant(True)  # whether the ISR has every replica at first, or the leader alone
+    lagging = Constant(True)  # a follower may lag for longer than replica.lag.time.max.ms
+    late_requests = Constant(True)  # a fetch may arrive after its sender has entered another epoch or died
+    late_metadata = Constant(False)  # a replica may act on the metadata of an epoch that is not the newest
+    late_checkpoints = Constant(False)  # the high watermark is written to disk at intervals only
+    preferred_elections = Constant(False)  # leadership may move while the leader is alive
+    session_timeouts = Constant(False)  # a broker that is alive may be fenced
+    quick_restarts = Constant(False)  # a broker may restart before it is fenced, as with ZooKeeper
+    crashes = Constant(1, at_least=0)
+    power_failures = Constant(0, at_least=0)
+    power_failures_in_isr = Constant(True)  # members of the ISR may lose power too
+    shutdowns = Constant(0, at_least=0)
+    consumers = Constant(False)  # whether a consumer reads
+
+    # Bounds.
+    max_broker_epoch = Constant(0, at_least=0)
+    max_partition_epoch = Constant(2, at_least=0)
