@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from kafka_tools.advise.versions import LATEST, VERSIONS
+
 app = typer.Typer(rich_markup_mode=None)
 
 
@@ -17,8 +19,8 @@ def advise(
         typer.Argument(metavar="[ROLE=]FILE", help="Configuration files; ROLE: producer, consumer, topic, broker."),
     ],
     kafka: Annotated[
-        str, typer.Option("--kafka", metavar="VERSION", help="2.8, 3.0, 3.0.1, 3.2, 3.7, 4.0 or 4.1.")
-    ] = "4.1",
+        str, typer.Option("--kafka", metavar="VERSION", help=f"{', '.join(VERSIONS[:-1])} or {LATEST}.")
+    ] = LATEST,
     client: Annotated[
         Literal["java", "librdkafka"] | None, typer.Option(help="Whose clients; guessed from the names of settings.")
     ] = None,

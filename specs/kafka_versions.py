@@ -48,8 +48,14 @@ REFUSES_DEFAULT_IN_CONFLICT = Change(
 HIGH_WATERMARK_WAITS_FOR_MIN_ISR = Change(
     "the high watermark does not advance while the ISR is below min.insync.replicas", "KAFKA-15583", "3.7"
 )
+MIN_ISR_CAPPED = Change(
+    "min.insync.replicas is capped at the number of replicas; before, acks=all was refused", "KAFKA-15583", "3.7"
+)
+LINGER_5_BY_DEFAULT = Change("the default of linger.ms is 5", "KIP-1030", "4.0")
+RESET_BY_DURATION = Change("auto.offset.reset may be a duration", "KIP-1106", "4.0")
 KRAFT_ONLY = Change("brokers do not start with ZooKeeper", "KIP-500", "4.0")
-ELIGIBLE_LEADER_REPLICAS = Change("a new cluster has eligible leader replicas", "KIP-966", "4.1")
+ELIGIBLE_LEADER_REPLICAS = Change("eligible leader replicas can be enabled", "KIP-966", "4.0")
+ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT = Change("a new cluster has eligible leader replicas", "KIP-966", "4.1")
 
 
 @dataclass(frozen=True)

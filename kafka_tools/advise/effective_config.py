@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION, Role
+from specs.kafka_versions import (
+    ACKS_ALL_BY_DEFAULT,
+    ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT,
+    IDEMPOTENT_BY_DEFAULT,
+    KRAFT_ONLY,
+    LINGER_5_BY_DEFAULT,
+    MIN_ISR_CAPPED,
+    REFUSES_DEFAULT_IN_CONFLICT,
+    RESET_BY_DURATION,
+    Conflict,
+    idempotence_conflicts,
+)
 
 
 @dataclass(frozen=True)
@@ -87,17 +98,14 @@ def settle(cluster: ClusterConfig) -> EffectiveConfig:
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 
-def _conflicts(cluster: ClusterConfig) -> list[tuple[str, str]]:
-    """What is written that idempotence does not go with: the setting, and what Kafka asks of it."""
-    found = []
-    if cluster.get("producer", "acks") not in (None, "all"):
-        found.append(("acks", "acks has to be all"))
-    if cluster.get("producer", "retries") == "0":
-        found.append(("retries", "retries has to be above 0"))
-    in_flight = cluster.get("producer", _IN_FLIGHT)
-    if in_flight is not None and int(in_flight) > 5:
-        found.append((_IN_FLIGHT, f"{_IN_FLIGHT} has to be 5 or less"))
-    return found
+def _conflicts(cluster: ClusterConfig) -> list[Conflict]:
+    """Return the written settings that are incompatible with idempotence."""
+    retries, in_flight = cluster.get("producer", "retries"), cluster.get("producer", _IN_FLIGHT)
+    return idempotence_conflicts(
+        cluster.get("producer", "acks"),
+        None if retries is None else int(retries),
+        None if in_flight is None else int(in_flight),
+    )
 
 
 def _settle_java_producer(settling: _ConfigResolution) -> None:
@@ -108,16 +116,18 @@ def _settle_java_producer(settling: _ConfigResolution) -> None:
     if transactional is not None and wanted == "false":
         settling.refuse("ConfigException: a transactional.id cannot be set without enable.idempotence")
     is_wanted = wanted == "true" or transactional is not None
-    by_default = wanted is None and versions.is_idempotent_by_default(version)
+    by_default = wanted is None and IDEMPOTENT_BY_DEFAULT.applies_to(version)
     if is_wanted and conflicts:
-        settling.refuse(f"ConfigException: {conflicts[0][1]} for an idempotent producer")
-    if not is_wanted and by_default and versions.refuses_default_in_conflict(version):
-        for name, rule in conflicts:
-            if name == _IN_FLIGHT:
-                settling.refuse(f"ConfigException: {rule} for an idempotent producer, which it is by default")
+        settling.refuse(f"ConfigException: {conflicts[0].requirement} for an idempotent producer")
+    if not is_wanted and by_default and REFUSES_DEFAULT_IN_CONFLICT.applies_to(version):
+        for conflict in conflicts:
+            if conflict.setting == _IN_FLIGHT:
+                settling.refuse(
+                    f"ConfigException: {conflict.requirement} for an idempotent producer, which it is by default"
+                )
     _settle_idempotence(settling, is_wanted, by_default, conflicts)
     is_on = settling.choices["enable.idempotence"].value == "true"
-    acks = versions.default_acks(version)
+    acks = "all" if ACKS_ALL_BY_DEFAULT.applies_to(version) else "1"
     settling.take("acks", "all" if is_on else acks, ("producer", "acks"))
     settling.take("retries", str(2**31 - 1), ("producer", "retries"))
     settling.take(_IN_FLIGHT, "5", ("producer", _IN_FLIGHT))
@@ -125,7 +135,7 @@ def _settle_java_producer(settling: _ConfigResolution) -> None:
 
 
 def _settle_idempotence(
-    settling: _ConfigResolution, is_wanted: bool, by_default: bool, conflicts: list[tuple[str, str]]
+    settling: _ConfigResolution, is_wanted: bool, by_default: bool, conflicts: list[Conflict]
 ) -> None:
     cluster = settling.cluster
     given = cluster.written.get(("producer", "enable.idempotence"))
@@ -141,7 +151,7 @@ def _settle_idempotence(
                 "set enable.idempotence=true, or use 3.0.1"
             )
     elif conflicts:
-        name = conflicts[0][0]
+        name = conflicts[0].setting
         written = cluster.written["producer", name]
         settling.choose("enable.idempotence", "false", f"{name}={written.value} turned the default off")
         settling.notes.append(
@@ -157,7 +167,7 @@ def _check_timeouts(settling: _ConfigResolution) -> None:
     delivery = cluster.get("producer", "delivery.timeout.ms")
     if delivery is None:
         return
-    linger = int(cluster.get("producer", "linger.ms") or (5 if versions.at_least(cluster.version, "4.0") else 0))
+    linger = int(cluster.get("producer", "linger.ms") or (5 if LINGER_5_BY_DEFAULT.applies_to(cluster.version) else 0))
     request = int(cluster.get("producer", "request.timeout.ms") or 30_000)
     if int(delivery) < linger + request:
         settling.refuse("ConfigException: delivery.timeout.ms has to be at least linger.ms + request.timeout.ms")
@@ -173,7 +183,7 @@ def _settle_librdkafka_producer(settling: _ConfigResolution) -> None:
         settling.choose("enable.idempotence", "true", "a transactional.id is set")
     conflicts = _conflicts(cluster) if is_on else []
     if conflicts:
-        settling.refuse(f"librdkafka's invalid configuration: {conflicts[0][1]} for an idempotent producer")
+        settling.refuse(f"librdkafka's invalid configuration: {conflicts[0].requirement} for an idempotent producer")
     settling.take("acks", "all", ("producer", "acks"))
     settling.take("retries", str(2**31 - 1), ("producer", "retries"))
     adjusted = "enable.idempotence=true made it that" if is_on else ""
@@ -186,7 +196,7 @@ def _settle_librdkafka_producer(settling: _ConfigResolution) -> None:
 def _settle_topic(settling: _ConfigResolution) -> None:
     cluster, version = settling.cluster, settling.cluster.version
     has_zookeeper = cluster.get("broker", "zookeeper.connect") is not None
-    if versions.needs_kraft(version) and has_zookeeper and cluster.get("broker", "process.roles") is None:
+    if KRAFT_ONLY.applies_to(version) and has_zookeeper and cluster.get("broker", "process.roles") is None:
         settling.refuse(f"ConfigException: Kafka {version} has no ZooKeeper mode: process.roles has to be set")
     _settle_replication_factor(settling)
     settling.take("min.insync.replicas", "1", ("topic", "min.insync.replicas"), ("broker", "min.insync.replicas"))
@@ -199,7 +209,7 @@ def _settle_topic(settling: _ConfigResolution) -> None:
     settling.take("flush.messages", "never", ("topic", "flush.messages"), ("broker", "log.flush.interval.messages"))
     settling.take(
         "eligible.leader.replicas.version",
-        "1" if versions.has_eligible_leader_replicas(version) else "0",
+        "1" if ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT.applies_to(version) else "0",
         ("broker", "eligible.leader.replicas.version"),
         why=f"default of a new cluster of Kafka {version}",
     )
@@ -207,7 +217,7 @@ def _settle_topic(settling: _ConfigResolution) -> None:
     if int(in_sync.value) > replicas:
         settling.notes.append(
             f"min.insync.replicas={in_sync.value} is above the replication factor {replicas}: "
-            + (f"{replicas} is in effect" if versions.at_least(version, "3.7") else "acks=all is refused for ever")
+            + (f"{replicas} is in effect" if MIN_ISR_CAPPED.applies_to(version) else "acks=all is refused for ever")
         )
 
 
@@ -235,7 +245,7 @@ def _settle_replication_factor(settling: _ConfigResolution) -> None:
 def _settle_reset(settling: _ConfigResolution) -> None:
     reset = settling.take("auto.offset.reset", "latest", ("consumer", "auto.offset.reset"))
     if reset.startswith(BY_DURATION):
-        if not versions.at_least(settling.cluster.version, "4.0"):
+        if not RESET_BY_DURATION.applies_to(settling.cluster.version):
             settling.refuse("ConfigException: auto.offset.reset has to be one of earliest, latest, none before 4.0")
         settling.notes.append("auto.offset.reset by duration is explored as latest: a consumer away for longer skips")
 

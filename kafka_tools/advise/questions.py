@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checker.language.interpreter import State
-from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION
 from kafka_tools.advise.effective_config import EffectiveConfig
+from specs.kafka_versions import HIGH_WATERMARK_WAITS_FOR_MIN_ISR
 
 Constants = Mapping[str, int | bool | str]
 """Of the pipeline, by name."""
@@ -119,7 +119,7 @@ def constants_of(cluster: ClusterConfig, settled: EffectiveConfig, *, with_consu
         # Above the number of replicas one value is as good as another.
         "min_insync_replicas": min(int(settled["min.insync.replicas"]), replicas + 1),
         "unclean_elections": settled["unclean.leader.election.enable"] == "true",
-        "strict_min_isr": versions.holds_high_watermark_below_min_isr(cluster.version),
+        "strict_min_isr": HIGH_WATERMARK_WAITS_FOR_MIN_ISR.applies_to(cluster.version),
         "eligible_leader_replicas": settled["eligible.leader.replicas.version"] == "1",
         "flushes": settled["flush.messages"] == "1",
         "max_in_flight": min(int(settled["max.in.flight.requests.per.connection"]), 3),

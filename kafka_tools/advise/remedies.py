@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.effective_config import EffectiveConfig, settle
 from kafka_tools.advise.questions import GuaranteeQuestion
+from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
@@ -71,7 +71,7 @@ def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[Set
 
 
 def _is_sensible(change: SettingChange, cluster: ClusterConfig, settled: EffectiveConfig) -> bool:
-    if change is _ELR and not versions.at_least(cluster.version, "4.0"):
+    if change is _ELR and not ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version):
         return False
     if change in (_REPLICAS, _MIN_ISR) and int(settled[change.name]) >= int(change.value):
         return False
