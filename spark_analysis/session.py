@@ -1,7 +1,7 @@
-"""The Spark session: started quietly and the same way everywhere; what keeps it from starting is said in a sentence.
+"""Start and stop of a Spark session, with one sentence for each reason why it cannot start.
 
-Without a master Spark runs inside this machine, on `local[cores]`. With one, this process is the driver of that
-cluster (client mode) and the packages `checker`, `traces` and `spark_analysis` must be importable on its executors.
+Without a master, Spark runs on this machine (`local[cores]`). With a master, this process is the driver of that
+cluster (client mode), and the packages `checker`, `traces` and `spark_analysis` must be importable on its executors.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
-"""What Spark 4 needs; a newer one may do."""
+"""The oldest Java release that Spark 4 supports."""
 
 TASK_ATTEMPTS = 4
-"""How often a task may fail: a local Spark has one attempt unless it is told otherwise, a cluster has four."""
+"""Attempts for each task. Spark's defaults are one in a local session and four on a cluster."""
 
 DRIVER_MEMORY = "2g"
 
 FORWARDING = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"}
-"""Settings for a JVM that only passes packed rows on: compiled quickly, it takes half the time for such jobs."""
+"""Settings for a JVM that only forwards packed rows: fast JIT compilation halves the time of such jobs."""
 
 _MASTER = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://.+:\d+.*|yarn|k8s://.+")
 _LOOPBACK = "127.0.0.1"
@@ -53,38 +53,39 @@ def session(
 ) -> SparkSession:
     """Return a new Spark session; end it with `stop`.
 
-    `master`: a Spark master URL; None: `local[cores]`. `memory`: of the driver's JVM, which in a local session does all
-    the shuffling too. `settings`: Spark's own, over those made here and those of spark-defaults.conf. Raises UserError
-    where PySpark or a fitting Java is missing, a port is taken, or the master is no URL or does not answer.
+    `master` is a Spark master URL; None stands for `local[cores]`. `memory` is the heap of the driver's JVM, which also
+    does the shuffling in a local session. `settings` are Spark settings; they override those made here and those of
+    spark-defaults.conf. Raises MissingExtraError if PySpark is not installed, and InputError if no suitable Java is
+    found, a port is in use, or the master is not a URL or does not answer.
     """
     url = master_url(master)
     require_pyspark()
     _require_java()
-    # The executors run this very interpreter: where it is elsewhere on a cluster, the user has said so.
+    # Executors must run the same Python as the driver. On a cluster its path may differ: PYSPARK_PYTHON gives it.
     interpreter = sys.executable if url.startswith("local") else os.environ.get("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_PYTHON"] = interpreter
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # What PySpark says of pandas' newest release, at every use: nothing here goes through pandas.
+    # PySpark warns about recent pandas releases at every use. Nothing here uses pandas.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
-    logging.getLogger().addFilter(_is_no_interrupt)
-    with _own_interrupts():
+    logging.getLogger().addFilter(_is_not_interrupt)
+    with _kept_interrupt_handler():
         return _started(_configuration(url, name, memory) | dict(settings or {}))
 
 
-def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Say of what is logged whether it is to be shown: Py4J logs each Ctrl-C with a traceback, and raises it too."""
+def _is_not_interrupt(record: logging.LogRecord) -> bool:
+    """Return whether to show a log record: Py4J logs each Ctrl-C with a traceback in addition to raising it."""
     return "KeyboardInterrupt while sending command" not in str(record.msg)
 
 
 def stop(spark: SparkSession) -> None:
-    """End a session: its executors and Python workers with it. The JVM itself ends with this process."""
-    with _own_interrupts(), suppress(Exception):
+    """End a session with its executors and Python workers. The JVM ends with this process."""
+    with _kept_interrupt_handler(), suppress(Exception):
         spark.stop()
 
 
 @contextmanager
 def opened(master: str | None = None, **options: Any) -> Iterator[SparkSession]:
-    """Yield a session made by `session` and stop it afterwards, whatever happens."""
+    """Yield a session made by `session`, and stop it when the block ends."""
     spark = session(master, **options)
     try:
         yield spark
@@ -93,9 +94,9 @@ def opened(master: str | None = None, **options: Any) -> Iterator[SparkSession]:
 
 
 def master_url(master: str | None) -> str:
-    """Return the master to use; raise UserError where it is no master URL.
+    """Return the master to use; raise InputError if the text is not a master URL.
 
-    A local one gets several attempts for each task, as a cluster has: a Python worker that dies costs no run.
+    A local master gets several attempts for each task, as on a cluster: the run survives the death of a Python worker.
     """
     if master is None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -110,7 +111,7 @@ def master_url(master: str | None) -> str:
 
 
 def require_pyspark() -> None:
-    """Raise UserError unless what the extra `spark` installs is there."""
+    """Raise MissingExtraError unless the packages of the extra `spark` are installed."""
     try:
         import pyarrow  # noqa: F401
         import pyspark  # noqa: F401
@@ -123,32 +124,33 @@ def require_pyspark() -> None:
 
 
 def _require_java() -> None:
-    """Raise UserError unless the Java that Spark would start is there and new enough."""
+    """Raise InputError unless the Java that Spark would start exists and is new enough."""
     java = java_command()
     needed = f"install Java {OLDEST_JAVA} or newer and set JAVA_HOME to its folder"
     if java is None:
-        where = f"JAVA_HOME is {home}, without bin/java" if (home := os.environ.get("JAVA_HOME")) else "there is none"
+        home = os.environ.get("JAVA_HOME")
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
         raise InputError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}: {needed}")
     version = _java_version(java)
     if version is None:
-        raise InputError(f"{java} does not tell its version, so Spark cannot run on it: {needed}")
+        raise InputError(f"{java} does not report its version, so Spark cannot use it: {needed}")
     if version < OLDEST_JAVA:
         raise InputError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}: {needed}")
 
 
 def java_command() -> str | None:
-    """Return the Java that Spark starts: that of JAVA_HOME, or the first on the PATH; None where there is none."""
+    """Return the Java that Spark starts: the one in JAVA_HOME, or the first on the PATH; None if there is none."""
     home = os.environ.get("JAVA_HOME")
     return shutil.which(Path(home, "bin", "java")) if home else shutil.which("java")
 
 
 def _java_version(java: str) -> int | None:
-    """Return the feature release of a Java (8, 17, ...), or None where it does not say."""
+    """Return the feature release of a Java (8, 17, ...), or None if it does not report one."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
     return int(found.group(1)) if found else None
 
 
@@ -165,24 +167,35 @@ def _configuration(url: str, name: str, memory: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
     }
     if url.startswith("local"):
-        root = str(Path(__file__).resolve().parent.parent)
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         configuration |= {
             "spark.driver.host": _LOOPBACK,
             "spark.driver.bindAddress": _LOOPBACK,
-            "spark.executorEnv.PYTHONPATH": os.pathsep.join(paths),
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(_worker_path()),
+            # Without this, a package `traces` or `specs` in the working directory hides the one of this project.
+            "spark.executorEnv.PYTHONSAFEPATH": "1",
         }
     return configuration
 
 
+def _worker_path() -> list[str]:
+    """Return the folders that Python workers on this machine search: this project, PYTHONPATH, the working directory.
+
+    The working directory comes last, and only if this process searches it too.
+    """
+    here = Path.cwd()
+    is_searched = any(Path(folder).resolve() == here for folder in sys.path)
+    project = str(Path(__file__).resolve().parent.parent)
+    return [project, *filter(None, [os.environ.get("PYTHONPATH")]), *([str(here)] if is_searched else [])]
+
+
 def _started(configuration: dict[str, str]) -> SparkSession:
-    """Start a context, and the JVM that it needs where none runs yet."""
+    """Start a Spark context, and a JVM if this process has none yet."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
-        raise InputError("a Spark session is open in this process already: stop it first")
+        raise InputError("this process already has an open Spark session: stop it first")
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(configuration.items()))
     log = _log()
@@ -195,39 +208,39 @@ def _started(configuration: dict[str, str]) -> SparkSession:
             SparkContext._jvm = SparkContext._gateway.jvm
         return SparkSession(SparkContext(conf=conf))
     except Exception as error:
-        told = log.read_bytes()[written:].decode(errors="replace")
-        raise _reason(f"{told}\n{error}", configuration["spark.master"]) from None
+        logged = log.read_bytes()[written:].decode(errors="replace")
+        raise _reason(f"{logged}\n{error}", configuration["spark.master"]) from None
 
 
 @functools.cache
 def _log() -> Path:
-    """Return the file that takes what the JVM and the Python workers print; it goes with this process."""
+    """Return the file for the output of the JVM and the Python workers; it is removed when this process exits."""
     folder = tempfile.mkdtemp(prefix="tidemark-spark-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder) / "spark.log"
 
 
-def _reason(told: str, url: str) -> UserError:
-    """Return why Spark did not start, from what it logged and raised."""
-    if "UnsupportedClassVersionError" in told:
+def _reason(logged: str, url: str) -> UserError:
+    """Return why Spark did not start, from its log and the text of its exception."""
+    if "UnsupportedClassVersionError" in logged:
         return InputError(
             f"{java_command()} is too old for this Spark: install Java {OLDEST_JAVA}, set JAVA_HOME to it"
         )
-    if "BindException" in told or "Address already in use" in told:
+    if "BindException" in logged or "Address already in use" in logged:
         return InputError(
-            "Spark cannot listen: a port that it was given is in use, or the address is not this machine's: free it, "
-            "or set another (spark.driver.port, spark.blockManager.port, SPARK_LOCAL_IP)"
+            "Spark cannot listen: its port is in use, or its address does not belong to this machine. Free the port, "
+            "or set another port or address (spark.driver.port, spark.blockManager.port, SPARK_LOCAL_IP)"
         )
-    if "masters are unresponsive" in told or "UnknownHostException" in told or "Failed to connect to" in told:
-        return InputError(f"the Spark master {url} does not answer: check its address, and that it runs")
-    causes = re.findall(r"(?:Exception|Error)[^\n:]*: ([^\n]+)", told) or told.strip().splitlines()[-1:]
-    why = causes[-1].strip().rstrip(".") if causes else "it says nothing"
+    if "masters are unresponsive" in logged or "UnknownHostException" in logged or "Failed to connect to" in logged:
+        return InputError(f"the Spark master {url} does not answer: check its address and whether it is running")
+    causes = re.findall(r"(?:Exception|Error)[^\n:]*: ([^\n]+)", logged) or logged.strip().splitlines()[-1:]
+    why = causes[-1].strip().rstrip(".") if causes else "it gave no reason"
     return InputError(f"Spark did not start on {url}, with {java_command()}: {why}")
 
 
 @contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Keep this process's own answer to Ctrl-C: a Spark context installs one that ends in KeyboardInterrupt."""
+def _kept_interrupt_handler() -> Iterator[None]:
+    """Restore this process's SIGINT handler afterwards: a Spark context replaces it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

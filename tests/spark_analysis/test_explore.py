@@ -173,7 +173,7 @@ def test_all_states_of_wide_words(
     monkeypatch.setattr(
         exploring, "RunStore", lambda *given, kept=exploring.RunStore: stores.append(kept(*given)) or stores[-1]
     )
-    monkeypatch.setattr(exploring, "Report", _Looking(stores))
+    monkeypatch.setattr(exploring, "ResultBuilder", _Looking(stores))
     explore(spec, plan, spark, partitions=4, checkpoint=tmp_path / "kept")
     assert len(expected) > 100
     assert len(list(tmp_path.glob("kept/part-*/level-*.arrow"))) == 4 * 4
@@ -273,7 +273,7 @@ def test_interrupted_between_levels_and_within_one(spark: SparkSession, on_execu
 
 SLOWLY = """
 import sys
-from spark_analysis import jobs
+from spark_analysis.explore import jobs
 from checker.cli.app import main
 jobs.DRIVER_STATES = 0
 sys.exit(main(sys.argv[1:]))

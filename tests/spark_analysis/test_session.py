@@ -1,4 +1,4 @@
-"""The Spark session: what it finds on its executors, and what is said where it cannot start."""
+"""The Spark session: the environment of its executors, and its messages if it cannot start."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def test_executors_run_this_interpreter_and_find_this_project(spark: SparkSessio
     assert [tuple(row) for row in rows] == [(sys.executable, errors.__file__)]
 
 
-def test_a_session_leaves_ctrl_c_alone(spark: SparkSession) -> None:
+def test_session_keeps_the_interrupt_handler(spark: SparkSession) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_session_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(UserError, match="open in this process already"):
+def test_second_session_in_a_process_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(UserError, match="already has an open Spark session"):
         sessions.session("local[1]")
 
 
 @pytest.mark.parametrize("master", ["spork", "local[]", "spark://host", "http://host:7077", ""])
-def test_what_is_no_master_is_refused(master: str) -> None:
+def test_wrong_master_url_is_refused(master: str) -> None:
     with pytest.raises(UserError, match=r"write local\[CORES\], spark://HOST:PORT"):
         sessions.session(master)
 
@@ -63,7 +63,7 @@ def test_what_is_no_master_is_refused(master: str) -> None:
         ("spark://a:7077", "spark://a:7077"),
     ],
 )
-def test_a_local_task_may_fail_before_the_run_does(given: str, used: str) -> None:
+def test_local_master_gets_several_attempts_for_each_task(given: str, used: str) -> None:
     assert sessions.master_url(given) == used
 
 
@@ -74,35 +74,35 @@ def _fake_java(folder: Path, script: str) -> None:
     java.chmod(0o755)
 
 
-def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="Java 17 or newer, and there is none: install Java 17"):
+    with pytest.raises(UserError, match="Java 17 or newer, and no java is on the PATH: install Java 17"):
         sessions.session()
 
 
-def test_java_home_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(UserError, match="without bin/java"):
+    with pytest.raises(UserError, match="which has no bin/java"):
         sessions.session()
 
 
 @pytest.mark.parametrize(("version", "release"), [("1.8.0_402", 8), ("11.0.22", 11)])
-def test_java_that_is_too_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, release: int) -> None:
+def test_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, release: int) -> None:
     _fake_java(tmp_path, f"echo 'openjdk version \"{version}\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(UserError, match=f"is Java {release}: install Java 17 or newer"):
         sessions.session()
 
 
-def test_java_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_that_reports_no_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _fake_java(tmp_path, "exit 1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(UserError, match="does not tell its version"):
+    with pytest.raises(UserError, match="does not report its version"):
         sessions.session()
 
 
-def test_pyspark_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(UserError, match=r"pyspark, which is not installed: pip install 'tidemark\[spark\]'"):
         sessions.session()
@@ -110,7 +110,7 @@ def test_pyspark_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 _WITH_PORT = """
 import sys
-from checker.language.errors import UserError
+from checker.errors import UserError
 from spark_analysis.session import session
 try:
     session("local[1]", settings={"spark.driver.port": sys.argv[1], "spark.port.maxRetries": "0"})
@@ -119,7 +119,7 @@ except UserError as error:
 """
 
 
-def test_a_port_in_use() -> None:
+def test_port_in_use() -> None:
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")
     with socket.socket() as taken:
@@ -129,4 +129,4 @@ def test_a_port_in_use() -> None:
         root = Path(__file__).parents[2]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=root)
     assert (done.stdout.count("\n"), done.stderr, done.returncode) == (1, "", 0)
-    assert done.stdout.startswith("Spark cannot listen: a port that it was given is in use")
+    assert done.stdout.startswith("Spark cannot listen: its port is in use")

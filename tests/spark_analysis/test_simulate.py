@@ -1,10 +1,12 @@
-"""Walks on Spark: the same whatever the partitions, whoever dies on the way."""
+"""Random walks on Spark give the same parts for every number of partitions and after failures."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 from checker.cli.app import main
 from checker.errors import UserError
+from spark_analysis import session as sessions
 from spark_analysis.walks import simulation
 from spark_analysis.walks.simulation import simulate
 from traces.walks.parts import write_part_of
@@ -32,7 +35,7 @@ def small_run(walks: int = 4000, **options: object) -> WalkRun:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """The parts of `small_run`, made in this process."""
+    """Return the parts of `small_run`, written by this process."""
     run, folder = small_run(), tmp_path_factory.mktemp("expected") / "walks"
     for number in begin(folder, run):
         write_part_of(run, folder, number)
@@ -40,14 +43,16 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_any_number_of_partitions(spark, tmp_path: Path, expected: list[bytes], partitions: int) -> None:
+def test_parts_are_the_same_for_any_number_of_partitions(
+    spark, tmp_path: Path, expected: list[bytes], partitions: int
+) -> None:
     run = small_run()
     assert simulate(run, tmp_path / "walks", partitions=partitions, spark=spark)
     assert contents(tmp_path / "walks", run) == expected
 
 
-def test_a_worker_that_dies_costs_nothing(spark, tmp_path: Path, expected: list[bytes], monkeypatch) -> None:
-    """The first worker to come to part 3 kills itself as kill -9 does; Spark tries its task again."""
+def test_run_survives_a_killed_worker(spark, tmp_path: Path, expected: list[bytes], monkeypatch) -> None:
+    """The first worker that reaches part 3 kills itself with SIGKILL; Spark tries its task again."""
     marker = tmp_path / "died"
     original = simulation._write_parts
 
@@ -75,7 +80,7 @@ def test_a_worker_that_dies_costs_nothing(spark, tmp_path: Path, expected: list[
     assert contents(tmp_path / "walks", run) == expected
 
 
-def test_a_run_that_is_stopped_goes_on(spark, tmp_path: Path, expected: list[bytes]) -> None:
+def test_interrupted_run_is_resumed(spark, tmp_path: Path, expected: list[bytes]) -> None:
     run, folder, cancelled = small_run(), tmp_path / "walks", threading.Event()
 
     def cancel_at_first_part() -> None:
@@ -83,7 +88,7 @@ def test_a_run_that_is_stopped_goes_on(spark, tmp_path: Path, expected: list[byt
             cancelled.set()
 
     is_whole = simulate(run, folder, partitions=1, spark=spark, cancelled=cancelled, on_poll=cancel_at_first_part)
-    # Parts are quick: the run may have ended before it was stopped, and is then cut here.
+    # The run may end before the cancellation takes effect. Then parts are removed here.
     for number in range(5, 8) if is_whole else ():
         part_path(folder, WALKS, number).unlink()
     assert missing_parts(folder, run)
@@ -91,14 +96,14 @@ def test_a_run_that_is_stopped_goes_on(spark, tmp_path: Path, expected: list[byt
     assert contents(folder, run) == expected
 
 
-def test_an_interrupt_while_spark_starts_is_not_lost(spark, tmp_path: Path) -> None:
+def test_interrupt_during_the_start_of_spark_is_kept(spark, tmp_path: Path) -> None:
     run, folder, cancelled = small_run(), tmp_path / "walks", threading.Event()
     cancelled.set()
     assert not simulate(run, folder, spark=spark, cancelled=cancelled)
     assert len(missing_parts(folder, run)) == run.parts
 
 
-def test_what_an_executor_cannot_do_is_told(spark, tmp_path: Path) -> None:
+def test_errors_of_an_executor_are_reported(spark, tmp_path: Path) -> None:
     run = small_run(walks=500)
     folder = tmp_path / "walks"
     begin(folder, run)
@@ -112,7 +117,7 @@ def test_what_an_executor_cannot_do_is_told(spark, tmp_path: Path) -> None:
         simulate(other, tmp_path / "other", spark=spark)
 
 
-def test_the_command(spark, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_simulate_command(spark, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("spark_analysis.walks.simulation.opened", lambda master: _Open(spark))
     folder = tmp_path / "walks"
     command = ["simulate", SCENARIO, "--traces", "1000", "--out", str(folder), "--json", str(tmp_path / "found.json")]
@@ -133,8 +138,28 @@ def test_the_command(spark, tmp_path: Path, monkeypatch, capsys) -> None:
     assert "write local[CORES]" in capsys.readouterr().err
 
 
+def test_packages_of_the_same_names_in_the_working_directory_are_ignored(tmp_path: Path) -> None:
+    """Spark's Python workers put their working directory first on the path unless PYTHONSAFEPATH is set."""
+    if sessions.java_command() is None:
+        pytest.skip("no Java is installed, which Spark needs")
+    for package in ("specs", "traces"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+    simulate_here = [sys.executable, "-P", "-m", "checker", "simulate", SCENARIO, "--master", "local[1]"]
+    done = subprocess.run(
+        [*simulate_here, "--traces", "200", "--out", "walks"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert (done.returncode, "200 walks made" in done.stdout) == (0, True), done.stderr
+
+
 class _Open:
-    """A session that is open already and stays so."""
+    """A context manager for an open session, which does not close it."""
 
     def __init__(self, spark: object):
         self._spark = spark
