@@ -87,9 +87,9 @@ def report_lines(report: MutationReport) -> list[Line]:
     """Return the report in lines: the sum, what each property kills, and the mutants that were not killed."""
     shown = [_sum(report), BLANK, *_property_lines(report)]
     for status, heading in (
-        ("survived", "survived: nothing that is checked tells these from the original"),
-        ("undecided", "undecided: stopped at a limit before anything was violated"),
-        ("invalid", "invalid: not a spec any more"),
+        ("survived", "survived: no property detects these mutants"),
+        ("undecided", "undecided: the exploration reached a limit before a property was violated"),
+        ("invalid", "invalid: the mutant is not a valid spec"),
     ):
         found = report.with_status(status)
         if found:

@@ -57,13 +57,13 @@ def _findings(spec: Spec, evidence: Evidence) -> Iterator[Finding]:
     for name in evidence.idle_actions:
         if _is_meant_to_be_idle(spec, name):
             continue
-        message = f"{name} never changes anything: each of its steps leads back to its own state"
+        message = f"{name} never changes a variable: each of its steps leads back to the same state"
         yield Finding("never_changes_anything", name, message, *_method_place(spec, name))
     for name in evidence.unreached:
         yield Finding("never_reached", name, f"{name} is never reached", *_method_place(spec, name))
     for premise in evidence.idle_premises or ():
-        where = "step" if premise.is_of_steps else "reachable state"
-        message = f"{premise.property} says nothing there: `{premise.text}` is true in no {where}"
+        scope = "step" if premise.is_of_steps else "reachable state"
+        message = f"{premise.property} is vacuous for `{premise.text}`: no {scope} satisfies this premise"
         yield Finding("premise_never_true", premise.property, message, premise.file, premise.line, premise.text)
     for name, value in evidence.constant_variables.items():
         message = f"{name} never changes: it is {show(value)} in every reachable state"

@@ -122,9 +122,13 @@ def _missing(kind: Type, seen: set[int]) -> Iterator[tuple[str, str]]:
         if seen <= {0}:
             yield "is always empty", "empty"
         elif kind.capacity not in seen:
-            yield f"has never {kind.capacity} items, its capacity, but {max(seen)} at most", "capacity"
+            yield f"has at most {_items(max(seen))}: its capacity is {kind.capacity}", "capacity"
     else:
         yield from _missing_scalars(kind, seen)
+
+
+def _items(count: int) -> str:
+    return f"{count} item{'' if count == 1 else 's'}"
 
 
 def _missing_option(kind: OptionType, seen: set[int]) -> Iterator[tuple[str, str]]:

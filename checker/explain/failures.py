@@ -61,7 +61,7 @@ def _says(words: str, scope: EvaluationScope, reason: FailureReason, generic: st
     try:
         own = scope.binding(reason.bindings | {_SHOW: show}).evaluate(_format_expression(words))
     except Exception as error:
-        return f"{generic} (says= could not be filled in: {type(error).__name__}: {error})"
+        return f"{generic} (says= cannot be evaluated: {type(error).__name__}: {error})"
     return f"{own}\n{generic}"
 
 

@@ -52,7 +52,7 @@ class _ReasonSearch:
         """Return why a method returned what it did."""
         statement, scope = returned.statement, returned.scope
         if statement is None or statement.value is None:
-            return FailureReason("it ends without returning a truth value")
+            return FailureReason("the method ends without returning a truth value")
         if isinstance(statement.value, ast.Constant):
             return self._by_branches(returned, statement, wanted)
         return self._why(_with_locals_inlined(statement.value, returned.tree), scope, wanted)
@@ -67,7 +67,7 @@ class _ReasonSearch:
         }
         conditions = [node for node in around if isinstance(node, ast.If)]
         if not conditions:
-            return FailureReason(f"it returns {show(wanted)}", bound)
+            return FailureReason(f"the method returns {str(wanted).lower()}", bound)
         innermost = conditions[-1]
         is_body = any(statement is node for child in innermost.body for node in ast.walk(child))
         inner = self._why(innermost.test, scope.binding(bound), is_body)
@@ -161,9 +161,9 @@ def _nothing_decides(name: str, items: ast.GeneratorExp | ast.ListComp, scope: E
     tried = [inner.bindings for inner in _inside(items.generators, scope)]
     over = " ".join(scope.text(generator).strip() for generator in items.generators)
     if name == "all":
-        return FailureReason(f"{element} is true {over}" if tried else f"there is nothing to look at {over}")
+        return FailureReason(f"{element} is true {over}" if tried else f"nothing exists {over}")
     if not tried:
-        return FailureReason(f"there is no {', '.join(variables)} to choose {over}")
+        return FailureReason(f"no {', '.join(variables)} exists {over}")
     shown = [", ".join(f"{key} = {show(bound[key])}" for key in variables) for bound in tried[:6]]
     more = f" and {len(tried) - 6} more" if len(tried) > 6 else ""
     return FailureReason(f"{element} is false {over}: tried {'; '.join(shown)}{more}")

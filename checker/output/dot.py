@@ -1,7 +1,8 @@
-"""Graphs in the language of Graphviz: a counterexample as a chain of states, and a small state space as a whole."""
+"""Graphs in Graphviz's DOT language: counterexamples as chains of states, and complete small state spaces."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from checker.errors import InputError, MissingExtraError
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from graphviz import Digraph
 
 MOST_STATES = 300
-"""How many states a state graph may have: more cannot be read, and Graphviz takes minutes to lay them out."""
+"""Largest number of states in a state graph: a larger graph is unreadable, and its layout takes minutes."""
 
 _FONT = {"fontname": "monospace", "fontsize": "10"}
 _BAD = {"color": "#b3261e", "penwidth": "3", "style": "filled", "fillcolor": "#fdecea"}
 
 
 def trace_graph(spec: Spec, violation: Violation) -> Digraph:
-    """Return a counterexample as a chain: the initial state in full, then what each step changes."""
+    """Return a counterexample as a chain: the initial state in full, then the changes of each step."""
     graph = _digraph(violation.property)
     trace = violation.trace
     for number, step in enumerate(trace, 1):
@@ -46,16 +47,16 @@ def trace_graph(spec: Spec, violation: Violation) -> Digraph:
 
 
 def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
-    """Return the whole state space of a spec, states and steps that violate a property marked.
+    """Return the complete state space of a spec, with marks on states and steps that violate one of `properties`.
 
-    Raises UserError where it has more than `MOST_STATES` states.
+    Initial states have a double frame. Raises InputError if there are more than `MOST_STATES` states.
     """
     graph = _digraph(spec.name)
     numbers: dict[State, int] = {}
     for state in spec.initial_states():
         _number(spec, numbers, state)
     initial = len(numbers)
-    for state in iter(_Growing(numbers)):
+    for state in _in_order_of_discovery(numbers):
         number = numbers[state]
         false = [name for name in properties if name != DEADLOCK and _is_false(spec, name, state)]
         steps, failures = spec.expand(state) if spec.within_constraints(state) else ([], [])
@@ -70,37 +71,26 @@ def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
 
 
 def svg(graph: Digraph) -> str:
-    """Return a graph laid out as SVG; raise UserError where Graphviz's `dot` program is missing."""
+    """Return a graph laid out as SVG; raise InputError if Graphviz's program `dot` is not installed."""
     from graphviz import ExecutableNotFound
 
     try:
         return str(graph.pipe(format="svg", encoding="utf-8"))
     except ExecutableNotFound:
         raise InputError(
-            "SVG needs the program dot, which is missing: install Graphviz (apt-get install graphviz, "
-            "brew install graphviz), or take the .dot file"
+            "SVG needs the program dot, which is not installed: install Graphviz (apt-get install graphviz, "
+            "brew install graphviz), or use the .dot file"
         ) from None
 
 
-class _Growing:
-    """Iterates over the states of a store that grows meanwhile, in the order in which they were found."""
-
-    def __init__(self, numbers: dict[State, int]):
-        self._numbers = numbers
-        self._queue = list(numbers)
-        self._next = 0
-
-    def __iter__(self) -> _Growing:
-        return self
-
-    def __next__(self) -> State:
-        if self._next == len(self._queue):
-            found = list(self._numbers)[len(self._queue) :]
-            if not found:
-                raise StopIteration
-            self._queue += found
-        self._next += 1
-        return self._queue[self._next - 1]
+def _in_order_of_discovery(numbers: dict[State, int]) -> Iterator[State]:
+    """Iterate over states in the order of their insertion, including those inserted during the iteration."""
+    # An iterator over the dict itself would fail as soon as the dict grows.
+    visited = 0
+    while visited < len(numbers):
+        for state in list(numbers)[visited:]:
+            visited += 1
+            yield state
 
 
 def _number(spec: Spec, numbers: dict[State, int], state: State) -> int:
@@ -115,7 +105,7 @@ def _number(spec: Spec, numbers: dict[State, int], state: State) -> int:
 def _add_steps(
     graph: Digraph, spec: Spec, properties: tuple[str, ...], numbers: dict[State, int], state: State, steps: list[Step]
 ) -> None:
-    """Add the steps out of a state, an edge for each state that they lead to."""
+    """Add the steps out of a state: one edge per successor, labelled with every step that leads to it."""
     by_target: dict[int, list[Step]] = {}
     for step in steps:
         by_target.setdefault(_number(spec, numbers, step.state), []).append(step)
@@ -159,21 +149,24 @@ def _state_text(spec: Spec, state: State) -> str:
 
 def _changes_text(spec: Spec, before: State, after: State) -> str:
     found = changes(spec, before, after)
-    return "\n".join(f"{change.path}: {show(change.before)} -> {show(change.after)}" for change in found) or "no change"
+    return (
+        "\n".join(f"{change.path}: {show(change.before)} -> {show(change.after)}" for change in found)
+        or "no variable changes"
+    )
 
 
 def _escaped(text: str) -> str:
-    """Return text as Graphviz prints it unchanged, its lines centred."""
+    """Escape text for a label with centred lines."""
     return _lines(text, "\\n").removesuffix("\\n")
 
 
 def _left(text: str) -> str:
-    """Return text as Graphviz prints it unchanged, its lines flush left."""
+    """Escape text for a label with left-aligned lines."""
     return _lines(text, "\\l")
 
 
 def _lines(text: str, end: str) -> str:
-    # A label that begins with < and ends with > would be HTML, but for a space behind it.
+    # Graphviz takes a label that begins with < and ends with > for HTML. A space at the end prevents that.
     from graphviz import escape
 
     return "".join(f"{escape(line)}{' ' if line.endswith('>') else ''}{end}" for line in text.split("\n"))

@@ -91,7 +91,7 @@ def step_lines(spec: Spec, cell: ProofCell, where: Reachability | None) -> list[
     lines += [line("     ", *spans) for spans in state_lines(spec, found.before)]
     lines += [BLANK, line((f"     {call}", "bold cyan"))]
     if found.after is None:
-        return [*lines, line(("     cannot be executed: see above", "red"))]
+        return [*lines, line(("     cannot be executed: the reason is above", "red"))]
     return lines + [line("     ", *spans) for spans in change_lines(changes(spec, found.before, found.after))]
 
 

@@ -1,6 +1,6 @@
-"""Lines of styled text: colour in a terminal, plain text everywhere else.
+"""Lines of styled text: coloured in a terminal, plain everywhere else.
 
-Rich is imported only where there is a terminal to colour: it would cost every piped run its start-up time.
+Rich is imported only for a terminal, because its import slows the start of every run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 Span = tuple[str, str]
-"""A piece of text and its style, in Rich's words ("bold red"); "" is plain."""
+"""A piece of text and its style in Rich's notation ("bold red"); "" is plain."""
 
 Line = tuple[Span, ...]
 
@@ -18,22 +18,22 @@ BLANK: Line = ()
 
 
 def line(*spans: Span | str) -> Line:
-    """Return a line of spans; a bare string is plain text."""
+    """Return a line of spans; a string is a span of plain text."""
     return tuple((span, "") if isinstance(span, str) else span for span in spans)
 
 
 def plain(lines: Iterable[Line]) -> str:
-    """Return lines as plain text, the last one ended too."""
+    """Return lines as plain text; every line ends with a line break."""
     return "".join("".join(text for text, _ in spans).rstrip() + "\n" for spans in lines)
 
 
 def in_colour(stream: TextIO) -> bool:
-    """Return whether a stream takes colour: it is a terminal, and NO_COLOR is not set."""
+    """Return whether to colour a stream: it is a terminal, and NO_COLOR is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def write(lines: Iterable[Line], stream: TextIO) -> None:
-    """Write lines to a stream, in colour where it is a terminal."""
+    """Write lines to a stream, in colour if it is a terminal."""
     if not in_colour(stream):
         stream.write(plain(lines))
         stream.flush()

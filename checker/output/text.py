@@ -1,4 +1,4 @@
-"""A counterexample as text: what is violated and why, and for each step the action and what it changed."""
+"""Counterexamples as text: the violation with its reason, then each step with the changes that it made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checker.output.styled_lines import BLANK, Line, line
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 
 _WIDTH = 100
-"""Values longer than this are spread over several lines where they can be."""
+"""Columns: a map, struct or sequence that is longer is printed with one part per line."""
 
 _HEADLINES: dict[Kind, str] = {
     "invariant": "{property} is violated: counterexample of {states}",
@@ -32,7 +32,10 @@ def counterexample(spec: Spec, name: str, violation: Violation) -> list[Line]:
 
 
 def trace_lines(spec: Spec, trace: tuple[TraceStep, ...], failed_action: ActionCall | None = None) -> list[Line]:
-    """Return the lines of a trace: the initial state in full, and then what each step changed."""
+    """Return the lines of a trace: the initial state in full, then the changes of each step.
+
+    `failed_action`: the action after the last state that cannot be executed, if the trace ends with one.
+    """
     lines: list[Line] = []
     number_width = len(str(len(trace) + 1))
     margin = " " * (number_width + 4)
@@ -46,21 +49,21 @@ def trace_lines(spec: Spec, trace: tuple[TraceStep, ...], failed_action: ActionC
             ]
     if failed_action is not None and trace:
         lines += [BLANK, line((f"  {len(trace) + 1:>{number_width}}  ", "dim"), (str(failed_action), "bold red"))]
-        lines += [line(margin, ("cannot be executed: see above", "red"))]
+        lines += [line(margin, ("cannot be executed: the reason is above", "red"))]
     return lines
 
 
 def state_lines(spec: Spec, state: State) -> list[Line]:
-    """Return a whole state, a variable a line; long maps and structs a part a line."""
+    """Return the lines of a whole state: one line per variable, or per part of a long map, struct or sequence."""
     rows = [row for name, kind in spec.variables.items() for row in _full_rows(name, kind, state.values[name])]
     width = max((len(path) for path, _ in rows), default=0)
     return [line((f"{path:<{width}}", "dim"), f"  {text}") for path, text in rows]
 
 
 def change_lines(found: list[StateChange]) -> list[Line]:
-    """Return changes, a path a line, with the arrows below one another."""
+    """Return one line per change, with the arrows aligned."""
     if not found:
-        return [line(("nothing changes", "dim"))]
+        return [line(("no variable changes", "dim"))]
     path_width = max(len(change.path) for change in found)
     before_width = max(len(show(change.before)) for change in found)
     if before_width > _WIDTH // 2:

@@ -1,4 +1,4 @@
-"""The report of a validation: a self-contained page, and the same numbers as JSON."""
+"""Reports on trace validation: a self-contained page, and the same numbers as JSON."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from traces.validate.task import ValidationTask
 from traces.validate.totals import ValidationTotals
 
 _VERDICTS = {
-    "conforms": "the spec can do what was recorded",
+    "conforms": "a behaviour of the spec explains the trace",
     "rejected": "no behaviour of the spec explains the trace",
-    "undecided": "no candidate is left, but a limit was in the way",
+    "undecided": "no candidate state is left, but a limit was reached",
     "unreadable": "the log or the mapping is wrong",
 }
 
 
 def write_report(folder: Path, name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> None:
-    """Write `report.html` and `report.json` to a folder; raise UserError if that fails."""
+    """Write `report.html` and `report.json` to a folder; raise OutputError if that fails."""
     content = report_to_json(name, task, summary, seconds)
     try:
         (folder / "report.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Validation in words: one trace in full, many in numbers."""
+"""Results of trace validation as text: one trace in detail, or totals over many traces."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _CLUSTERS = 10
 _LIMITS = {
     "candidates": "more candidate states than --candidates allows",
     "silent": "more silent steps in a row than --silent allows",
-    "bounds": "a step that fits leaves the bounds of a type: the constants may be too small",
+    "bounds": "a matching step leaves the bounds of a type: the constants may be too small",
 }
 
 _STYLES = {"conforms": "bold green", "rejected": "bold red", "undecided": "bold yellow", "unreadable": "bold red"}
 
 
 def outcome_lines(validation: RunningValidation, outcome: TraceVerdict, controls: ControlResults | None) -> list[Line]:
-    """Return the lines about one trace."""
+    """Return the lines about one trace; `controls` are the results of its changed copies, if there are any."""
     shown = [line((outcome.name, "bold"), f": {_verdict_text(outcome)}", (f"  ({validation.name})", "dim"))]
     shown += [line(f"  {_counts_text(outcome)}", (f"  {constants_text(_set_constants(validation, outcome))}", "dim"))]
     if outcome.rejection is not None:
         shown += list(_rejection_lines(validation, outcome, outcome.rejection))
     for limit in sorted(outcome.limits):
-        what = "undecided because of" if outcome.verdict == "undecided" else "met, and of no consequence:"
-        shown.append(line((f"  {what} {_LIMITS[limit]}", "yellow")))
+        prefix = "undecided:" if outcome.verdict == "undecided" else "limit reached, without effect on the verdict:"
+        shown.append(line((f"  {prefix} {_LIMITS[limit]}", "yellow")))
     for name, number in sorted(outcome.violated.items(), key=lambda item: item[1]):
         expected = ", as the scenario expects" if name in validation.expected else ""
         shown.append(
@@ -49,7 +49,7 @@ def outcome_lines(validation: RunningValidation, outcome: TraceVerdict, controls
 
 
 def _set_constants(validation: RunningValidation, outcome: TraceVerdict) -> dict[str, int | bool | str]:
-    """Return the constants that are not the spec's defaults."""
+    """Return the constants that differ from the spec's defaults."""
     defaults = {name: constant.default for name, constant in validation.entry.spec.declared_constants.items()}
     return {name: value for name, value in outcome.constants.items() if defaults.get(name) != value}
 
@@ -100,7 +100,7 @@ def _control_lines(controls: ControlResults) -> list[Line]:
     ]
     shown += [
         line(
-            ("    conforms all the same, ", "yellow"),
+            ("    still conforms, ", "yellow"),
             f"line {found.line}, {found.kind}: {found.change}: {found.why}",
         )
         for found in controls.survivors[:_SURVIVORS]
@@ -108,24 +108,24 @@ def _control_lines(controls: ControlResults) -> list[Line]:
     if len(controls.survivors) > _SURVIVORS:
         shown.append(line((f"    and {len(controls.survivors) - _SURVIVORS} more", "dim")))
     if controls.unread:
-        shown.append(line(("    never looked at: ", "dim"), ", ".join(controls.unread)))
+        shown.append(line(("    fields that the mapping never reads: ", "dim"), ", ".join(controls.unread)))
     return shown
 
 
 def summary_lines(name: str, summary: ValidationTotals, seconds: float, out: Path | None) -> list[Line]:
-    """Return the lines about all traces."""
+    """Return the lines about all traces; `out` is the folder of the report, if one was written."""
     verdicts: list[tuple[str, str] | str] = []
     for verdict, style in _STYLES.items():
         if summary.verdicts[verdict]:
             verdicts += [", " if verdicts else "", (f"{summary.verdicts[verdict]:,} {verdict}", style)]
     skipped = sum(summary.skipped.values())
-    rate = f"{summary.traces / seconds:,.0f} traces a second" if seconds > 0 and summary.traces > 100 else ""
+    rate = f"{summary.traces / seconds:,.0f} traces/s" if seconds > 0 and summary.traces > 100 else ""
     shown = [
         line((name, "bold"), f": {summary.traces:,} trace{'' if summary.traces == 1 else 's'}: ", *verdicts),
         line((f"  {summary.events:,} events, {skipped:,} of them skipped; {seconds:.1f} s  {rate}", "dim")),
     ]
     if summary.is_interrupted:
-        shown.append(line(("  interrupted: there are more logs than these", "bold yellow")))
+        shown.append(line(("  interrupted: some logs were not validated", "bold yellow")))
     if summary.traces > 1:
         for cluster in summary.ranked()[:_CLUSTERS]:
             example = cluster.examples[0]

@@ -85,7 +85,7 @@ def test_against_a_sibling(checker, tmp_path):
     assert "parts for good at step 12, leader_expand_isr(b3): not enabled here: require(self.may_join_isr(" in text
     page = checker("show", trace, *siblings, "--format", "html").out
     assert page.count('class="side') == 36
-    assert page.count("parts here") == 2
+    assert page.count("diverges here") == 2
     assert len(page.encode()) < 300_000
 
 

@@ -26,7 +26,7 @@ def test_actions_and_reachables(explore):
     found = findings(Idle(), explore)
     assert messages(found, "never_enabled") == {"finish is never enabled"}
     assert messages(found, "never_changes_anything") == {
-        "rewrite never changes anything: each of its steps leads back to its own state"
+        "rewrite never changes a variable: each of its steps leads back to the same state"
     }
     assert messages(found, "never_reached") == {"is_three is never reached"}
     assert messages(findings(Idle(may_finish=True), explore), "never_enabled") == set()
@@ -48,7 +48,7 @@ def test_values_never_taken(explore):
     assert messages(findings(Idle(), explore), "never_taken") == {
         "count is never above 2: its type ends at 5",
         "phase[Node] is never done",
-        "queue has never 3 items, its capacity, but 2 at most",
+        "queue has at most 2 items: its capacity is 3",
         "queue[].owner is always None",
         "queue[].weight is always 1",
         "seen never contains 0, 3",

@@ -45,8 +45,8 @@ def test_idle_premises_and_no_others():
 def test_the_words_and_the_line():
     result = explore(Implications(), Plan(("seldom_or", "seldom_step")))
     state, step = [finding for finding in result.findings if finding.kind == "premise_never_true"]
-    assert state.message == "seldom_or says nothing there: `self.x > 5` is true in no reachable state"
-    assert step.message == "seldom_step says nothing there: `old.x > 4` is true in no step"
+    assert state.message == "seldom_or is vacuous for `self.x > 5`: no reachable state satisfies this premise"
+    assert step.message == "seldom_step is vacuous for `old.x > 4`: no step satisfies this premise"
     assert "not self.x > 5 or self.x == 7" in Path(state.file).read_text().splitlines()[state.line - 1]
 
 

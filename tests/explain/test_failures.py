@@ -204,7 +204,7 @@ def state_of(spec, **changed):
         ("negated_conjunction", "self.a == 4 is true: 4 is 4, and self.flag is false"),
         ("all_items", "n = n1, i = 1: self.log[n][i] < 7 is false: 8 is not < 7"),
         ("any_item", "len(self.log[n]) > 2 is false for n in Node: tried n = n1; n = n2"),
-        ("none_to_choose", "there is no n to choose for n in self.up"),
+        ("none_to_choose", "no n exists for n in self.up"),
         ("no_item", "n = n1: self.log[n][0] == 5 is true: 5 is 5"),
         ("conditional", "self.a < self.b is false: 4 is not < 2"),
         (
@@ -235,7 +235,7 @@ def state_of(spec, **changed):
         ("nested_branches", "n = n2: len(self.log[n]) == 1 is true: 1 is 1"),
         ("membership", "self.owner in self.up is false: n1 is not in {}"),
         ("is_none", "self.owner is None is false: n1 is not none"),
-        ("forgets_to_return", "it ends without returning a truth value"),
+        ("forgets_to_return", "the method ends without returning a truth value"),
     ],
 )
 def test_shape(spec, name, expected):
@@ -257,4 +257,4 @@ def test_says_comes_first_and_prints_values_as_traces_do(spec):
 
 def test_a_mistake_in_says_falls_back_with_a_note(spec):
     text = explain(spec, "says_wrongly", state_of(spec))
-    assert text.startswith("self.flag is false (says= could not be filled in: NameError")
+    assert text.startswith("self.flag is false (says= cannot be evaluated: NameError")

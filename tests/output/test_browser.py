@@ -162,8 +162,8 @@ def test_the_compare_view(open_page, kip101):
     assert position(page) == 12
     columns = page.locator(".moment.now .side")
     assert columns.count() == 3
-    assert "parts here" not in columns.nth(1).text_content()
-    assert "parts here" in columns.nth(2).text_content()
+    assert "diverges here" not in columns.nth(1).text_content()
+    assert "diverges here" in columns.nth(2).text_content()
     assert "require(self.may_join_isr(leader, follower)) is false" in columns.nth(2).text_content()
     page.locator(".conclusions a").first.click()
     assert position(page) == 3

@@ -1,4 +1,4 @@
-"""Graphs: counterexamples as chains, small state spaces, and what is said where they cannot be drawn."""
+"""Graphs: counterexamples as chains, small state spaces, and the errors if a graph cannot be drawn."""
 
 import shutil
 
@@ -25,13 +25,13 @@ def test_a_graph_is_laid_out_as_svg(toy_log):
     assert "logs_agree is violated" in svg
 
 
-def test_a_missing_dot_is_one_sentence(toy_log, monkeypatch):
+def test_error_if_dot_is_not_installed(toy_log, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(UserError, match=r"dot, which is missing: install Graphviz .*, or take the \.dot file"):
+    with pytest.raises(UserError, match=r"dot, which is not installed: install Graphviz .*, or use the \.dot file"):
         dot.svg(dot.trace_graph(*toy_log))
 
 
-def test_a_state_space_has_every_state_once_and_marks_the_violating_ones():
+def test_state_graph_has_every_state_once_and_marks_violations():
     source = dot.state_graph(Counter(limit=3, resets=True), ("below_limit", "never_falls")).source
     nodes = [line for line in source.splitlines() if "->" not in line and "value" in line]
     assert len(nodes) == 4
@@ -41,18 +41,18 @@ def test_a_state_space_has_every_state_once_and_marks_the_violating_ones():
     assert "✗ never_falls" in reset
 
 
-def test_a_state_space_shows_where_a_step_leaves_its_bounds_and_deadlocks():
+def test_state_graph_shows_bounds_errors_and_deadlocks():
     source = dot.state_graph(Overflow(limit=1), ()).source
     assert "value: 2 is not in" in source or "✗ value" in source
     assert "✗ deadlock" in dot.state_graph(Counter(limit=1), ("deadlock",)).source
 
 
-def test_a_large_state_space_is_refused(monkeypatch):
+def test_state_graph_with_too_many_states_is_refused(monkeypatch):
     monkeypatch.setattr(dot, "MOST_STATES", 5)
     with pytest.raises(UserError, match=r"log has more than 5 states, too many for a graph: .*--set"):
         dot.state_graph(Log(), ())
 
 
-def test_backslashes_and_angle_brackets_are_text():
+def test_backslashes_and_angle_brackets_are_escaped():
     assert dot._left("<b>bold</b>\nback\\n") == "<b>bold</b> \\lback\\\\n\\l"
     assert dot._escaped("one\ntwo") == "one\\ntwo"

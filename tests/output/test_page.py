@@ -77,7 +77,7 @@ def test_the_headline_says_what_failed_and_how_to_find_it_again(kip101_page):
     assert "strong_isr is false at step 12" in text
     assert "replica b3, offset 0: record r0@0 is below b1's high watermark and missing" in text
     assert "Every electable replica has all records below the high watermark" in text
-    assert "Found again by python -m checker run replication/kip101" in text
+    assert "Command that finds this trace: python -m checker run replication/kip101" in text
     assert "KAFKA-7128." in text
 
 
@@ -97,7 +97,7 @@ def test_the_lanes_have_leaders_in_sync_sets_and_the_failing_cells(kip101_page):
     assert last.count("♛ believes that it leads") == 2
     assert last.count("♛ leader in the quorum") == 1
     assert len(re.findall(r'class="cell[^"]* witness', last)) == 2
-    assert "ISR as known to" in last
+    assert "ISR according to" in last
 
 
 @pytest.mark.parametrize("name", ["kip101", "producer", "toy_log"])

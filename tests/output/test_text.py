@@ -3,7 +3,7 @@
 from checker.engines.python.explorer import explore
 from checker.explain.differences import changes
 from checker.output.styled_lines import plain
-from checker.output.text import counterexample
+from checker.output.text import counterexample, trace_lines
 from checker.run.plan import Plan
 from tests.toy import Counter, Log, Overflow, Record, Replica, Role
 
@@ -12,7 +12,7 @@ def violation_of(spec, *properties):
     return explore(spec, Plan(properties=properties)).violations[0]
 
 
-def test_whole_text():
+def test_text_of_a_counterexample():
     spec = Log()
     assert plain(counterexample(spec, "toy/log", violation_of(spec, "logs_agree"))) == (
         "toy/log  replicas=2, log_size=1\n"
@@ -46,29 +46,35 @@ def test_whole_text():
     )
 
 
-def test_a_step_that_changes_nothing_says_so():
+def test_step_invariant_is_violated_by_the_last_step():
     spec = Counter(resets=True, limit=1)
     violation = violation_of(spec, "never_falls")
     shown = plain(counterexample(spec, "toy/counter", violation))
     assert "never_falls is violated by the last step: counterexample of 3 states" in shown
-    assert "nothing changes" not in shown
-    assert changes(spec, violation.trace[0].state, violation.trace[2].state) == []
+    assert "no variable changes" not in shown
 
 
-def test_a_failing_action_is_the_last_step():
+def test_step_without_changes():
+    spec = Counter(resets=True, limit=1)
+    trace = violation_of(spec, "never_falls").trace
+    assert changes(spec, trace[0].state, trace[2].state) == []
+    assert plain(trace_lines(spec, (trace[0], trace[2]))).endswith("  2  reset()\n     no variable changes\n")
+
+
+def test_failed_action_is_the_last_step():
     spec = Overflow(limit=1)
     shown = plain(counterexample(spec, "toy/overflow", violation_of(spec)))
     assert "increment leaves the bounds of a type: trace of 2 states" in shown
-    assert shown.endswith("  3  increment()\n     cannot be executed: see above\n")
+    assert shown.endswith("  3  increment()\n     cannot be executed: the reason is above\n")
 
 
-def test_unreached_has_no_trace():
+def test_reachable_property_that_is_never_reached_has_no_trace():
     spec = Counter()
     shown = plain(counterexample(spec, "toy/counter", violation_of(spec, "is_over")))
     assert shown.splitlines()[1:] == ["is_over is never reached", "  it is false in all 4 reachable states"]
 
 
-def test_changes_are_at_the_finest_path():
+def test_changes_have_the_finest_path():
     spec = Log(log_size=2)
     (before,) = spec.initial_states()
     with spec.bound():

@@ -61,7 +61,7 @@ def judge(original: MutantRun, found: MutantRun, seconds: float) -> MutantVerdic
         return MutantVerdict("killed", killed_by, "", found, seconds)
     if not found.is_complete:
         why = (
-            f"nothing is violated in the {found.distinct_states:,} states that were explored "
+            f"no property is violated in the {found.distinct_states:,} explored states "
             f"(the original has {original.distinct_states:,})"
         )
         return MutantVerdict("undecided", (), why, found, seconds)
@@ -70,13 +70,13 @@ def judge(original: MutantRun, found: MutantRun, seconds: float) -> MutantVerdic
 
 def _reason(original: MutantRun, found: MutantRun) -> str:
     if (found.levels, found.coverage) == (original.levels, original.coverage):
-        return "the same states and steps: equivalent here, or a larger configuration is needed"
+        return "the same states and steps: equivalent in this configuration, a larger one may show a difference"
     states = f"{found.distinct_states:,} states instead of {original.distinct_states:,}"
     steps = f"{found.generated_states:,} steps instead of {original.generated_states:,}"
     if found.distinct_states < original.distinct_states:
-        return f"{states}: no invariant can see what no longer happens, a @reachable could"
+        return f"{states}: no invariant can detect missing behaviour, but a @reachable could"
     if found.distinct_states > original.distinct_states:
-        return f"{states}: more can happen, and no property minds"
+        return f"{states}: no property forbids the additional behaviour"
     if found.generated_states != original.generated_states:
-        return f"the same number of states by {steps}"
-    return "as many states and steps, but by other actions or at other depths"
+        return f"the same number of states, {steps}"
+    return "the same numbers of states and steps, but by other actions or at other depths"

@@ -35,7 +35,9 @@ def induction_page(
         label=f"First state: {whereabouts_words(where)}",
         is_real=is_real,
         first="Initial state" if is_real else "A state that satisfies the hypothesis",
-        begins="This is how it begins." if is_real else "Any state in which all of them are true may come first.",
+        begins="The trace starts in this state."
+        if is_real
+        else "Induction starts from any state in which the hypothesis is true.",
     )
     return page_of(spec, violation, occasion, tell(spec, violation, lemmas=True, choices=_is_enumerable(spec)))
 

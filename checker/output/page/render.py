@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _VERDICTS: dict[Kind, str] = {
     "invariant": "is false",
-    "step_invariant": "is broken by the last step",
+    "step_invariant": "is violated by the last step,",
     "reachable": "is never reached",
-    "deadlock": "no action is enabled any more",
+    "deadlock": "is reached: no action is enabled",
     "bounds_error": "leaves the bounds of a type",
-    "explanation": "explains what was recorded, and ends",
+    "explanation": "explains the recorded trace and ends",
     "walk": "ends without a violation",
 }
 
@@ -57,7 +57,7 @@ class PageContext:
     label: str = ""
     is_real: bool = True
     first: str = "Initial state"
-    begins: str = "This is how it begins."
+    begins: str = "The trace starts in this state."
 
 
 def counterexample_page(spec: Spec, violation: Violation, occasion: PageContext) -> str:

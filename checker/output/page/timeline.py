@@ -78,7 +78,7 @@ def _arrow(flight: MessageFlight, across: dict[int, float], down: dict[str, floa
     start_x, start_y = across[flight.sent], down[flight.source]
     if flight.arrived is None:
         end_x, end_y = start_x + _COLUMN * 0.6, start_y + (down[flight.target] - start_y) * 0.35
-        return ArrowLine(start_x, start_y, end_x, end_y, f"{flight.text}: still under way", "open")
+        return ArrowLine(start_x, start_y, end_x, end_y, f"{flight.text}: still in flight", "open")
     end_x, end_y = across[flight.arrived], down[flight.target]
     if flight.is_lost:
         end_y = start_y + (end_y - start_y) * 0.6

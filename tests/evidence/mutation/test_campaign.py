@@ -76,15 +76,15 @@ def summary(distinct=5, generated=9, levels=(1, 4), violated=None, is_complete=T
     ("original", "found", "status", "killed_by", "why"),
     [
         (summary(), summary(), "survived", (), "the same states and steps"),
-        (summary(), summary(distinct=4), "survived", (), "no invariant can see"),
-        (summary(), summary(distinct=6), "survived", (), "no property minds"),
+        (summary(), summary(distinct=4), "survived", (), "no invariant can detect"),
+        (summary(), summary(distinct=6), "survived", (), "no property forbids"),
         (summary(), summary(generated=8), "survived", (), "8 steps instead of 9"),
-        (summary(), summary(is_complete=False), "undecided", (), "nothing is violated in the 5 states"),
+        (summary(), summary(is_complete=False), "undecided", (), "no property is violated in the 5 explored states"),
         (summary(), summary(violated={"a": 3}), "killed", ("a",), ""),
         (summary(violated={"a": 3}), summary(violated={"a": 3, "b": 2}), "killed", ("b",), ""),
         (summary(violated={"a": 3}), summary(), "killed", ("a",), ""),
         (summary(violated={"a": 3}), summary(violated={"a": 4}), "killed", ("a",), ""),
-        (summary(violated={"a": 3}), summary(is_complete=False), "undecided", (), "nothing is violated"),
+        (summary(violated={"a": 3}), summary(is_complete=False), "undecided", (), "no property is violated"),
     ],
 )
 def test_judging(original, found, status, killed_by, why):
