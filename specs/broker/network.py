@@ -1,4 +1,4 @@
-"""The broker's network layer: processors, request queue, handlers, mute of a channel until its response is sent.
+"""The broker's network layer: processors, request queue, handlers, and a channel muted until its response is sent.
 
 Source: SocketServer (Processor), RequestChannel, KafkaRequestHandler, Selector and KafkaChannel of Apache Kafka.
 Scenarios: entries N1, P9 and P12 of docs/producer.md.
@@ -28,7 +28,7 @@ from specs.producer.plain.sender import Error, Node, Offset, Partition, RecordId
 
 
 class Connection(Range):
-    """Connections are numbered in the order in which the client opens them; it uses the newest."""
+    """The number of a connection, in the order in which the client opens them; it uses the newest."""
 
     low, high = 0, "disconnects + restarts"
 
@@ -49,7 +49,7 @@ class Received(Struct):
 
 
 class Parked(Struct):
-    """An append with acks=all that waits for the other replicas (DelayedProduce)."""
+    """An append with acks=all that waits for replication (DelayedProduce)."""
 
     connection: Connection
     records: SetOf(RecordId)
@@ -58,15 +58,15 @@ class Parked(Struct):
 
 
 class BrokerNetwork(Sender):
-    """One producer without idempotence and one broker, whose handler threads take requests from one shared queue.
+    """One producer without idempotence and one broker with handler threads that share a request queue.
 
-    The processor of a connection reads one request at a time, puts it into the queue, and reads no more from the
-    channel (mute) until the response is sent: the contract of Selector.poll, because any handler may take any request.
-    `mute_until` says until when: "response_sent" as in Kafka, "handled" when the handler is done, though an append with
-    acks=all may still wait for other replicas, "never" for a broker without mute.
+    The processor of a connection reads one request at a time, queues it, and mutes the channel until the response is
+    sent. Selector.poll requires this, because any handler may take any request. `mute_until` is the end of the mute:
+    "response_sent" as in Kafka; "handled" when the handler is done, although an append with acks=all may still wait for
+    replicas; "never" for a broker without mute.
 
-    When a connection closes, nobody takes its requests back: one in the queue or in a handler is executed, one that the
-    processor has not read may be read or not (SocketServerTest, outstanding receives of a closed connection).
+    When a connection closes, its requests are not removed. A request in the queue or in a handler is executed. One that
+    the processor has not read may be read or not (SocketServerTest, outstanding receives of a closed connection).
     """
 
     nodes = Constant(1, at_least=1, at_most=1)
@@ -108,7 +108,7 @@ class BrokerNetwork(Sender):
     )
 
     def init(self):
-        """Faults to come."""
+        """All faults may happen."""
         super().init()
         self.refusals_left = self.refusals
 
@@ -119,7 +119,7 @@ class BrokerNetwork(Sender):
         self.socket[self.connection].append(request)
 
     def disconnect(self, node):
-        """The next request opens another connection; responses that the client had not read are lost."""
+        """Open another connection; lose the responses that the client has not read."""
         self.connection += 1
         self.responses.clear()
 
@@ -134,7 +134,7 @@ class BrokerNetwork(Sender):
 
     @action
     def processor_receive(self, connection: Connection):
-        """Read a request, queue it, mute the channel. Source: Processor.processCompletedReceives."""
+        """The processor queues a request and mutes the channel. Source: Processor.processCompletedReceives."""
         require(len(self.socket[connection]) > 0)
         require(connection not in self.muted_channels)
         require(len(self.request_queue) < self.queue_size)
@@ -145,13 +145,13 @@ class BrokerNetwork(Sender):
 
     @action
     def processor_discard(self, connection: Connection):
-        """The processor finds that a connection is closed before it reads what is left in its socket."""
+        """The processor finds a connection closed and discards the requests left in its socket."""
         require(connection != self.connection)
         require(len(self.socket[connection]) > 0)
         self.socket[connection].clear()
 
     def send_response(self, connection, response):
-        """Send a response and read on; for a connection that is gone it is dropped. Source: Processor.sendResponse."""
+        """Send a response and unmute; drop it if the connection is closed. Source: Processor.sendResponse."""
         if connection == self.connection:
             self.responses.append(response)
         self.muted_channels.discard(connection)
@@ -160,7 +160,7 @@ class BrokerNetwork(Sender):
 
     @action
     def handler_take(self, handler: Handler):
-        """An idle handler takes the oldest request of the queue, whatever its connection."""
+        """An idle handler takes the oldest request of the queue, of any connection."""
         require(self.handling[handler] is None)
         require(len(self.request_queue) > 0)
         received = self.request_queue.pop(0)
@@ -168,7 +168,7 @@ class BrokerNetwork(Sender):
 
     @action
     def handler_append(self, handler: Handler):
-        """Append the batch; with acks=all the answer waits for replication. Source: ReplicaManager.appendRecords."""
+        """A handler appends; with acks=all the response waits for replication. Source: ReplicaManager.appendRecords."""
         require(self.handling[handler] is not None)
         received = self.handling[handler]
         self.handling[handler] = None
@@ -182,7 +182,7 @@ class BrokerNetwork(Sender):
 
     @action
     def handler_refuse(self, handler: Handler):
-        """A retriable error, nothing appended: too few replicas are in sync."""
+        """A handler refuses a request with a retriable error: too few replicas are in sync."""
         require(self.refusals_left > 0)
         require(self.handling[handler] is not None)
         received = self.handling[handler]
@@ -193,7 +193,7 @@ class BrokerNetwork(Sender):
 
     @action
     def purgatory_complete(self):
-        """The high watermark passes the oldest append that waits: answer it."""
+        """The high watermark passes the oldest waiting append, and its response is sent."""
         require(len(self.purgatory) > 0)
         parked = self.purgatory.pop(0)
         response = Response(records=parked.records, error=Error.NONE, base=parked.base)
@@ -203,7 +203,7 @@ class BrokerNetwork(Sender):
 
     @invariant(says="in flight {self.in_flight}, answered {self.responses}")
     def responses_matched_in_order(self):
-        """The next response answers the oldest request in flight: the client relies on it (InFlightRequests)."""
+        """The next response answers the oldest request in flight, as the client assumes (InFlightRequests)."""
         return all(
             self.responses[i].records == self.in_flight[node][i].records
             for node in Node
@@ -212,36 +212,36 @@ class BrokerNetwork(Sender):
 
     @invariant(says="queued {self.request_queue}, handled {self.handling}, waiting {self.purgatory}")
     def one_request_of_a_connection_at_work(self):
-        """Between socket and response there is one request of a connection at most, where channels are muted for it."""
+        """If channels are muted until the response, at most one request of a connection is being processed."""
         return self.mute_until != "response_sent" or all(
             self.at_work(connection) == (1 if connection in self.muted_channels else 0) for connection in Connection
         )
 
     def at_work(self, connection):
-        """How many requests of a connection were read and not answered."""
+        """Return the number of requests of a connection that were read and not answered."""
         queued = sum(1 for received in self.request_queue if received.connection == connection)
         handled = sum(1 for handler in Handler if self.is_handling(handler, connection))
         return queued + handled + sum(1 for parked in self.purgatory if parked.connection == connection)
 
     def is_handling(self, handler, connection):
-        """Whether a handler is at work on a request of this connection."""
+        """Return whether a handler is processing a request of this connection."""
         return self.handling[handler] is not None and self.handling[handler].connection == connection
 
     @reachable
     def requests_are_pipelined(self):
-        """Where several requests may be in flight, one waits in the socket while another is at work."""
+        """If several requests may be in flight, one waits in the socket while another is being processed."""
         return self.max_in_flight == 1 or (self.at_work(0) > 0 and len(self.socket[0]) > 0)
 
     @reachable
     def a_closed_connection_is_at_work(self):
-        """Where connections may close, a request outlives its connection."""
+        """If connections may close, a request outlives its connection."""
         return self.disconnects == 0 or any(
             self.at_work(connection) > 0 for connection in Connection if connection != self.connection
         )
 
 
 class SequenceCheckedBroker(BrokerNetwork):
-    """The same with a broker that checks sequences: it knows a zombie's batch and does not append it again."""
+    """The same broker with sequence checks: it recognises a zombie's batch and does not append it again."""
 
     requeue = Constant("in_order", one_of=("in_order",))
     acks = Constant("all", one_of=("all",))
@@ -249,7 +249,7 @@ class SequenceCheckedBroker(BrokerNetwork):
     resends = Constant(0, at_most=0)
 
     def is_sequence_checked(self):
-        """Whether brokers hold sequence numbers against a batch."""
+        """Return True: the broker checks the sequence of a batch."""
         return True
 
 

@@ -1,31 +1,31 @@
-"""An application, what its producer tells it, and what stands in the log: the guarantees that are asked about."""
+"""An application, the futures that its producer returns, the logs, and the guarantees as properties."""
 
 from checker.language import Constant, Enum, Map, Option, Range, Seq, Spec, invariant, reachable
 
 LOG_SIZE = "(records * (restarts + 1) + resends) * (retries + 1)"
-"""No log is longer: every attempt of every send is appended once at most."""
+"""The largest length of a log: every attempt of every send is appended at most once."""
 
 
 class RecordId(Range):
-    """Records are numbered in the order in which the application sends them."""
+    """The number of a record, in send order."""
 
     low, high = 1, "records"
 
 
 class Offset(Range):
-    """A position in a partition's log."""
+    """An offset in a partition's log."""
 
     low, high = 0, LOG_SIZE
 
 
 class Partition(Range):
-    """Partitions are numbered from 0."""
+    """The number of a partition, from 0."""
 
     low, high = 0, "partitions - 1"
 
 
 class Future(Enum):
-    """What the application knows of a record."""
+    """The state of a record's future."""
 
     UNSENT = "unsent"
     PENDING = "pending"
@@ -34,45 +34,45 @@ class Future(Enum):
 
 
 class Application(Spec, abstract=True):
-    """Records sent in order, the future of each, and the log of each partition. Source: KafkaProducer.send."""
+    """Records sent in order, the future of each record, and the log of each partition. Source: KafkaProducer.send."""
 
     records = Constant(2, at_least=1)
     partitions = Constant(1, at_least=1)
     retries = Constant(1, at_least=0)
     restarts = Constant(0, at_least=0)
-    resends = Constant(0, at_least=0)  # by the application, of records whose future failed
+    resends = Constant(0, at_least=0)  # by the application, of failed records
 
     sent = Range(0, "records")
     future = Map(RecordId, Future)
-    offset = Map(RecordId, Option(Offset))  # of a record whose future succeeded; none with acks=0
+    offset = Map(RecordId, Option(Offset))  # the offset in a successful future; None with acks=0
     log = Map(Partition, Seq(RecordId, LOG_SIZE))
 
     def partition_of(self, record):
-        """The partition of a record: the application chooses it, once."""
+        """Return the partition of a record, which the application chooses once."""
         return (record - 1) % self.partitions
 
     def is_complete(self, record):
-        """Whether the application was told how the record fared."""
+        """Return whether the record's future is complete."""
         return self.future[record] == Future.SUCCEEDED or self.future[record] == Future.FAILED
 
     def is_in_log(self, record):
-        """Whether a copy of the record was appended."""
+        """Return whether a copy of the record was appended."""
         return record in self.log[self.partition_of(record)]
 
     def is_at(self, record, offset):
-        """Whether the record stands at an offset."""
+        """Return whether the record is at an offset."""
         log = self.log[self.partition_of(record)]
         return offset < len(log) and log[offset] == record
 
     def is_under_way(self, record):
-        """Whether a request with this record may still reach a log."""
+        """Return whether a request with this record may still reach a log."""
         return False
 
     # Properties.
 
     @invariant(says="partition {partition} holds {self.log[partition]}")
     def no_reorder(self):
-        """The first copies of a partition's records stand in the order in which they were sent."""
+        """The first copies of a partition's records are in send order."""
         return all(
             self.log[partition][i] in self.log[partition][:i]
             or all(earlier < self.log[partition][i] for earlier in self.log[partition][:i])
@@ -82,7 +82,7 @@ class Application(Spec, abstract=True):
 
     @invariant(says="partition {partition} holds {self.log[partition]}")
     def no_late_copy(self):
-        """No copy of a record, be it the first, stands behind a later record: who reads in order never steps back."""
+        """No copy of a record, first or not, is after a later record: a consumer never reads a step back."""
         return all(
             self.log[partition][i - 1] <= self.log[partition][i]
             for partition in Partition
@@ -94,9 +94,9 @@ class Application(Spec, abstract=True):
         """No record is in the log twice."""
         return all(self.log[partition].count(record) <= 1 for partition in Partition for record in self.log[partition])
 
-    @invariant(says="record {record} is in the log, record {earlier} neither there nor given up")
+    @invariant(says="record {record} is in the log, record {earlier} is neither in the log nor failed")
     def no_gap(self):
-        """Where a record is in the log, every earlier one of its partition is there, too, or known to have failed."""
+        """If a record is in the log, every earlier record of its partition is in the log or has failed."""
         return all(
             self.is_in_log(earlier)
             or self.future[earlier] == Future.FAILED
@@ -106,20 +106,20 @@ class Application(Spec, abstract=True):
             for earlier in range(1, record)
         )
 
-    @invariant(says="record {record} succeeded and is nowhere")
+    @invariant(says="record {record} succeeded and is not in the log")
     def no_acked_loss(self):
-        """A record whose future succeeded is in the log, or (acks=0) still on its way there."""
+        """A record whose future succeeded is in the log, or (acks=0) in a request that may still reach it."""
         return all(
             self.future[record] != Future.SUCCEEDED or self.is_in_log(record) or self.is_under_way(record)
             for record in RecordId
         )
 
-    @invariant(says="record {record} succeeded at offset {self.offset[record]}, which does not hold it")
+    @invariant(says="record {record} succeeded at offset {self.offset[record]}, which does not have it")
     def ack_true(self):
-        """A future that succeeded names an offset that holds its record; with acks=0 it names none."""
+        """A successful future has the offset of its record; with acks=0 it has none."""
         return all(self.offset[record] is None or self.is_at(record, self.offset[record]) for record in RecordId)
 
     @reachable
     def every_record_succeeds(self):
-        """All futures succeed."""
+        """Every future succeeds."""
         return all(self.future[record] == Future.SUCCEEDED for record in RecordId)

@@ -1,4 +1,4 @@
-"""Which producers are idempotent: the version of the client, what the user set, and what becomes of it.
+"""Which producers are idempotent, by the version of the client and its settings.
 
 Scenarios: entry P10 of docs/producer.md.
 """
@@ -14,10 +14,10 @@ REFUSING_VERSIONS = tuple(version for version in VERSIONS if REFUSES_DEFAULT_IN_
 
 
 class ConfiguredProducer(PlainProducer):
-    """A producer that is idempotent or not as its version and its settings have it.
+    """A producer that is idempotent depending on its version and settings.
 
-    `acks` and `enable_idempotence` may be unset; `retries` 0 and `max_in_flight` above 5 are the user's.
-    An idempotent producer has its sequences checked as in `SequenceCheckedProducer`.
+    `acks` and `enable_idempotence` may be unset. `retries` 0 and `max_in_flight` above 5 are explicit settings.
+    Brokers check the sequences of an idempotent producer as in `SequenceCheckedProducer`.
     Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs; KAFKA-13598, KAFKA-13673, KAFKA-17927.
     """
 
@@ -53,18 +53,18 @@ class ConfiguredProducer(PlainProducer):
         )
 
     def is_sequence_checked(self):
-        """Whether the producer is idempotent. A default in conflict with a setting is off, which only the log says."""
+        """Return whether the producer is idempotent. A conflict turns the default off, which only the log reports."""
         is_wanted = self.enable_idempotence == "true" or (self.enable_idempotence == "unset" and self.applies_default())
         return is_wanted and not self.conflicts()
 
     @action
     def application_send(self, record: RecordId):
-        """The application sends, if it has a producer."""
+        """The application sends the next record, if the producer could be constructed."""
         require(not self.is_refused())
         super().application_send(record)
 
     def reenqueue(self, batch):
-        """Source: RecordAccumulator.reenqueue."""
+        """Put a retry into the queue. Source: RecordAccumulator.reenqueue."""
         if self.is_sequence_checked():
             self.insert_in_order(batch)
         else:
@@ -72,7 +72,7 @@ class ConfiguredProducer(PlainProducer):
 
     @invariant
     def refused_sends_nothing(self):
-        """A producer that was refused does not send."""
+        """A refused producer sends nothing."""
         return not self.is_refused() or self.sent == 0
 
 

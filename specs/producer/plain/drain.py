@@ -5,98 +5,98 @@ from specs.producer.plain.application import Partition
 
 
 class Node(Range):
-    """Nodes are numbered from 0; each leads as many partitions as any other."""
+    """The number of a node, from 0; all nodes lead the same number of partitions."""
 
     low, high = 0, "nodes - 1"
 
 
 class Drain(Spec):
-    """The queues of a producer as counts of batches, and the drain that makes one request for one node of them.
+    """The queues of a producer as counts of batches, and the drain that makes one request for a node.
 
-    A drain goes once around the node's partitions, from a stored index, takes at most one batch of each, and ends
+    A drain visits each of the node's partitions once, from a stored index, and takes at most one batch of each. It ends
     early when the request is full, or at a retry of an idempotent producer that has to wait for an earlier batch.
     Source: RecordAccumulator.drainBatchesForOneNode, shouldBackoff, shouldStopDrainBatchesForPartition; KAFKA-13834.
     """
 
     nodes = Constant(1, at_least=1)
     partitions = Constant(2, at_least=1)  # of all nodes: a multiple of `nodes`
-    batches = Constant(1, at_least=1)  # in a queue at most
+    batches = Constant(1, at_least=1)  # the capacity of a queue
     request_size = Constant(1, at_least=1)  # max.request.size, in batches
-    index_per_node = Constant(True)  # since 3.3; before, all nodes shared one, which ran ahead of where a drain stopped
+    index_per_node = Constant(True)  # since 3.3; before, all nodes shared an index, which skipped what did not fit
     waiting_retries = Constant(False)  # whether a retry may have to wait for an earlier batch
-    skip_waiting = Constant(False)  # whether a drain goes on past such a retry, as Kafka's does not
+    skip_waiting = Constant(False)  # whether a drain continues past such a retry; Kafka's does not
 
     queue = Map(Partition, Range(0, "batches"))
     muted = SetOf(Partition)
     backing_off = SetOf(Partition)  # the first batch is a retry whose backoff is not over
     waiting = SetOf(Partition)  # the first batch is a retry that waits for an earlier batch
     drain_index = Map(Node, Range(0, "partitions - 1"))
-    drained = SetOf(Partition)  # by the last drain
-    passed_over = Map(Partition, Range(0, "partitions + 1"))  # how many drains in turn left a sendable batch behind
+    drained = SetOf(Partition)  # the partitions of the last drain
+    passed_over = Map(Partition, Range(0, "partitions + 1"))  # consecutive drains that skipped a sendable batch
 
     def partitions_per_node(self):
-        """How many partitions a node leads."""
+        """Return the number of partitions that a node leads."""
         return self.partitions // self.nodes
 
     def partition_at(self, node, position):
-        """The partition at a position in the list of those that a node leads."""
+        """Return the partition at a position in the list of a node's partitions."""
         return node * self.partitions_per_node() + position
 
     def is_sendable(self, partition):
-        """Whether a drain that comes by takes a batch, if it has room."""
+        """Return whether a drain with room takes a batch of the partition."""
         is_held = partition in self.muted or partition in self.backing_off or partition in self.waiting
         return self.queue[partition] > 0 and not is_held
 
-    # What happens to a queue.
+    # The queues.
 
     @action
     def application_send(self, partition: Partition):
-        """A batch more, at the end."""
+        """The application fills a batch, which goes to the end of the queue."""
         require(self.queue[partition] < self.batches)
         self.queue[partition] += 1
 
     @action
     def reenqueue(self, partition: Partition):
-        """A batch comes back to the head of its queue and is not sent again before its backoff is over."""
+        """A batch returns to the head of its queue, to be sent after its backoff."""
         require(self.queue[partition] < self.batches)
         self.queue[partition] += 1
         self.backing_off.add(partition)
 
     @action
     def backoff_ends(self, partition: Partition):
-        """The time is over, or the partition's leader epoch has changed since the last attempt (KIP-951)."""
+        """The backoff ends by time, or because the partition's leader epoch has changed (KIP-951)."""
         require(partition in self.backing_off)
         self.backing_off.discard(partition)
 
     @action
     def mute(self, partition: Partition):
-        """A batch of the partition is in flight, and only one may be."""
+        """A batch of the partition is in flight, and no other may be."""
         require(partition not in self.muted)
         self.muted.add(partition)
 
     @action
     def unmute(self, partition: Partition):
-        """That batch is complete."""
+        """The batch in flight is complete."""
         require(partition in self.muted)
         self.muted.discard(partition)
 
     @action
     def retry_waits(self, partition: Partition):
-        """The first batch has a sequence, and an earlier one of the partition is in flight."""
+        """The first batch is a retry with a sequence, and an earlier batch of the partition is in flight."""
         require(self.waiting_retries)
         require(self.queue[partition] > 0)
         self.waiting.add(partition)
 
     @action
     def retry_is_next(self, partition: Partition):
-        """The earlier batch is complete."""
+        """The earlier batch is complete, so the retry may be sent."""
         require(partition in self.waiting)
         self.waiting.discard(partition)
 
     # The sender.
 
     def is_ready(self, node):
-        """Whether the node leads a partition with something to send, a retry that waits included. Source: ready()."""
+        """Return whether the node leads a partition with data, waiting retries included. Source: ready()."""
         return any(
             self.is_sendable(partition) or partition in self.waiting - self.muted - self.backing_off
             for partition in Partition
@@ -105,7 +105,7 @@ class Drain(Spec):
 
     @action
     def drain(self, node: Node):
-        """Make a request: once around the partitions of a ready node."""
+        """The sender makes a request for a ready node, with one visit to each of its partitions."""
         require(self.is_ready(node))
         self.drained.clear()
         start = self.drain_index[node] % self.partitions_per_node()
@@ -123,7 +123,7 @@ class Drain(Spec):
         self.count_passed_over(node)
 
     def store_index(self, node, position):
-        """The next drain starts where this one ends; before 3.3, one further, and on whatever node comes next."""
+        """Store the index at which the next drain starts: here; before 3.3 one further, and for every node."""
         if self.index_per_node:
             self.drain_index[node] = position
         else:
@@ -131,7 +131,7 @@ class Drain(Spec):
                 self.drain_index[other] = (position + 1) % self.partitions_per_node()
 
     def count_passed_over(self, node):
-        """Count the drains in turn that left a partition behind although it had something to send."""
+        """Count the consecutive drains that skipped a partition with data."""
         for position in range(self.partitions_per_node()):
             partition = self.partition_at(node, position)
             if self.is_sendable(partition) and partition not in self.drained:
@@ -141,19 +141,19 @@ class Drain(Spec):
 
     # Properties.
 
-    @invariant(says="{partition} was passed over {self.passed_over[partition]} times")
+    @invariant(says="{self.passed_over[partition]} consecutive drains skipped partition {partition}")
     def no_starvation(self):
-        """A partition with something to send is passed over by fewer drains in turn than its node has partitions."""
+        """Fewer consecutive drains skip a partition with data than its node has partitions."""
         return all(self.passed_over[partition] < self.partitions_per_node() for partition in Partition)
 
     @invariant
     def request_size_is_kept(self):
-        """A request has no more batches than fit."""
+        """A request has at most `request_size` batches."""
         return len(self.drained) <= self.request_size
 
     @reachable
     def request_is_full(self):
-        """A request has as many batches as fit, or one of each partition of a node."""
+        """A request is full, or has one batch of each partition of a node."""
         return len(self.drained) == min(self.request_size, self.partitions_per_node())
 
 

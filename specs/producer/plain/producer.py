@@ -1,6 +1,6 @@
-"""The producer without idempotence against brokers that answer each connection in order, and what can go wrong.
+"""The producer without idempotence, with brokers that answer each connection in order, and its bugs.
 
-Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md; `specs.producer.plain.sequence_checked` has the remedy.
+Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md. `specs.producer.plain.sequence_checked` has the remedy.
 """
 
 from checker.language import (
@@ -24,12 +24,11 @@ from specs.producer.plain.sender import Error, Node, Partition, Request, Respons
 
 
 class PlainProducer(Sender):
-    """One producer without idempotence, one or two brokers, each connection served in order.
+    """One producer without idempotence and one or two brokers that serve each connection in order.
 
-    A broker takes the requests of a connection one after the other (SocketServer mutes the channel meanwhile; see
-    specs.broker.network for what that is good for). When the connection closes, what the broker had not taken is lost,
-    and so are the responses that the client had not read. The log follows the leader without loss: see
-    specs.producer.acks for what acks is good for.
+    A broker reads the requests of a connection one by one: SocketServer mutes the channel until the response, see
+    specs.broker.network. When the connection closes, the requests that the broker has not read are lost, and so are
+    the responses that the client has not read. A new leader has the whole log: specs.producer.acks models its loss.
     """
 
     refusals = Constant(0, at_least=0)  # retriable errors, nothing appended
@@ -68,7 +67,7 @@ class PlainProducer(Sender):
     )
 
     def init(self):
-        """Faults to come."""
+        """All faults may happen."""
         super().init()
         self.refusals_left = self.refusals
         self.late_refusals_left = self.late_refusals
@@ -82,12 +81,12 @@ class PlainProducer(Sender):
         self.wire[node].append(request)
 
     def disconnect(self, node):
-        """Requests that the broker had not taken and responses that the client had not read are lost."""
+        """Lose the requests that the broker has not read and the responses that the client has not read."""
         self.wire[node].clear()
         self.responses[node].clear()
 
     def is_under_way(self, record):
-        """Whether a request with this record may still reach a log."""
+        """Return whether a request with this record may still reach a log."""
         return any(record in request.records for node in Node for request in self.wire[node])
 
     @action
@@ -100,19 +99,19 @@ class PlainProducer(Sender):
     # The brokers.
 
     def respond(self, node, response):
-        """Answer, unless acks=0: then an error closes the connection. Source: KafkaApis.handleProduceRequest."""
+        """Send a response; with acks=0 only an error, which disconnects. Source: KafkaApis.handleProduceRequest."""
         if self.acks != "0":
             self.responses[node].append(response)
         elif response.error != Error.NONE:
             self.disconnect(node)
 
     def takes(self, request):
-        """Whether a batch is small enough."""
+        """Return whether a batch is within max.message.bytes."""
         return len(request.records) <= self.broker_limit
 
     @action
     def broker_append(self, node: Node):
-        """The leader appends the batch of the next request and answers."""
+        """The leader appends the batch of the next request and responds."""
         require(len(self.wire[node]) > 0)
         request = self.wire[node].pop(0)
         require(self.leader[request.partition] == node and self.takes(request))
@@ -121,7 +120,7 @@ class PlainProducer(Sender):
 
     @action
     def broker_refuse(self, node: Node):
-        """For the moment the leader cannot append: too few replicas are in sync, for instance."""
+        """The leader cannot append at present, for example because too few replicas are in sync."""
         require(self.refusals_left > 0)
         require(len(self.wire[node]) > 0)
         request = self.wire[node].pop(0)
@@ -131,7 +130,7 @@ class PlainProducer(Sender):
 
     @action
     def broker_refuse_after_append(self, node: Node):
-        """The leader appends, then finds too few replicas in sync: a retriable error, and the data stays."""
+        """The leader appends, then finds too few replicas in sync: a retriable error, and the data stay."""
         require(self.acks == "all")
         require(self.late_refusals_left > 0)
         require(len(self.wire[node]) > 0)
@@ -144,7 +143,7 @@ class PlainProducer(Sender):
 
     @action
     def broker_reject(self, node: Node):
-        """An error that no retry helps against."""
+        """The broker answers with an error that is not retriable."""
         require(self.rejections_left > 0)
         require(len(self.wire[node]) > 0)
         request = self.wire[node].pop(0)
@@ -153,7 +152,7 @@ class PlainProducer(Sender):
 
     @action
     def broker_finds_batch_too_large(self, node: Node):
-        """Source: UnifiedLog.append, RecordTooLargeException."""
+        """The leader finds the batch too large. Source: UnifiedLog.append, RecordTooLargeException."""
         require(len(self.wire[node]) > 0)
         request = self.wire[node].pop(0)
         require(self.leader[request.partition] == node and not self.takes(request))
@@ -161,7 +160,7 @@ class PlainProducer(Sender):
 
     @action
     def broker_is_not_leader(self, node: Node):
-        """The request went to a broker that leads no more."""
+        """The broker of the request is no longer the leader."""
         require(len(self.wire[node]) > 0)
         request = self.wire[node].pop(0)
         require(self.leader[request.partition] != node)
@@ -171,7 +170,7 @@ class PlainProducer(Sender):
 
     @action
     def leader_moves_to(self, partition: Partition, node: Node):
-        """Another broker, which has the whole log, becomes the leader."""
+        """Another broker, with the whole log, becomes the leader."""
         require(self.leader_moves_left > 0)
         require(self.leader[partition] != node)
         self.leader_moves_left -= 1
@@ -179,7 +178,7 @@ class PlainProducer(Sender):
 
     @action
     def metadata_update(self, partition: Partition):
-        """The client learns who leads: by an error's request for an update, or because metadata.max.age.ms is over."""
+        """The client updates its metadata, after an error or after metadata.max.age.ms."""
         require(self.known_leader[partition] != self.leader[partition])
         self.known_leader[partition] = self.leader[partition]
 
@@ -196,7 +195,7 @@ class PlainProducer(Sender):
 
     @reachable
     def a_retry_is_sent(self):
-        """Where errors are allowed, a batch is sent again."""
+        """If errors are allowed, a batch is sent again."""
         cannot_fail = self.refusals + self.late_refusals + self.disconnects + self.leader_moves == 0
         return (
             cannot_fail

@@ -23,13 +23,13 @@ from specs.producer.plain.application import Application, Future, Offset, Partit
 
 
 class Node(Domain):
-    """A broker, as the client's metadata names it."""
+    """A broker in the client's metadata."""
 
     size, prefix = "nodes", "n"
 
 
 class Stage(Enum):
-    """OPEN takes more records, CLOSED was drained once, DONE has been completed while still in flight."""
+    """The stage of a batch. OPEN takes more records, CLOSED was drained, DONE is complete but still in flight."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -37,7 +37,7 @@ class Stage(Enum):
 
 
 class Error(Enum):
-    """What a produce request ended with: all but the last two may be retried (RetriableException)."""
+    """The error of a produce response. All but the last two are retriable (RetriableException)."""
 
     NONE = "none"
     NETWORK_EXCEPTION = "network exception"
@@ -50,7 +50,7 @@ class Error(Enum):
 
 
 class Batch(Struct):
-    """A ProducerBatch. Its records stand in ascending order; it was created when its first record was sent."""
+    """A ProducerBatch with records in ascending order, created when its first record was sent."""
 
     partition: Partition
     records: SetOf(RecordId)
@@ -60,7 +60,7 @@ class Batch(Struct):
 
 
 class Request(Struct):
-    """A produce request: one batch, as if max.request.size were one batch."""
+    """A produce request with one batch, as if max.request.size were one batch."""
 
     partition: Partition
     records: SetOf(RecordId)
@@ -68,7 +68,7 @@ class Request(Struct):
 
 
 class Response(Struct):
-    """A produce response. `records` names the request it answers; the client does not look at it."""
+    """A produce response. `records` identifies its request; the client does not read it."""
 
     records: SetOf(RecordId)
     error: Error
@@ -84,45 +84,45 @@ class Sender(Application, abstract=True):
     broker_limit = Constant(64, at_least=0)  # max.message.bytes: a batch of more records is too large
     acks = Constant("1", one_of=("0", "1", "all"))
     max_in_flight = Constant(1, at_least=1)  # max.in.flight.requests.per.connection
-    mute_partitions = Constant(True)  # KAFKA-3197: with max_in_flight 1, one batch of a partition is in flight
-    requeue = Constant("head", one_of=("head", "tail", "in_order"))  # where a batch to be retried goes
-    disconnects = Constant(0, at_least=0)  # how often a connection may close
+    mute_partitions = Constant(True)  # KAFKA-3197: if max_in_flight is 1, one batch of a partition is in flight
+    requeue = Constant("head", one_of=("head", "tail", "in_order"))  # the position of a retry in the queue
+    disconnects = Constant(0, at_least=0)  # the number of closed connections
     delivery_timeouts = Constant(False)  # whether delivery.timeout.ms may pass
-    read_back = Constant(False)  # after a restart the application first reads what its predecessor got into the log
+    read_back = Constant(False)  # after a restart the application reads the log before it sends
 
     queue = Map(Partition, Seq(Batch, "records"))
     in_flight = Map(Node, Seq(Batch, "max_in_flight"))
     muted = SetOf(Partition)
     leader = Map(Partition, Node)
     known_leader = Map(Partition, Node)  # the client's metadata
-    overdue = Range(0, "records")  # records up to this one are older than delivery.timeout.ms
+    overdue = Range(0, "records")  # records up to this one exceed delivery.timeout.ms
     disconnects_left = Range(0, "disconnects")
     restarts_left = Range(0, "restarts")
     resends_left = Range(0, "resends")
 
     def init(self):
-        """Nothing sent, all faults to come; where there are several nodes, the first leads."""
+        """Nothing is sent, all faults may happen, and the first node leads every partition."""
         self.disconnects_left = self.disconnects
         self.restarts_left = self.restarts
         self.resends_left = self.resends
 
-    # What subclasses say of the network and the broker.
+    # Subclasses implement the network and the broker.
 
     def transmit(self, node, request):
         """Write a request to the connection to `node`."""
 
     def disconnect(self, node):
-        """The connection to `node` is gone; the next request opens another."""
+        """Lose the connection to `node`; the next request opens another one."""
 
     def is_sequence_checked(self):
-        """Whether brokers hold sequence numbers against a batch, as for an idempotent producer."""
+        """Return whether brokers check the sequence of a batch, as for an idempotent producer."""
         return False
 
     # The application.
 
     @action
     def application_send(self, record: RecordId):
-        """The next record goes to the last batch of its partition or to a new one. Source: RecordAccumulator.append."""
+        """The application sends the next record, which goes to the last batch of its partition or to a new batch."""
         require(record > self.sent)
         require(not self.is_complete(record))
         require(all(self.is_complete(earlier) for earlier in range(self.sent + 1, record)))
@@ -131,14 +131,14 @@ class Sender(Application, abstract=True):
 
     @action
     def application_resend(self, record: RecordId):
-        """The application takes a failed future for `not written` and sends the record again."""
+        """The application assumes that a failed record was not written, and sends it again."""
         require(self.resends_left > 0)
         require(self.future[record] == Future.FAILED)
         self.resends_left -= 1
         self.enqueue(record)
 
     def enqueue(self, record):
-        """Append to the last batch of the partition's queue if it has room. Source: RecordAccumulator.tryAppend."""
+        """Append a record to the last batch of its queue or to a new one. Source: RecordAccumulator.append."""
         partition = self.partition_of(record)
         end = len(self.queue[partition])
         if end > 0 and self.has_room(self.queue[partition][end - 1], record):
@@ -148,12 +148,12 @@ class Sender(Application, abstract=True):
         self.future[record] = Future.PENDING
 
     def has_room(self, batch, record):
-        """Whether an open batch takes the record; one sent again goes to a batch of its own, to keep the order."""
+        """Return whether an open batch takes the record; a resent record gets a new batch, to keep the order."""
         return batch.stage == Stage.OPEN and len(batch.records) < self.batch_size and max(batch.records) < record
 
     @action
     def producer_restart(self):
-        """The process dies; its successor sends every record again whose future was not complete. See KIP-98."""
+        """The process dies; its successor sends every record with an incomplete future again. See KIP-98."""
         require(self.restarts_left > 0)
         require(self.sent > 0)
         self.restarts_left -= 1
@@ -173,18 +173,18 @@ class Sender(Application, abstract=True):
 
     @action
     def all_completed(self):
-        """Every future is complete. With this step, a state that has no step is one where something is stuck."""
+        """Every future is complete. With this step, a state without an enabled step has a stuck record."""
         require(all(self.is_complete(record) for record in RecordId))
 
     # The sender thread.
 
     def guarantees_message_order(self):
-        """Sender.guaranteeMessageOrder, which only max_in_flight sets (KafkaProducer.newSender)."""
+        """Return `Sender.guaranteeMessageOrder`, which depends only on max_in_flight (KafkaProducer.newSender)."""
         return self.mute_partitions and self.max_in_flight == 1
 
     @action
     def sender_drain(self, partition: Partition):
-        """Send the first batch of a partition to the node that metadata names. Source: drainBatchesForOneNode.
+        """The sender sends a partition's first batch to its leader in the metadata. Source: drainBatchesForOneNode.
 
         Linger and backoff only delay this step, and a step may be delayed for any time.
         """
@@ -202,12 +202,12 @@ class Sender(Application, abstract=True):
                 self.muted.add(partition)
 
     def receive(self, node, response):
-        """The response completes the oldest request in flight. Source: InFlightRequests.completeNext."""
+        """Complete the oldest request in flight with a response. Source: InFlightRequests.completeNext."""
         batch = self.in_flight[node].pop(0)
         self.complete(batch, response.error, response.base)
 
     def fail_in_flight(self, node):
-        """Complete every request in flight as failed, the oldest first. Source: cancelInFlightRequests, clearAll."""
+        """Fail every request in flight, the oldest first. Source: cancelInFlightRequests, clearAll."""
         failed = self.in_flight[node]
         self.in_flight[node].clear()
         for batch in failed:
@@ -215,7 +215,7 @@ class Sender(Application, abstract=True):
 
     @action
     def connection_closed(self, node: Node):
-        """The socket dies, or a request times out and the client closes it. Source: handleTimedOutRequests."""
+        """A socket closes, or a request times out and the client closes its socket. Source: handleTimedOutRequests."""
         require(self.disconnects_left > 0)
         require(len(self.in_flight[node]) > 0 or self.acks == "0")
         self.disconnects_left -= 1
@@ -223,7 +223,7 @@ class Sender(Application, abstract=True):
         self.fail_in_flight(node)
 
     def complete(self, batch, error, base):
-        """Source: Sender.completeBatch; a split consumes no attempt, and every outcome unmutes the partition."""
+        """Complete a batch; a split uses no attempt, every outcome unmutes. Source: Sender.completeBatch."""
         if error == Error.NONE:
             self.succeed(batch, base)
         elif error == Error.MESSAGE_TOO_LARGE and len(batch.records) > 1 and batch.stage != Stage.DONE:
@@ -235,13 +235,13 @@ class Sender(Application, abstract=True):
         self.muted.discard(batch.partition)
 
     def can_retry(self, batch, error):
-        """Source: Sender.canRetry."""
+        """Return whether a failed batch may be sent again. Source: Sender.canRetry."""
         is_retriable = error != Error.MESSAGE_TOO_LARGE and error != Error.TOPIC_AUTHORIZATION_FAILED
         is_in_time = batch.stage != Stage.DONE and not self.is_overdue(batch)
         return is_retriable and is_in_time and batch.attempts < self.retries
 
     def reenqueue(self, batch):
-        """Source: RecordAccumulator.reenqueue: addFirst without idempotence, insertInSequenceOrder with it."""
+        """Put a retry into the queue. Source: RecordAccumulator.reenqueue (addFirst, insertInSequenceOrder)."""
         if self.requeue == "head":
             self.queue[batch.partition].insert(0, batch)
         elif self.requeue == "tail":
@@ -250,14 +250,14 @@ class Sender(Application, abstract=True):
             self.insert_in_order(batch)
 
     def insert_in_order(self, batch):
-        """Put a batch behind those with earlier records. Source: RecordAccumulator.insertInSequenceOrder."""
+        """Insert a batch after those with earlier records. Source: RecordAccumulator.insertInSequenceOrder."""
         earlier = sum(1 for other in self.queue[batch.partition] if min(other.records) < min(batch.records))
         self.queue[batch.partition].insert(earlier, batch)
 
     def split(self, batch):
-        """Parts of one record each, in order, as if never tried, each with its own sequence. Source: splitAndReenqueue.
+        """Split a batch into parts of one record without attempts, each with its sequence. Source: splitAndReenqueue.
 
-        Without idempotence they go to the head of the queue, with it to their place among the batches to be retried.
+        Without idempotence the parts go to the head of the queue, with idempotence to their place among the retries.
         """
         for position, record in enumerate(sorted(batch.records)):
             part = Batch(partition=batch.partition, records={record}, attempts=0, stage=Stage.CLOSED)
@@ -267,7 +267,7 @@ class Sender(Application, abstract=True):
                 self.queue[batch.partition].insert(position, part)
 
     def succeed(self, batch, base):
-        """A batch that expired before its response stays failed. Source: ProducerBatch.done."""
+        """Complete the futures of a batch, unless it has expired. Source: ProducerBatch.done."""
         if batch.stage != Stage.DONE:
             position = base
             for record in batch.records:
@@ -276,12 +276,12 @@ class Sender(Application, abstract=True):
                 position += 1
 
     def succeed_unseen(self, batch):
-        """With acks=0 a request is complete once it is written. Source: NetworkClient.handleCompletedSends."""
+        """Complete the futures of a written request with acks=0. Source: NetworkClient.handleCompletedSends."""
         for record in batch.records:
             self.future[record] = Future.SUCCEEDED
 
     def fail(self, batch):
-        """Source: Sender.failBatch."""
+        """Fail the futures of a batch, unless it has expired. Source: Sender.failBatch."""
         if batch.stage != Stage.DONE:
             for record in batch.records:
                 self.future[record] = Future.FAILED
@@ -289,12 +289,12 @@ class Sender(Application, abstract=True):
     # The delivery timeout (KIP-91).
 
     def is_overdue(self, batch):
-        """Whether delivery.timeout.ms has passed since the batch was created. Source: hasReachedDeliveryTimeout."""
+        """Return whether delivery.timeout.ms has passed for a batch. Source: hasReachedDeliveryTimeout."""
         return min(batch.records) <= self.overdue
 
     @action
     def delivery_timeout(self):
-        """The next record's time is up: fail what is overdue, queued or in flight. Source: Sender.sendProducerData.
+        """The next record times out: overdue batches fail, queued or in flight. Source: Sender.sendProducerData.
 
         A batch in flight stays in flight, and its partition muted, until its response or the end of its connection.
         """
@@ -307,7 +307,7 @@ class Sender(Application, abstract=True):
             self.expire_in_flight(node)
 
     def expire_queued(self, partition):
-        """Expire from the head of the queue up to the first batch that is in time. Source: expiredBatches."""
+        """Expire the head of the queue up to the first batch that is not overdue. Source: expiredBatches."""
         for _ in range(len(self.queue[partition])):
             if self.is_overdue(self.queue[partition][0]):
                 batch = self.queue[partition].pop(0)
@@ -316,7 +316,7 @@ class Sender(Application, abstract=True):
                 break
 
     def expire_in_flight(self, node):
-        """Source: Sender.getExpiredInflightBatches."""
+        """Expire the overdue batches in flight to a node. Source: Sender.getExpiredInflightBatches."""
         for i in range(len(self.in_flight[node])):
             if self.is_overdue(self.in_flight[node][i]):
                 self.fail(self.in_flight[node][i])
@@ -325,22 +325,22 @@ class Sender(Application, abstract=True):
     # A broker's log.
 
     def is_duplicate(self, request):
-        """Whether the batch is in the log already."""
+        """Return whether the batch is already in the log."""
         return all(record in self.log[request.partition] for record in request.records)
 
     def copy_of(self, request):
-        """Return the offset of a batch that is in the log already."""
+        """Return the offset of a batch that is already in the log."""
         return self.log[request.partition].index(min(request.records))
 
     def follows(self, request):
-        """Whether a batch begins where the log ends, its records taken as sequence numbers."""
+        """Return whether a batch continues the log, with records as sequence numbers."""
         end = len(self.log[request.partition])
         if end == 0:
             return min(request.records) == request.partition + 1
         return min(request.records) == self.log[request.partition][end - 1] + self.partitions
 
     def append(self, request):
-        """Append a batch, or answer a sequence-checked one as ProducerStateManager would; return the response."""
+        """Append a batch and return the response, with the checks of ProducerStateManager if sequences are on."""
         if self.is_sequence_checked() and self.is_duplicate(request):
             return self.appended_at(request, self.copy_of(request))
         if self.is_sequence_checked() and not self.follows(request):
@@ -351,18 +351,18 @@ class Sender(Application, abstract=True):
         return self.appended_at(request, base)
 
     def appended_at(self, request, base):
-        """Return the response to a batch that stands at offset `base`."""
+        """Return the response to a batch at offset `base`."""
         return Response(records=request.records, error=Error.NONE, base=base)
 
     def refused(self, request, error):
-        """Return the response to a batch that meets an error."""
+        """Return the response with an error."""
         return Response(records=request.records, error=error, base=0)
 
-    # Properties, beside the application's.
+    # Properties, in addition to the application's.
 
     @invariant(says="{partition}: {self.in_flight}")
     def in_flight_bound(self):
-        """Where the sender guarantees the order, at most one batch of a partition is in flight, on all connections."""
+        """If the sender guarantees order, at most one batch of a partition is in flight, over all connections."""
         return not self.guarantees_message_order() or all(
             sum(1 for node in Node for batch in self.in_flight[node] if batch.partition == partition) <= 1
             for partition in Partition
@@ -370,7 +370,7 @@ class Sender(Application, abstract=True):
 
     @invariant(says="muted: {self.muted}, in flight: {self.in_flight}")
     def muted_while_in_flight(self):
-        """A partition is muted only while a batch of it is in flight: it will be drained again."""
+        """A partition is muted only while a batch of it is in flight, so it will be drained again."""
         return all(
             any(batch.partition == partition for node in Node for batch in self.in_flight[node])
             for partition in self.muted

@@ -8,19 +8,19 @@ from specs.producer.plain.producer import PlainProducer
 
 
 class SequenceCheckedProducer(PlainProducer):
-    """A producer whose brokers check sequences: the remedy for most of what `PlainProducer` gets wrong.
+    """A producer whose brokers check sequences: the remedy for most bugs of `PlainProducer`.
 
-    Of the idempotent producer (KIP-98) this has two rules: a batch that is in the log is not appended again, and a
-    batch is appended only right behind its predecessor. Its errors, epochs and lost state are specs of their own.
+    This is two rules of the idempotent producer (KIP-98): a batch that is in the log is not appended again, and a batch
+    is appended only directly after its predecessor. `specs.producer.idempotent` has its errors, epochs and lost state.
     """
 
     requeue = Constant("in_order", one_of=("in_order",))  # insertInSequenceOrder
     acks = Constant("all", one_of=("all",))
-    restarts = Constant(0, at_most=0)  # a new process has a new producer id, so its sequences begin again
+    restarts = Constant(0, at_most=0)  # a new process has a new producer id, so its sequences restart
     resends = Constant(0, at_most=0)  # a record sent again has a new sequence number
 
     def is_sequence_checked(self):
-        """Whether brokers hold sequence numbers against a batch."""
+        """Return True: brokers check the sequence of a batch."""
         return True
 
 
@@ -44,7 +44,7 @@ scenarios = [
         "p3_fixed_by_sequences",
         dict(records=1, disconnects=1, late_refusals=1, retries=2),
         deadlock=True,
-        description="P3 with sequences: the retry is recognised and answered with the first offset.",
+        description="P3 with sequences: the broker recognises the retry and answers with the first offset.",
     ),
     Scenario(
         SequenceCheckedProducer,

@@ -1,4 +1,4 @@
-"""An idempotent producer that may be restarted: what sequences are good for within a session, and beyond it.
+"""An idempotent producer that may restart: sequences protect a session, not its successor.
 
 Scenarios: entry P9 of docs/producer.md.
 """
@@ -9,7 +9,7 @@ from specs.producer.plain.producer import PlainProducer
 
 
 class FirstRecord(Range):
-    """The first record of a session; one past the last where there is none to send."""
+    """The first record of a session; one past the last record if the session has none to send."""
 
     low, high = 1, "records + 1"
 
@@ -17,7 +17,7 @@ class FirstRecord(Range):
 class ProducerSessions(PlainProducer):
     """Brokers check sequences as in `SequenceCheckedProducer`, but a restarted producer has a new producer id.
 
-    So its sequences begin again, and what its predecessor got into the log is unknown to the brokers as its own.
+    Its sequences restart, and the brokers do not recognise the records of its predecessor.
     Source: KIP-98 (idempotence holds within a session), Sender.maybeSendAndPollTransactionalRequest (InitProducerId).
     """
 
@@ -27,7 +27,7 @@ class ProducerSessions(PlainProducer):
     restarts = Constant(1, at_least=0)
     resends = Constant(0, at_most=0)
 
-    session_start = Map(Partition, Offset)  # the end of the log when the present session began
+    session_start = Map(Partition, Offset)  # the end of the log at the start of the session
     session_first = Map(Partition, FirstRecord)
 
     def init(self):
@@ -37,12 +37,12 @@ class ProducerSessions(PlainProducer):
             self.session_first[partition] = min(partition + 1, self.records + 1)
 
     def is_sequence_checked(self):
-        """Whether brokers hold sequence numbers against a batch."""
+        """Return True: brokers check the sequence of a batch."""
         return True
 
     @action
     def producer_restart(self):
-        """The successor has a producer id of its own, and sends again whatever had not been completed."""
+        """The process dies; its successor has a new producer id and sends every incomplete record again."""
         super().producer_restart()
         for partition in Partition:
             self.session_start[partition] = len(self.log[partition])
@@ -52,7 +52,7 @@ class ProducerSessions(PlainProducer):
             )
 
     def is_duplicate(self, request):
-        """Whether this session got the batch into the log already."""
+        """Return whether this session has already appended the batch."""
         session = self.log[request.partition][self.session_start[request.partition] :]
         return all(record in session for record in request.records)
 
@@ -62,7 +62,7 @@ class ProducerSessions(PlainProducer):
         return start + self.log[request.partition][start:].index(min(request.records))
 
     def follows(self, request):
-        """Whether a batch begins where the session's part of the log ends, or is the session's first."""
+        """Return whether a batch continues the session's part of the log, or is the session's first."""
         end = len(self.log[request.partition])
         if end == self.session_start[request.partition]:
             return min(request.records) == self.session_first[request.partition]
