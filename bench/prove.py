@@ -23,7 +23,8 @@ sys.path.insert(0, str(ROOT))
 from checker.engines.smt import bounded, induction  # noqa: E402
 from checker.engines.smt.solving import QueryLimits  # noqa: E402
 from checker.engines.smt.transition_system import TransitionSystem  # noqa: E402
-from checker.language.spec import Role, Spec  # noqa: E402
+from checker.language.roles import Role  # noqa: E402
+from checker.language.spec import Spec  # noqa: E402
 from specs.replication.kip101 import Kip101  # noqa: E402
 from specs.replication.kip279 import Kip279  # noqa: E402
 from specs.replication.kip320 import Kip320  # noqa: E402

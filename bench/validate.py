@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import show
+from checker.language.values import show
 from traces.validate.controls import controls_of
 from traces.validate.events import UnparsedTrace
 from traces.validate.mapping import Mapping

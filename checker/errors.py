@@ -53,6 +53,10 @@ class InternalError(Exception):
     exit_status: ClassVar[int] = EXIT_INTERNAL
 
 
+class BoundsError(Exception):
+    """A value left its type's bounds while a method ran: the verdict of the run is `error`, with a trace."""
+
+
 class Disabled(Exception):  # noqa: N818 - not an error: the instance is just not enabled
     """A `require` is false: the action instance is not enabled in this state."""
 

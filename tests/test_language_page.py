@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checker.language import Bug
-from checker.testing import CheckFailed, Checking, check
+from checker.testing import CheckFailed, SpecChecks, check
 
 PAGE = Path(__file__).parent.parent / "docs" / "language.md"
 
@@ -33,7 +33,7 @@ def test_every_scenario_has_its_verdict(module):
     declared = [item.scenarios() if isinstance(item, Bug) else [item] for item in module.scenarios]
     found = [scenario for scenarios in declared for scenario in scenarios]
     for scenario in found:
-        Checking().check_scenario(scenario)
+        SpecChecks().check_scenario(scenario)
     assert [scenario.name for scenario in found] == [
         "three_replicas",
         "unclean_election",

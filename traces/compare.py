@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from checker.errors import Disabled, InputError, UserError
+from checker.errors import BoundsError, Disabled, InputError, UserError
 from checker.explain.differences import changes_within
 from checker.explain.guards import why_disabled
 from checker.language.interpreter import State, call_text
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError, show
+from checker.language.roles import Role
+from checker.language.spec import Spec
+from checker.language.values import show
 from checker.run.result import TraceStep, Violation
 from traces.json_values import decode, encode
 

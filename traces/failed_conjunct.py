@@ -25,7 +25,7 @@ def false_conjunct(spec: Spec, name: str, state: State, old: State | None = None
     if not operands:
         return None
     with spec.bound():
-        arguments = tuple(spec._working(part.values) for part in (state, old) if part is not None)
+        arguments = tuple(spec.in_state(part) for part in (state, old) if part is not None)
         scope = watched_call(getattr(type(spec), name), arguments).scope
         return next((number for number, operand in enumerate(operands) if not scope.evaluate(operand)), None)
 

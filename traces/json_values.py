@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from checker.errors import BoundsError
 from checker.language.types import (
     BagType,
     BoolType,
-    BoundsError,
     DomainType,
     EnumType,
     IntType,
@@ -21,8 +21,8 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
-    show,
 )
+from checker.language.values import show
 
 Plain = None | bool | int | str | list[Any] | dict[str, Any]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-from checker.errors import Disabled, InputError
+from checker.errors import BoundsError, Disabled, InputError
 from checker.explain.differences import changes
 from checker.explain.guards import why_disabled
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError, show
+from checker.language.roles import Role
+from checker.language.spec import Spec
+from checker.language.values import show
 from checker.run.plan import DEADLOCK
 from checker.run.result import TraceStep, Violation
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from checker.errors import Disabled
+from checker.errors import BoundsError, Disabled
 from checker.explain import violations
 from checker.language.interpreter import State
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 

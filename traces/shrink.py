@@ -8,11 +8,11 @@ all schedules that are shorter.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import ActionCall, Violation
 from traces.replay import replay
@@ -134,7 +134,7 @@ def search_shorter(
     levels = most + 1 if expands_the_last else most
     if levels < 1:
         return ShorteningSearch(None)
-    searched = spec if actions is None or violation.property == DEADLOCK else _limited_to(spec, actions)
+    searched = spec if actions is None or violation.property == DEADLOCK else spec.restricted_to(actions)
     is_property = spec.roles.get(violation.property) in (Role.INVARIANT, Role.STEP_INVARIANT)
     names = (violation.property,) if is_property else ()
     plan = Plan(names, max_states=max_states, max_depth=levels, deadlock=violation.property == DEADLOCK)
@@ -154,13 +154,3 @@ def search_shorter(
     if result.ended == "interrupted":
         raise KeyboardInterrupt
     return ShorteningSearch(None)
-
-
-def _limited_to(spec: Spec, actions: Collection[str]) -> Spec:
-    """Return a spec with some of its actions only; the others are still there as methods."""
-    limited = copy.copy(spec)
-    limited.roles = {  # type: ignore[misc]
-        name: role for name, role in spec.roles.items() if role is not Role.ACTION or name in actions
-    }
-    limited._shapes = None
-    return limited

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from checker.errors import InputError
+from checker.errors import BoundsError, InputError
 from checker.explain.differences import changes
 from checker.language.error_location import source_files
 from checker.language.spec import Spec
-from checker.language.types import BoundsError
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 from traces.json_values import Plain, decode, encode
 

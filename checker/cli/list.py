@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from checker.language.declarations import Constant
-from checker.language.spec import PROPERTY_ROLES, Role, Scenario, Spec
+from checker.language.roles import PROPERTY_ROLES, Role
+from checker.language.spec import Scenario, Spec
 from checker.output.styled_lines import BLANK, Line, line
 from checker.output.text import constants_text
 from checker.run import registry

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from checker.errors import InputError, MissingExtraError, UserError
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.output import styled_lines as lines
 from checker.output import text
 from checker.output.files import STANDARD_OUTPUT, JsonLines

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.output import styled_lines
 from checker.output.files import STANDARD_OUTPUT, JsonLines
 from checker.output.styled_lines import BLANK, Line, line

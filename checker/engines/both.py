@@ -16,7 +16,8 @@ from checker.engines.smt.lowering.symbolic_values import constant
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
 from checker.errors import InternalError, UserError
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Result
 

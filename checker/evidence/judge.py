@@ -13,7 +13,7 @@ from typing import Any
 from checker.evidence.tallies import Tallies, unused
 from checker.language.source import source_of
 from checker.language.spec import Spec, StateVariable
-from checker.language.types import show
+from checker.language.values import show
 from checker.run.finding import Finding
 from checker.run.result import Coverage
 

@@ -17,13 +17,13 @@ from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.search import explore as search
 from checker.engines.native.explore.store import Words
 from checker.engines.native.results import MOST_PROPERTIES, failed_init, initial_states
+from checker.errors import BoundsError
 from checker.evidence.judge import Evidence, IdlePremise, findings_of
 from checker.evidence.packed import constant_variables, tallies_of
 from checker.evidence.premises import NOWHERE, Premise, premises_of
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.spec import Spec
-from checker.language.types import BoundsError
 from checker.run.finding import Finding
 from checker.run.plan import Plan
 from checker.run.result import Result

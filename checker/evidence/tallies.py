@@ -22,8 +22,8 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
-    show,
 )
+from checker.language.values import show
 
 MOST_LISTED = 64
 """Of an integer type with more values than this only the lowest and the highest are looked at."""

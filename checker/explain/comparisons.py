@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from checker.explain.frames import EvaluationScope
-from checker.language.types import show
+from checker.language.values import show
 
 
 def comparison_text(node: ast.Compare, scope: EvaluationScope, wanted: bool) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import MapType, SeqType, StructType, Type, show
+from checker.language.types import MapType, SeqType, StructType, Type
+from checker.language.values import show
 
 
 @dataclass(frozen=True)

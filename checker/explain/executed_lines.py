@@ -14,11 +14,10 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from checker.errors import Disabled, SpecError
+from checker.errors import BoundsError, Disabled, SpecError
 from checker.language.error_location import source_files
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import BoundsError
 
 _MOST_FUNCTIONS = 12
 """How many functions of one step are shown: the action and the helpers that it calls first."""

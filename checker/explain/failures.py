@@ -8,8 +8,9 @@ from typing import Any
 from checker.explain.frames import EvaluationScope, watched_call
 from checker.explain.reasons import FailureReason, reason_of_call
 from checker.language.interpreter import State
+from checker.language.roles import message_of
 from checker.language.spec import Spec
-from checker.language.types import show
+from checker.language.values import show
 
 _SHOW = "__show__"
 """The name under which a property's words see `show`."""
@@ -23,7 +24,7 @@ def explain(spec: Spec, name: str, state: State, old: State | None = None) -> st
     """
     function = getattr(type(spec), name)
     with spec.bound():
-        arguments = [spec._working(part.values) for part in (state, old) if part is not None]
+        arguments = [spec.in_state(part) for part in (state, old) if part is not None]
         try:
             returned = watched_call(function, tuple(arguments))
             reason = reason_of_call(returned, wanted=False)
@@ -31,9 +32,8 @@ def explain(spec: Spec, name: str, state: State, old: State | None = None) -> st
             # The walk is a convenience: what it cannot follow must not hide the counterexample.
             return f"{name} is false (no explanation: {type(error).__name__}: {error})"
         generic = _sentence(reason)
-        if not function._says:
-            return generic
-        return _says(function._says, returned.scope, reason, generic)
+        words = message_of(function)
+        return _says(words, returned.scope, reason, generic) if words else generic
 
 
 def witness(spec: Spec, name: str, state: State, old: State | None = None) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def witness(spec: Spec, name: str, state: State, old: State | None = None) -> di
     Nothing where the way cannot be followed.
     """
     with spec.bound():
-        arguments = [spec._working(part.values) for part in (state, old) if part is not None]
+        arguments = [spec.in_state(part) for part in (state, old) if part is not None]
         try:
             returned = watched_call(getattr(type(spec), name), tuple(arguments))
             return reason_of_call(returned, wanted=False).bindings

@@ -16,9 +16,9 @@ from typing import Any
 from checker.errors import UserError
 from checker.explain.comparisons import comparison_text
 from checker.explain.frames import EvaluationScope, ReturnedCall, watched_call
+from checker.language.roles import implies
 from checker.language.source import source_of
-from checker.language.spec import implies
-from checker.language.types import show
+from checker.language.values import show
 
 _MOST_CALLS = 8
 """How deep the walk follows helpers of helpers."""

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from checker.errors import Disabled
+from checker.errors import BoundsError, Disabled
 from checker.explain.failures import explain
 from checker.language.error_location import line_in, source_files
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 

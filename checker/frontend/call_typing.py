@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from checker.frontend.type_relations import NONE, is_bounded, join, join_integers, set_of, towards
 from checker.ir import nodes
-from checker.language.declarations import Domain, Range, Struct, replace
-from checker.language.spec import implies, require
+from checker.language.declared_types import Domain, Range, Struct, replace
+from checker.language.roles import implies, require
 from checker.language.symbols import greatest
 from checker.language.types import (
     LARGEST,
@@ -95,7 +95,7 @@ def plain_arguments(typer: ExpressionTyping, node: ast.Call, count: int | None =
 
 
 def _struct(typer: ExpressionTyping, node: ast.Call, declared: type[Struct]) -> nodes.Expr:
-    kind: StructType = typer.compiler.spec._binding.resolve(declared)
+    kind: StructType = typer.compiler.spec.resolved_type(declared)
     names = [name for name, _ in kind.fields]
     given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
@@ -124,7 +124,7 @@ def _length(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nod
     (argument,) = plain_arguments(typer, node, 1)
     found = typer.scope.object_of(argument)
     if isinstance(found, type) and issubclass(found, (Domain, enum.Enum)):
-        size = typer.compiler.spec._binding.resolve(found).cardinality()
+        size = typer.compiler.spec.resolved_type(found).cardinality()
         return nodes.Literal(IntType(size, size, "int"), typer.scope.site(node), size)
     base = typer.unwrapped(typer.expression(argument))
     if not isinstance(base.type, COLLECTIONS):
@@ -381,7 +381,7 @@ def iterable(typer: ExpressionTyping, node: ast.expr) -> nodes.Iterable:
     """Return what a loop or comprehension goes over."""
     found = typer.scope.object_of(node)
     if isinstance(found, type) and issubclass(found, (Domain, Range, enum.Enum)):
-        return nodes.Universe(typer.compiler.spec._binding.resolve(found))
+        return nodes.Universe(typer.compiler.spec.resolved_type(found))
     if isinstance(node, ast.Call) and typer.scope.object_of(node.func) is builtins.range:
         return _range(typer, node)
     value = typer.unwrapped(typer.expression(node))

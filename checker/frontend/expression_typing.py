@@ -19,7 +19,8 @@ from checker.frontend.type_relations import (
     union_type,
 )
 from checker.ir import nodes
-from checker.language.declarations import Domain, is_type
+from checker.language.declarations import is_type
+from checker.language.declared_types import Domain
 from checker.language.symbols import is_open
 from checker.language.types import (
     LARGEST,
@@ -199,7 +200,7 @@ class ExpressionTyping:
             )
 
     def _member(self, node: ast.Subscript, domain: type[Domain]) -> nodes.Expr:
-        kind: DomainType = self.compiler.spec._binding.resolve(domain)
+        kind: DomainType = self.compiler.spec.resolved_type(domain)
         index = self.expression(node.slice)
         if not _is_known(index) or not isinstance(index.type, IntType):
             raise self.scope.error(node, f"the index of {domain.__name__} must be a constant")

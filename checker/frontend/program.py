@@ -15,7 +15,8 @@ from checker.frontend.scope import TypingScope
 from checker.frontend.statement_typing import StatementTyping
 from checker.frontend.type_relations import NONE, can_become, join
 from checker.ir import nodes
-from checker.language.spec import PROPERTY_ROLES, Role, Spec
+from checker.language.roles import PROPERTY_ROLES, Role
+from checker.language.spec import Spec
 from checker.language.types import BoolType, Type
 
 
@@ -213,7 +214,7 @@ class FrontendCompiler:
         """Return the type that an annotation declares."""
         try:
             declared = eval(ast.unparse(annotation), scope.function.__globals__)
-            return self.spec._binding.resolve(declared)  # type: ignore[no-any-return]
+            return self.spec.resolved_type(declared)  # type: ignore[no-any-return]
         except UserError as error:
             raise scope.error(annotation, error.message) from None
         except Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from checker.errors import SpecError
 from checker.frontend.type_relations import NONE, NOTHING, can_become, is_bounded, join, join_integers
 from checker.ir import nodes
-from checker.language.declarations import Domain
+from checker.language.declared_types import Domain
 from checker.language.source import Source, source_of
 from checker.language.symbols import OpenNumber
 from checker.language.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
@@ -156,8 +157,6 @@ class TypingScope:
 
 def literal_type(spec: Spec, value: Any) -> Type | None:
     """Return the type of a Python object as a literal, or None if the language has no such value."""
-    import enum
-
     if value is None:
         return NONE
     if isinstance(value, bool):
@@ -171,5 +170,5 @@ def literal_type(spec: Spec, value: Any) -> Type | None:
     if isinstance(value, str):
         return NameType((value,))
     if isinstance(value, Domain):
-        return spec._binding.resolve(type(value))  # type: ignore[no-any-return]
+        return spec.resolved_type(type(value))  # type: ignore[no-any-return]
     return None

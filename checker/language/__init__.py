@@ -2,24 +2,13 @@
 
 from enum import Enum
 
-from checker.errors import Disabled
-from checker.language.declarations import Bag, Constant, Domain, Map, Option, Range, Seq, SetOf, Struct, replace
+from checker.errors import BoundsError, Disabled, SpecError
+from checker.language.declarations import Bag, Constant, Map, Option, Seq, SetOf
+from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from checker.language.interpreter import State, Step
-from checker.language.spec import (
-    Bug,
-    Scenario,
-    Spec,
-    action,
-    constraint,
-    implies,
-    invariant,
-    lemma,
-    reachable,
-    require,
-    step_invariant,
-)
-from checker.language.types import BoundsError
+from checker.language.roles import action, constraint, implies, invariant, lemma, reachable, require, step_invariant
+from checker.language.spec import Bug, Scenario, Spec
 
 __all__ = [
     "Arrow",

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import ast
 import enum
-import inspect
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from checker.errors import SpecError
 from checker.language import types as resolved
+from checker.language.declared_types import Bound, Domain, Range, Struct, declared_fields, resolving_with
 from checker.language.symbols import expression_of, is_open, open_extreme
-
-Bound = int | str
-"""An int, or an expression over the spec's constants."""
-
-_active: ContextVar[Binding | None] = ContextVar("active_binding", default=None)
 
 
 class Constant:
@@ -74,157 +67,6 @@ class Constant:
             except ValueError:
                 raise SpecError(f"constant {self.name} must be an integer, not {text!r}") from None
         return self.check(text)
-
-
-class _RangeMeta(type):
-    low: Bound
-    high: Bound
-
-    def __call__(cls, low: Bound, high: Bound) -> type[Range]:
-        """`Range(0, "log_size")` declares a range on the spot."""
-        return _RangeMeta("Range", (Range,), {"low": low, "high": high})  # type: ignore[return-value]
-
-    def __iter__(cls) -> Iterator[int]:
-        return iter(_current(cls.__name__).resolve(cls).values())
-
-
-class Range(metaclass=_RangeMeta):
-    """Integers from `low` to `high`, both included; subclass it, or call it as `Range(low, high)`."""
-
-    low: ClassVar[Bound] = 0
-    high: ClassVar[Bound] = 0
-
-
-class _DomainMeta(type):
-    def __iter__(cls) -> Iterator[Any]:
-        return iter(_current(cls.__name__).resolve(cls).values())
-
-    def __len__(cls) -> int:
-        return int(_current(cls.__name__).resolve(cls).cardinality())
-
-    def __getitem__(cls, index: int) -> Any:
-        members = _current(cls.__name__).resolve(cls).members
-        if not 0 <= index < len(members):
-            raise resolved.BoundsError(f"{cls.__name__}[{index}]: there are {len(members)} members")
-        return members[index]
-
-
-class Domain(metaclass=_DomainMeta):
-    """A finite set of interchangeable names: `size` (an int or an expression over constants) of them.
-
-    `prefix` begins each name.
-    """
-
-    size: ClassVar[Bound] = 1
-    prefix: ClassVar[str] = ""
-    __slots__ = ("index",)
-
-    def __init__(self, index: int):
-        self.index = index
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.index == self.index
-
-    def __hash__(self) -> int:
-        return self.index
-
-    def __repr__(self) -> str:
-        return f"{self.prefix or type(self).__name__.lower()}{self.index + 1}"
-
-
-class Struct:
-    """An immutable value with named fields: `class Record(Struct): id: RecordId`, then `Record(id=0)`.
-
-    `shows` is a format that prints it in traces: `"r{id}@{epoch}"`.
-    """
-
-    shows: ClassVar[str] = ""
-    _fields: ClassVar[dict[str, Any]] = {}
-    __slots__ = ("_key", "_owner", "_values")
-
-    def __init_subclass__(cls) -> None:
-        fields: dict[str, Any] = dict(cls._fields)
-        namespace = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
-        for name, annotation in inspect.get_annotations(cls).items():
-            fields[name] = eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation
-        cls._fields = fields
-
-    def __init__(self, *positional: Any, **named: Any):
-        names = list(self._fields)
-        if len(positional) > len(names):
-            raise SpecError(f"{type(self).__name__} has {len(names)} fields, {len(positional)} were given")
-        values = dict(zip(names, positional, strict=False)) | named
-        if values.keys() != self._fields.keys():
-            wrong = sorted(values.keys() ^ self._fields.keys())
-            raise SpecError(f"{type(self).__name__} takes the fields {', '.join(names)}: check {', '.join(wrong)}")
-        self._hold({name: values[name] for name in names})
-        binding = _active.get()
-        if binding is not None:
-            # Where a spec runs, a field's type is checked at once: the value may never be stored.
-            self._hold(binding.resolve(type(self)).coerce(self)._values)
-
-    @classmethod
-    def of(cls, values: dict[str, Any], owner: Any = None, key: Any = None) -> Any:
-        """Return the struct with these values, which are known to be of the fields' types, in the fields' order."""
-        made = object.__new__(cls)
-        made._hold(values, owner, key)
-        return made
-
-    def _hold(self, values: dict[str, Any], owner: Any = None, key: Any = None) -> None:
-        for slot, content in (("_values", values), ("_owner", owner), ("_key", key)):
-            object.__setattr__(self, slot, content)
-
-    def field(self, name: str) -> Any:
-        """Return the value of the field `name`."""
-        return self._values[name]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self._values:
-            raise AttributeError(f"{type(self).__name__} has no field {name}")
-        return _attached(self._values[name], self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._put(name, value)
-
-    def _put(self, name: str, value: Any) -> None:
-        if self._owner is None:
-            raise SpecError(f"a {type(self).__name__} outside the state cannot be changed: use replace(...)")
-        if name not in self._values:
-            raise SpecError(f"{type(self).__name__} has no field {name}")
-        self._owner._put(self._key, self.of(self._values | {name: value}))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _built, (type(self), self._values)
-
-    def _with_owner(self, owner: Any, key: Any) -> Struct:
-        return self.of(self._values, owner, key)  # type: ignore[no-any-return]
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other._values == self._values
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._values.values()))
-
-    def __repr__(self) -> str:
-        shown = {name: resolved.show(value) for name, value in self._values.items()}
-        if self.shows:
-            return self.shows.format(**shown)
-        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"
-
-
-def _built(struct: type[Struct], values: dict[str, Any]) -> Struct:
-    return struct(**values)
-
-
-def _attached(value: Any, owner: Any, key: Any) -> Any:
-    """Return `value` tied to the place it was read from, so that changing it changes the state."""
-    return value._with_owner(owner, key) if hasattr(value, "_with_owner") else value
-
-
-def replace(record: Any, **fields: Any) -> Any:
-    """Return a copy of a struct with some fields changed."""
-    values = {name: record.field(name) for name in record._fields}
-    return type(record)(**(values | fields))
 
 
 @dataclass(frozen=True)
@@ -282,14 +124,9 @@ class Binding:
         self.constants = dict(constants)
         self._types: dict[Any, resolved.Type] = {}
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> AbstractContextManager[None]:
         """While this holds, `for r in Replica` iterates over the members that these constants give."""
-        token = _active.set(self)
-        try:
-            yield
-        finally:
-            _active.reset(token)
+        return resolving_with(self)
 
     def number(self, bound: Bound, what: str) -> int:
         """Return the value of a bound or capacity; raise SpecError if it is not an integer over the constants."""
@@ -400,7 +237,7 @@ class Binding:
                 raise SpecError(f"{name}.size is {size}: a Domain has at least one member")
             return resolved.DomainType(declaration, tuple(declaration(index) for index in range(size)))
         if issubclass(declaration, Struct) and declaration is not Struct:
-            fields = tuple((field, self.resolve(kind)) for field, kind in declaration._fields.items())
+            fields = tuple((field, self.resolve(kind)) for field, kind in declared_fields(declaration).items())
             return resolved.StructType(declaration, fields)
         if issubclass(declaration, enum.Enum):
             return resolved.EnumType(declaration)
@@ -413,10 +250,3 @@ def _require_open(tree: ast.AST, value: Any, what: str) -> None:
     is_expressed = is_open(value) and expression_of(value) is not None
     if not is_expressed or not all(isinstance(node, taken) for node in ast.walk(tree)):
         raise SpecError(f"{what}, which an unbounded constant cannot be in: use + - * // % min max of it")
-
-
-def _current(name: str) -> Binding:
-    binding = _active.get()
-    if binding is None:
-        raise SpecError(f"{name} has no members outside a spec: write `with spec.bound():` around it")
-    return binding

@@ -10,17 +10,17 @@ import ast
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from checker.errors import Disabled, SpecError, UserError
+from checker.errors import BoundsError, Disabled, SpecError, UserError
+from checker.language.declarations import Binding
+from checker.language.roles import PROPERTY_ROLES, Role
 from checker.language.source import Source, source_of
-from checker.language.types import BagType, BoundsError, SetType, Type, show
-
-if TYPE_CHECKING:
-    from checker.language.declarations import Binding
+from checker.language.types import BagType, SetType, Type
+from checker.language.values import show
 
 ENUMERATED = 256
 """A parameter with more values than this must be bound by `require(parameter in self.collection)`."""
@@ -142,6 +142,7 @@ class Interpreter:
     """Runs a spec's methods; mixed into `Spec`, which provides the declarations."""
 
     name: ClassVar[str]
+    roles: ClassVar[dict[str, Role]] = {}
     constants: dict[str, int | bool | str]
     variables: dict[str, Type]
     _binding: Binding
@@ -149,15 +150,27 @@ class Interpreter:
     _shapes: list[ActionShape] | None = None
     _most_choices: float = ENUMERATED
 
-    if TYPE_CHECKING:
+    def names_of(self, *roles: Role) -> list[str]:
+        """Return the names of the methods with one of these roles, the oldest base's first."""
+        return [name for name, role in self.roles.items() if role in roles]
 
-        @property
-        def actions(self) -> list[str]:
-            """The names of the actions."""
+    @property
+    def actions(self) -> list[str]:
+        """The names of the actions."""
+        return self.names_of(Role.ACTION)
+
+    @property
+    def properties(self) -> list[str]:
+        """The names of invariants, step invariants and reachables."""
+        return self.names_of(*PROPERTY_ROLES)
 
     def bound(self) -> AbstractContextManager[None]:
         """While this holds, domains and ranges have the members that this spec's constants give them."""
         return self._binding.active()
+
+    def resolved_type(self, declaration: Any) -> Any:
+        """Return the resolved type of a declaration under this spec's constants; raise SpecError if it has none."""
+        return self._binding.resolve(declaration)
 
     # The working copy: a spec instance with a state, on which methods run.
 
@@ -193,6 +206,13 @@ class Interpreter:
         copied._shapes, copied._most_choices = None, math.inf
         return copied
 
+    def restricted_to(self, actions: Collection[str]) -> Self:
+        """Return the spec with some of its actions only; the others remain as plain methods."""
+        copied = copy.copy(self)
+        roles = {name: role for name, role in self.roles.items() if role is not Role.ACTION or name in actions}
+        copied.roles, copied._shapes = roles, None  # type: ignore[misc]
+        return copied
+
     def shapes(self) -> list[ActionShape]:
         """Return the actions' parameters and instance numbers; raise SpecError where a parameter has no usable type."""
         if self._shapes is None:
@@ -220,7 +240,7 @@ class Interpreter:
         try:
             if isinstance(declaration, str):
                 declaration = eval(declaration, function.__globals__)
-            kind = self._binding.resolve(declaration)
+            kind = self.resolved_type(declaration)
         except UserError as error:
             raise source.error(argument, error.message) from None
         except Exception:
@@ -261,13 +281,17 @@ class Interpreter:
         """Return the action and the arguments that an instance number stands for in a state."""
         for shape in self.shapes():
             if instance < shape.first_instance + shape.instances:
-                for number, arguments in self._instances(shape, state.values):
+                for number, arguments in self.instances_of(shape, state):
                     if number == instance:
                         return shape.name, arguments
         raise SpecError(f"there is no action instance {instance} in this state")
 
-    def _instances(self, shape: ActionShape, values: dict[str, Any]) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        options = [list(self._choices(parameter, values)) for parameter in shape.parameters]
+    def instances_of(self, shape: ActionShape, state: State) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Iterate over the numbers and arguments of an action's instances in a state, enabled or not.
+
+        Call it inside `with spec.bound():`.
+        """
+        options = [list(self._choices(parameter, state.values)) for parameter in shape.parameters]
         for chosen in itertools.product(*options):
             number = 0
             for parameter, (position, _) in zip(shape.parameters, chosen, strict=True):
@@ -303,7 +327,7 @@ class Interpreter:
         steps, failures = [], []
         with self.bound():
             for shape in self.shapes():
-                for number, arguments in self._instances(shape, state.values):
+                for number, arguments in self.instances_of(shape, state):
                     try:
                         values = self._run(shape.name, state.values, arguments)
                     except Disabled:
@@ -352,9 +376,7 @@ class Interpreter:
 
     def within_constraints(self, state: State) -> bool:
         """Return whether every `@constraint` is true in a state."""
-        from checker.language.spec import Role
-
-        return all(self.holds(name, state) for name in self.names_of(Role.CONSTRAINT))  # type: ignore[attr-defined]
+        return all(self.holds(name, state) for name in self.names_of(Role.CONSTRAINT))
 
 
 def _bounds_error(error: Exception) -> BoundsError:

@@ -3,85 +3,20 @@
 from __future__ import annotations
 
 import copy
-import enum
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
-from checker.errors import Disabled, SpecError, UserError
-from checker.language.declarations import Binding, Constant, _attached, is_type
+from checker.errors import SpecError, UserError
+from checker.language.declarations import Binding, Constant, is_type
 from checker.language.drawing import Drawing
 from checker.language.interpreter import Interpreter
+from checker.language.roles import role_of
 from checker.language.source import declaration_error
 from checker.language.symbols import OpenNumber
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-class Role(enum.Enum):
-    """What a decorated method is to the checker."""
-
-    ACTION = "action"
-    INVARIANT = "invariant"
-    STEP_INVARIANT = "step invariant"
-    REACHABLE = "reachable"
-    CONSTRAINT = "constraint"
-    LEMMA = "lemma"
-
-
-PROPERTY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
-
-
-def require(condition: bool) -> None:
-    """Disable the action instance where `condition` is false."""
-    if not condition:
-        raise Disabled
-
-
-def implies(premise: bool, conclusion: bool) -> bool:
-    """Return whether `premise` implies `conclusion`; both are evaluated."""
-    return not premise or conclusion
-
-
-def _marked(method: Method, role: Role, says: str = "") -> Method:
-    method._role, method._says = role, says  # type: ignore[attr-defined]
-    return method
-
-
-def action(method: Method) -> Method:
-    """Mark a method as an action: one atomic step, an instance for each choice of its parameters."""
-    return _marked(method, Role.ACTION)
-
-
-def _property(method: Method | None, role: Role, says: str) -> Any:
-    return _marked(method, role, says) if method is not None else lambda found: _marked(found, role, says)
-
-
-def invariant(method: Method | None = None, *, says: str = "") -> Any:
-    """Mark a method as true in every reachable state. `says`: words for a failure, an f-string over its bindings."""
-    return _property(method, Role.INVARIANT, says)
-
-
-def step_invariant(method: Method | None = None, *, says: str = "") -> Any:
-    """Mark a method `(self, old)` as true of every step from `old` to `self`."""
-    return _property(method, Role.STEP_INVARIANT, says)
-
-
-def reachable(method: Method) -> Method:
-    """Mark a method as true in some reachable state."""
-    return _marked(method, Role.REACHABLE)
-
-
-def lemma(method: Method | None = None, *, says: str = "") -> Any:
-    """Mark a method as a lemma: always true, and proved by the prover together with the invariants that it helps."""
-    return _property(method, Role.LEMMA, says)
-
-
-def constraint(method: Method) -> Method:
-    """Mark a method as a bound: states in which it is false are checked, but not explored further."""
-    return _marked(method, Role.CONSTRAINT)
+from checker.language.values import attached
 
 
 class StateVariable:
@@ -95,7 +30,7 @@ class StateVariable:
             return self
         if instance._values is None:
             raise SpecError(f"{self.name} is a state variable: it has a value in a state, not in the spec")
-        return _attached(instance._values[self.name], instance, self.name)
+        return attached(instance._values[self.name], instance, self.name)
 
     def __set__(self, instance: Any, value: Any) -> None:
         instance._put(self.name, value)
@@ -113,7 +48,6 @@ class Spec(Interpreter):
     abstract: ClassVar[bool] = True
     declared_constants: ClassVar[dict[str, Constant]] = {}
     declared_variables: ClassVar[dict[str, Any]] = {}
-    roles: ClassVar[dict[str, Role]] = {}
     draws: ClassVar[Drawing | None] = None
 
     def __init_subclass__(cls, abstract: bool = False, **named: Any):
@@ -143,8 +77,8 @@ class Spec(Interpreter):
                     cls.declared_constants[attribute] = value
                 elif isinstance(value, StateVariable):
                     cls.declared_variables[attribute] = value.declaration
-                elif callable(value) and hasattr(value, "_role"):
-                    cls.roles[attribute] = value._role
+                elif (role := role_of(value)) is not None:
+                    cls.roles[attribute] = role
                 elif value is None:
                     cls.roles.pop(attribute, None)
 
@@ -188,20 +122,6 @@ class Spec(Interpreter):
         copied._shapes = None
         copied._bind(opened)
         return copied
-
-    def names_of(self, *roles: Role) -> list[str]:
-        """Return the names of the methods with one of these roles, the oldest base's first."""
-        return [name for name, role in self.roles.items() if role in roles]
-
-    @property
-    def actions(self) -> list[str]:
-        """The names of the actions."""
-        return self.names_of(Role.ACTION)
-
-    @property
-    def properties(self) -> list[str]:
-        """The names of invariants, step invariants and reachables."""
-        return self.names_of(*PROPERTY_ROLES)
 
     @classmethod
     def summary(cls) -> str:

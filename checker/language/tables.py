@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from checker.errors import SpecError
-from checker.language.spec import PROPERTY_ROLES, Spec
+from checker.language.roles import PROPERTY_ROLES
+from checker.language.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -12,29 +12,15 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from checker.errors import BoundsError
+from checker.language.declared_types import Domain, Struct
 from checker.language.symbols import is_open
-
-if TYPE_CHECKING:
-    from checker.language.declarations import Domain, Struct
-
+from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
 
 LARGEST = 2**62
 """Bounds beyond this could overflow the 64 bits that compiled engines compute in."""
-
-
-class BoundsError(Exception):
-    """A value left its type's bounds while a method ran: the run's verdict is `error`, with a trace."""
-
-
-def show(value: Any) -> str:
-    """Return the short text of a value, as traces and messages print it."""
-    if isinstance(value, enum.Enum):
-        return value.name.lower()
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "none"}[value]
-    return str(value)
 
 
 @dataclass(frozen=True)
@@ -286,19 +272,13 @@ class MapType(Type):
         return int(self.value.cardinality() ** self.key.cardinality())
 
     def first(self) -> Any:
-        from checker.language.values import MapValue
-
         return MapValue(self, tuple(self.value.first() for _ in range(self.key.cardinality())))
 
     def values(self) -> Iterator[Any]:
-        from checker.language.values import MapValue
-
         universe = list(self.value.values())
         return (MapValue(self, items) for items in itertools.product(universe, repeat=self.key.cardinality()))
 
     def coerce(self, value: Any) -> Any:
-        from checker.language.values import MapValue
-
         if isinstance(value, MapValue):
             if value.type.key != self.key:
                 raise self._refuse(value)
@@ -360,13 +340,9 @@ class SetType(Type):
         return _combinations(count, self.capacity)
 
     def first(self) -> Any:
-        from checker.language.values import SetValue
-
         return SetValue(self, ())
 
     def values(self) -> Iterator[Any]:
-        from checker.language.values import SetValue
-
         universe = [] if self.capacity == 0 else list(self.item.values())
         if self.capacity is None:
             for bits in range(2 ** len(universe)):
@@ -377,8 +353,6 @@ class SetType(Type):
                 yield SetValue(self, items)
 
     def coerce(self, value: Any) -> Any:
-        from checker.language.values import SetValue
-
         if not isinstance(value, (SetValue, set, frozenset)):
             raise self._refuse(value)
         items = sorted({self.item.coerce(item) for item in value}, key=self.item.sort_key)
@@ -417,21 +391,15 @@ class SeqType(Type):
         return sum(self.item.cardinality() ** size for size in range(self.capacity + 1))
 
     def first(self) -> Any:
-        from checker.language.values import SeqValue
-
         return SeqValue(self, ())
 
     def values(self) -> Iterator[Any]:
-        from checker.language.values import SeqValue
-
         universe = [] if self.capacity == 0 else list(self.item.values())
         for size in range(self.capacity + 1):
             for items in itertools.product(universe, repeat=size):
                 yield SeqValue(self, items)
 
     def coerce(self, value: Any) -> Any:
-        from checker.language.values import SeqValue
-
         if not isinstance(value, (SeqValue, list, tuple)):
             raise self._refuse(value)
         items = tuple(self.item.coerce(item) for item in value)
@@ -458,21 +426,15 @@ class BagType(Type):
         return sum(_combinations_exact(universe + size - 1, size) for size in range(self.capacity + 1))
 
     def first(self) -> Any:
-        from checker.language.values import BagValue
-
         return BagValue(self, ())
 
     def values(self) -> Iterator[Any]:
-        from checker.language.values import BagValue
-
         universe = [] if self.capacity == 0 else list(self.item.values())
         for size in range(self.capacity + 1):
             for items in itertools.combinations_with_replacement(universe, size):
                 yield BagValue(self, items)
 
     def coerce(self, value: Any) -> Any:
-        from checker.language.values import BagValue
-
         if not isinstance(value, (BagValue, list, tuple)):
             raise self._refuse(value)
         items = sorted((self.item.coerce(item) for item in value), key=self.item.sort_key)

@@ -1,31 +1,79 @@
 """Collections as the interpreter holds them: immutable values that know the place they were read from.
 
-`self.log[r].append(x)` reads the map, then the sequence, then asks the sequence to change. A value cannot change;
-it gives its owner a new value to hold, and so on up to the state. A value read into a local is a snapshot.
+`self.log[r].append(x)` reads the map, then the sequence, and then asks the sequence to change. A value never changes.
+It builds a new value and gives it to its owner, which does the same, and so on up to the state. A value that a method
+keeps in a local is therefore a snapshot.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
-from checker.errors import SpecError
-from checker.language.declarations import _attached
-from checker.language.types import BagType, BoundsError, MapType, SeqType, SetType, Type, show
+from checker.errors import BoundsError, SpecError
 
 
-class Value:
+class ItemType(Protocol):
+    """A resolved type (`checker.language.types`), as far as collections need it."""
+
+    def values(self) -> Iterator[Any]:
+        """Iterate over all values, in the order that numbers them."""
+
+    def coerce(self, value: Any) -> Any:
+        """Return `value` as a canonical value of the type; raise BoundsError if it is none."""
+
+
+class KeyedType(ItemType, Protocol):
+    """The type of a map."""
+
+    @property
+    def key(self) -> ItemType:
+        """The type of the keys."""
+
+    @property
+    def value(self) -> ItemType:
+        """The type of the values."""
+
+
+class CollectionType(ItemType, Protocol):
+    """The type of a set, sequence or bag."""
+
+    @property
+    def item(self) -> ItemType:
+        """The type of the items."""
+
+
+def show(value: Any) -> str:
+    """Return the short text of a value, as traces and messages print it."""
+    if isinstance(value, enum.Enum):
+        return value.name.lower()
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return str(value)
+
+
+def attached(value: Any, owner: Any, key: Any) -> Any:
+    """Return `value` tied to the place it was read from, so that a change of it changes the state.
+
+    `owner` is the state or the value that holds it, and `key` its position there: a variable, a field, a map key or an
+    index. Scalars are returned as they are.
+    """
+    return value._with_owner(owner, key) if hasattr(value, "_with_owner") else value
+
+
+class CollectionValue:
     """The base of maps, sets, sequences and bags."""
 
     __slots__ = ("_items", "_key", "_owner", "type")
 
-    def __init__(self, kind: Type, items: tuple[Any, ...], owner: Any = None, key: Any = None):
+    def __init__(self, kind: Any, items: tuple[Any, ...], owner: Any = None, key: Any = None):
         self.type, self._items, self._owner, self._key = kind, items, owner, key
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.type, self._items)
 
-    def _with_owner(self, owner: Any, key: Any) -> Value:
+    def _with_owner(self, owner: Any, key: Any) -> CollectionValue:
         return type(self)(self.type, self._items, owner, key)
 
     def _change(self, items: Any) -> None:
@@ -40,10 +88,10 @@ class Value:
         return hash(self._items)
 
 
-class MapValue(Value):
+class MapValue(CollectionValue):
     """A total map: its values in the order of its keys."""
 
-    type: MapType
+    type: KeyedType
 
     def items_in_order(self) -> tuple[Any, ...]:
         """Return the values in the order of the keys."""
@@ -55,7 +103,7 @@ class MapValue(Value):
 
     def __getitem__(self, key: Any) -> Any:
         position = self._position(key)
-        return _attached(self._items[position], self, position)
+        return attached(self._items[position], self, position)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._put(self._position(key), value)
@@ -71,17 +119,17 @@ class MapValue(Value):
             return dict(zip(self.type.key.values(), self._items, strict=True)) == other
         return isinstance(other, MapValue) and self._items == other._items
 
-    __hash__ = Value.__hash__
+    __hash__ = CollectionValue.__hash__
 
     def __repr__(self) -> str:
         pairs = zip(self.type.key.values(), self._items, strict=True)
         return "{" + ", ".join(f"{show(key)}: {show(value)}" for key, value in pairs) + "}"
 
 
-class SetValue(Value):
+class SetValue(CollectionValue):
     """A set; iterates in the order of its item type."""
 
-    type: SetType
+    type: CollectionType
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._items)
@@ -158,10 +206,10 @@ class SetValue(Value):
         return "{" + ", ".join(show(item) for item in self._items) + "}"
 
 
-class SeqValue(Value):
+class SeqValue(CollectionValue):
     """A sequence; indices are never negative, slices are clipped as Python's are."""
 
-    type: SeqType
+    type: CollectionType
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._items)
@@ -175,7 +223,7 @@ class SeqValue(Value):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (SeqValue, list, tuple)) and self._items == tuple(other)
 
-    __hash__ = Value.__hash__
+    __hash__ = CollectionValue.__hash__
 
     def _position(self, index: Any, end: int) -> int:
         if not isinstance(index, int) or not 0 <= index < end:
@@ -192,7 +240,7 @@ class SeqValue(Value):
         if isinstance(index, slice):
             return SeqValue(self.type, self._items[self._clipped(index)])
         position = self._position(index, len(self))
-        return _attached(self._items[position], self, position)
+        return attached(self._items[position], self, position)
 
     def __setitem__(self, index: int, value: Any) -> None:
         self._put(self._position(index, len(self)), value)
@@ -248,10 +296,10 @@ class SeqValue(Value):
         return "[" + ", ".join(show(item) for item in self._items) + "]"
 
 
-class BagValue(Value):
+class BagValue(CollectionValue):
     """A multiset; iterates in the order of its item type, equal items one after the other."""
 
-    type: BagType
+    type: CollectionType
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._items)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from checker.errors import InputError, MissingExtraError
+from checker.errors import BoundsError, InputError, MissingExtraError
 from checker.explain.differences import changes
 from checker.language.interpreter import BoundsFailure, State, Step, call_text
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError, show
+from checker.language.roles import Role
+from checker.language.spec import Spec
+from checker.language.values import show
 from checker.output.styled_lines import plain
 from checker.output.text import state_lines
 from checker.run.plan import DEADLOCK

@@ -21,8 +21,8 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
-    show,
 )
+from checker.language.values import show
 from checker.run.result import TraceStep, Violation
 from traces.trace_file import Origin, arguments_to_json
 

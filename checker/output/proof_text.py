@@ -8,11 +8,11 @@ from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuestio
 from checker.engines.smt.induction import INIT, CounterexampleToInduction, InductionProof, Outcome, ProofCell
 from checker.engines.smt.k_induction import KInductionProof
 from checker.engines.smt.reachability import Reachability
-from checker.errors import Disabled
+from checker.errors import BoundsError, Disabled
 from checker.explain.differences import changes
 from checker.explain.failures import explain
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.output.styled_lines import BLANK, Line, Span, line
 from checker.output.text import change_lines, constants_text, state_lines, trace_lines
 from checker.run.result import ActionCall, TraceStep

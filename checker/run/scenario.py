@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from checker.language.spec import PROPERTY_ROLES, Expectation, Scenario, Spec
+from checker.language.roles import PROPERTY_ROLES
+from checker.language.spec import Expectation, Scenario, Spec
 from checker.run.plan import DEADLOCK, Stop
 from checker.run.result import Result, Violation
 

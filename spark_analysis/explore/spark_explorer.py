@@ -23,12 +23,12 @@ from checker.engines.native.explore.exploration import Exploration, FoundFailure
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import ResultBuilder, failed_init, initial_states, property_mask, require_sizes
-from checker.errors import InputError
+from checker.errors import BoundsError, InputError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.language.interpreter import State
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from checker.errors import UserError
-from checker.language.spec import PROPERTY_ROLES, Role, Spec
+from checker.language.roles import PROPERTY_ROLES, Role
+from checker.language.spec import Spec
 from checker.run import ledger
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Violation

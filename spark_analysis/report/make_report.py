@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from checker.errors import UserError
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.result import Violation
 from spark_analysis.report.causes import CauseCluster, CauseClusters, cluster

@@ -17,19 +17,10 @@ from checker.engines.native.lowering import collections, loops, program
 from checker.engines.native.lowering import outlining as outlined
 from checker.engines.native.single_state import SingleStateEngine
 from checker.engines.python import explorer
+from checker.errors import BoundsError
 from checker.language import Spec, State
-from checker.language.spec import Role
-from checker.language.types import (
-    BagType,
-    BoundsError,
-    IntType,
-    MapType,
-    OptionType,
-    SeqType,
-    SetType,
-    StructType,
-    Type,
-)
+from checker.language.roles import Role
+from checker.language.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, Type
 from checker.run.plan import Plan
 from checker.run.result import Result
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from checker.engines.native.walk.kernel import CONSTRAINT, ENDINGS
 from checker.engines.native.walk.walker import Walker, Walks
 from checker.language import BoundsError, Spec, State
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.run.plan import DEADLOCK
 
 MASK = 2**64 - 1

@@ -21,7 +21,8 @@ from checker.engines.native import batch as batches
 from checker.engines.native import engine as native
 from checker.engines.native.llvm.control_flow import word
 from checker.engines.python import explorer
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result

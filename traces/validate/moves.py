@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from checker.errors import InputError
+from checker.errors import BoundsError, InputError
 from checker.language.interpreter import ActionShape, State
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.state_layout import ValuePart

@@ -7,23 +7,12 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
-from checker.errors import Disabled, InputError
-from checker.language.declarations import Struct
+from checker.errors import BoundsError, Disabled, InputError
+from checker.language.declared_types import Struct
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import (
-    BagType,
-    BoundsError,
-    DomainType,
-    MapType,
-    OptionType,
-    SeqType,
-    SetType,
-    StructType,
-    Type,
-    show,
-)
-from checker.language.values import BagValue, MapValue, SeqValue, SetValue
+from checker.language.types import BagType, DomainType, MapType, OptionType, SeqType, SetType, StructType, Type
+from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
 
 _BUILTINS = {
     function.__name__: function for function in (abs, all, any, len, list, max, min, range, set, sorted, str, sum)

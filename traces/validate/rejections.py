@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from checker.errors import Disabled
+from checker.errors import BoundsError, Disabled
 from checker.explain.guards import why_disabled
 from checker.language.interpreter import ActionShape, State, call_text
 from checker.language.spec import Spec
-from checker.language.types import BoundsError
 from traces.validate.mapping import PossibleStep
 from traces.validate.moves import Key, Moves
 from traces.validate.observations import Observer, matches, plain_text
@@ -50,7 +49,7 @@ def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -
     shape = next(shape for shape in spec.shapes() if shape.name == step.action)
     names = [parameter.name for parameter in shape.parameters]
     with spec.bound():
-        instances = [arguments for _, arguments in spec._instances(shape, state.values)]
+        instances = [arguments for _, arguments in spec.instances_of(shape, state)]
     is_any = False
     for arguments in instances:
         given = dict(zip(names, arguments, strict=True))

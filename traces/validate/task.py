@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from checker.errors import InputError, UserError
+from checker.errors import BoundsError, InputError, UserError
 from checker.language.error_location import located
 from checker.language.spec import Scenario, Spec
-from checker.language.types import BoundsError
 from checker.run import registry
 from checker.run.result import Violation
 from traces.validate.controls import ControlResults, controlled

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from checker.errors import Disabled, InputError, UserError
+from checker.errors import BoundsError, Disabled, InputError, UserError
 from checker.explain import violations
 from checker.language.spec import Spec
-from checker.language.types import BoundsError
 from checker.run.plan import DEADLOCK
 from checker.run.result import TraceStep, Violation
 from traces.walks.records import WalkRun, read_walk, spec_of

@@ -10,11 +10,10 @@ from typing import Literal
 
 from checker.engines.native.lowering.branches import branches_of
 from checker.engines.native.walk.walker import MOST_WEIGHT, Walker
-from checker.errors import InputError
+from checker.errors import BoundsError, InputError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.language.spec import Scenario, Spec
-from checker.language.types import BoundsError
 from checker.run import registry
 from checker.run.request import settings_of
 from checker.run.scenario import checked_properties, expectation_for, property_names

@@ -25,11 +25,12 @@ from checker.engines.native.results import (
     property_mask,
     require_sizes,
 )
+from checker.errors import BoundsError
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.interpreter import State
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
 

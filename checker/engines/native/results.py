@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from checker.engines.native.explore import exploration
-from checker.errors import SpecError
+from checker.errors import BoundsError, SpecError
 from checker.explain import violations
 from checker.ir import nodes
 from checker.language.interpreter import State
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from checker.errors import SpecError
+from checker.errors import BoundsError, SpecError
 from checker.explain import violations
 from checker.language.error_location import line_in, located, source_files
 from checker.language.interpreter import State, Step
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation

@@ -12,11 +12,10 @@ from checker.engines.smt.lowering.logic import Truth, any_of, both, implies, neg
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, satisfiable
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unrolling import Unrolling
-from checker.errors import SpecError
+from checker.errors import BoundsError, SpecError
 from checker.explain import violations
 from checker.language.interpreter import State
-from checker.language.spec import Role
-from checker.language.types import BoundsError
+from checker.language.roles import Role
 from checker.run.plan import Stop
 from checker.run.result import Violation
 

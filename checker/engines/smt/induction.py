@@ -20,7 +20,7 @@ from checker.engines.smt.transition_system import SymbolicProperty, Transition, 
 from checker.engines.smt.unrolling import confirm
 from checker.errors import SpecError
 from checker.language.interpreter import State as PlainState
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.run.result import TraceStep
 
 INIT = "init"

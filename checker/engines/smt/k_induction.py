@@ -13,7 +13,7 @@ from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, trut
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unrolling import Unrolling
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.run.result import ActionCall, TraceStep
 
 OnDepth = Callable[[int, str], None]

@@ -22,7 +22,7 @@ from checker.engines.smt.lowering.symbolic_values import constants_of
 from checker.engines.smt.solving import QueryLimits, was_interrupted
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
 from checker.errors import SpecError
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.run.result import Violation
 
 MOST_BITS = 300

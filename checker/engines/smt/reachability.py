@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from checker.errors import UserError
+from checker.errors import BoundsError, UserError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import BoundsError
 from checker.run.result import TraceStep
 
 MOST_STATES = 5_000_000

@@ -27,7 +27,8 @@ from checker.frontend import compile_spec
 from checker.frontend.type_relations import is_bounded
 from checker.ir import nodes
 from checker.language.interpreter import State as PlainState
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.language.types import Type
 
 Evaluate = Callable[[Term], Term]

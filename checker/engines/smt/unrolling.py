@@ -12,8 +12,7 @@ from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, impl
 from checker.engines.smt.lowering.symbolic_values import constants_of, decoded, merged
 from checker.engines.smt.solving import AnsweredQuery, new_solver
 from checker.engines.smt.transition_system import SymbolicParameter, Transition, TransitionSystem
-from checker.errors import Disabled
-from checker.language.types import BoundsError
+from checker.errors import BoundsError, Disabled
 from checker.run.result import TraceStep
 
 

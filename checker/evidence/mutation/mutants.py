@@ -9,8 +9,9 @@ from types import FunctionType
 from typing import Any
 
 from checker.evidence.mutation.operators import Mutation, mutations
+from checker.language.roles import PROPERTY_ROLES, Role
 from checker.language.source import source_of
-from checker.language.spec import PROPERTY_ROLES, Role, Spec
+from checker.language.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from checker.language.types import BagType, MapType, SeqType, SetType, show
+from checker.language.declared_types import declared_fields
+from checker.language.types import BagType, MapType, SeqType, SetType
+from checker.language.values import show
 
 Fate = Literal["kept", "added", "gone"]
 """What a step did to a part of the drawing; `gone` is shown struck through for this one step."""
@@ -65,7 +67,9 @@ def _replaced(index: int | str | None, old: Any, new: Any) -> tuple[Box, ...]:
     if show(old) != show(new):
         return Box(show(old), "gone"), Box(show(new), "added", index)
     # What the type prints is the same: what it does not print has changed.
-    fields = [f"{name} {show(new.field(name))}" for name in new._fields if new.field(name) != old.field(name)]
+    fields = [
+        f"{name} {show(new.field(name))}" for name in declared_fields(type(new)) if new.field(name) != old.field(name)
+    ]
     return (Box(f"{show(new)}, {', '.join(fields)}", "added", index),)
 
 

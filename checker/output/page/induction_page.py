@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from checker.engines.smt.reachability import Reachability
-from checker.errors import UserError
+from checker.errors import BoundsError, UserError
 from checker.explain import violations
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.output.page.render import PageContext, page_of
 from checker.output.page.story import tell
 from checker.output.proof_text import whereabouts_words

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from checker.errors import BoundsError
 from checker.language.drawing import Drawing, Lane, Log
 from checker.language.spec import Spec
-from checker.language.types import BoundsError, DomainType, EnumType, MapType, Type, show
+from checker.language.types import DomainType, EnumType, MapType, Type
+from checker.language.values import show
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def places_of(spec: Spec, drawing: Drawing) -> list[LaneOwner]:
             if lane.each is None:
                 places.append(LaneOwner(lane, None, None, lane.title))
                 continue
-            kind = spec._binding.resolve(lane.each)
+            kind = spec.resolved_type(lane.each)
             is_own_name = isinstance(kind, (DomainType, EnumType)) and types.count(lane.each) == 1
             for member in kind.values():
                 title = show(member) if is_own_name else f"{lane.title} {show(member)}"

@@ -10,7 +10,8 @@ from typing import Any
 from checker.language.drawing import Drawing, Log
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import SeqType, SetType, show
+from checker.language.types import SeqType, SetType
+from checker.language.values import show
 from checker.output.page.boxes import Box, Fate, rows_of_boxes
 from checker.output.page.lane_owners import LaneOwner, Witness, identity, is_of, places_of, type_of, value_of
 

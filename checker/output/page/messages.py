@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from checker.errors import InputError
+from checker.errors import BoundsError, InputError
 from checker.language.drawing import Arrow, Channel, Drawing
 from checker.language.spec import Spec
-from checker.language.types import BoundsError, MapType, show
+from checker.language.types import MapType
+from checker.language.values import show
 from checker.output.page.lane_owners import LaneOwner, is_of, places_of
 from checker.run.result import TraceStep
 

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from checker.language.spec import Spec
-from checker.language.types import show
+from checker.language.values import show
 from checker.output.page.story import Story, legend_of, tell
 from checker.output.page.timeline import timeline
 from checker.output.text import constants_text

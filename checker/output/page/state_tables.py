@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import MapType, StructType, Type, show
+from checker.language.types import MapType, StructType, Type
+from checker.language.values import show
 
 _MOST_COLUMNS = 8
 """Maps over more keys than this are shown a key a row."""

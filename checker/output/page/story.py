@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from checker.errors import Disabled
+from checker.errors import BoundsError, Disabled
 from checker.explain.differences import StateChange, changes
 from checker.explain.executed_lines import ExecutedFunction, executed
 from checker.explain.failures import witness
 from checker.language.drawing import Drawing
 from checker.language.interpreter import State, call_text
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError, show
+from checker.language.roles import Role
+from checker.language.spec import Spec
+from checker.language.values import show
 from checker.output.page.lane_owners import Witness, places_of
 from checker.output.page.lanes import Artist, StateView
 from checker.output.page.messages import MessageFlight, flights

@@ -13,7 +13,7 @@ from checker.engines.native.results import property_mask
 from checker.engines.native.single_state import CheckedState, SingleStateEngine
 from checker.frontend import compile_spec
 from checker.language import Range, Spec, State, action, constraint, invariant, reachable, require, step_invariant
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.run import registry
 
 

@@ -12,7 +12,8 @@ from checker.engines.smt.lowering.logic import Term, Truth
 from checker.engines.smt.lowering.symbolic_values import constant
 from checker.engines.smt.transition_system import SymbolicProperty, Transition, TransitionSystem, assignments
 from checker.language.interpreter import State
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 
 Pairs = list[tuple[Term, Term]]
 
@@ -54,7 +55,7 @@ class SymbolicStateEngine:
         pairs, found = self._pairs(state), ExpandedState()
         with self.spec.bound():
             for shape, transition in zip(self.spec.shapes(), self.system.transitions, strict=True):
-                for instance, arguments in self.spec._instances(shape, state.values):
+                for instance, arguments in self.spec.instances_of(shape, state):
                     self._take(transition, pairs + self._given(transition, arguments), instance, found)
         return found
 

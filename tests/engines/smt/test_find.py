@@ -13,7 +13,7 @@ from checker.engines.smt.lemmas.vocabulary import atoms_of
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language import Map, Option, Range, Seq, SetOf, Spec, SpecError, Struct, action, invariant, require
-from checker.language.spec import Role
+from checker.language.roles import Role
 from specs.examples.peterson import Peterson, Process
 from specs.replication.kip320 import Kip320
 

@@ -9,7 +9,7 @@ from checker.engines.smt.reachability import ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language import Range, Spec, SpecError, action, invariant, lemma, require, step_invariant
-from checker.language.spec import Role
+from checker.language.roles import Role
 from specs.broker.leader_state import LeaderState
 from specs.examples.peterson import Peterson
 from specs.producer.idempotent.sequence_order import PlainOrder, SequenceOrder

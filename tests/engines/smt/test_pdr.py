@@ -10,7 +10,7 @@ from checker.engines.smt.pdr import solve
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language import Range, Spec, SpecError, action, invariant, require, step_invariant
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.run.plan import Plan
 from specs.examples.die_hard import DieHard
 from specs.examples.peterson import Peterson, PetersonHasty

@@ -7,7 +7,7 @@ import pytest
 from checker.engines.smt.induction import prove
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
-from checker.language.spec import Role
+from checker.language.roles import Role
 from specs.broker.sequence_check import PlainCheck, SequenceCheck
 from specs.replication.fenced_logs import FencedLogs
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from checker.engines.native.lowering.collections import CollectionEmitter, Fail, is_bit_set
 from checker.engines.native.lowering.emitter import Emitter, MemoryPlace, Number, PackedValue, Value
 from checker.engines.native.lowering.state_layout import bit_items, layout_of, packed_number
-from checker.language.types import BagType, BoundsError, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
+from checker.errors import BoundsError
+from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
 
 
 def _within(number: int, kind: IntType) -> int:

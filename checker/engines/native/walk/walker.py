@@ -16,13 +16,13 @@ from checker.engines.native.lowering.branches import branch_words, branches_of
 from checker.engines.native.lowering.program import lower
 from checker.engines.native.results import MOST_INSTANCES, MOST_PROPERTIES
 from checker.engines.native.walk import kernel
-from checker.errors import SpecError
+from checker.errors import BoundsError, SpecError
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.ir.digest import digest_of
 from checker.language.interpreter import State
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 
 MOST_WEIGHT = 1_000_000

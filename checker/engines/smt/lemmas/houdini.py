@@ -23,7 +23,7 @@ from checker.engines.smt.lemmas.samples import Samples, choices
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both, negate, truth_term
 from checker.engines.smt.solving import QueryLimits, ask, new_solver
 from checker.engines.smt.transition_system import Transition, TransitionSystem
-from checker.language.spec import Role
+from checker.language.roles import Role
 
 Member = LemmaClause | str
 """What an inductive set has: a candidate, the name of a property or lemma, or `bounds`."""

@@ -20,7 +20,8 @@ from checker.engines.smt.lowering.symbolic_values import (
     is_long,
     merged,
 )
-from checker.language.types import BagType, BoundsError, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
+from checker.errors import BoundsError
+from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
 
 
 def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:

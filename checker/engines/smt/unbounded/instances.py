@@ -17,10 +17,10 @@ from checker.engines.smt.induction import CounterexampleToInduction, InductionPr
 from checker.engines.smt.reachability import Reachability, ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
-from checker.errors import UserError
+from checker.errors import BoundsError, UserError
 from checker.language.interpreter import State
-from checker.language.spec import Role, Spec
-from checker.language.types import BoundsError
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.run.plan import Plan
 from checker.run.result import Violation
 

@@ -16,7 +16,7 @@ from checker.engines.smt.transition_system import Transition
 from checker.engines.smt.unbounded.attempts import LONGER, SHORT, Attempts, Hypothesis, solver_for, split
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.errors import SpecError
-from checker.language.spec import Role
+from checker.language.roles import Role
 
 
 def prove(

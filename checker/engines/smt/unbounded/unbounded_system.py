@@ -19,7 +19,8 @@ from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.interpreter import ParameterDeclaration as Declared
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.language.symbols import OpenNumber
 from checker.language.types import BoolType, DomainType, EnumType, Type
 

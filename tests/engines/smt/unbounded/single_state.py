@@ -27,7 +27,8 @@ from checker.engines.smt.lowering.symbolic_values import (
 from checker.engines.smt.transition_system import SymbolicProperty, Transition
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.language.interpreter import State as PlainState
-from checker.language.spec import Role, Spec
+from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.language.types import MapType, SeqType, StructType, Type
 from tests.engines.smt.single_state import CheckedState, ExpandedState
 
@@ -134,7 +135,7 @@ class UnboundedProbe:
         found = ExpandedState()
         with integers.mathematical(), self.spec.bound():
             for shape in self.spec.shapes():
-                for instance, arguments in self.spec._instances(shape, state.values):
+                for instance, arguments in self.spec.instances_of(shape, state):
                     self._take(shape.name, arguments, self._given(state), instance, found)
         return found
 

@@ -12,7 +12,7 @@ from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
 from checker.engines.smt.unbounded.unbounded_induction import prove
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.language import Constant, Range, Seq, Spec, action, invariant, lemma, require, step_invariant
-from checker.language.spec import Role
+from checker.language.roles import Role
 from checker.language.symbols import OpenNumber, greatest, open_extreme
 from specs.producer.idempotent.log import (
     AnySequenceTaken,

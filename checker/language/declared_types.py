@@ -1,0 +1,198 @@
+"""The classes that a spec derives its types from: Range, Domain and Struct.
+
+`for r in Replica` and `len(Replica)` depend on the spec's constants. The resolver that is in force (see
+`resolving_with`) holds them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, ClassVar, Protocol
+
+from checker.errors import BoundsError, SpecError
+from checker.language.values import attached, show
+
+Bound = int | str
+"""An int, or an expression over the spec's constants."""
+
+
+class TypeResolver(Protocol):
+    """Gives declarations their resolved types, for one choice of constants."""
+
+    def resolve(self, declaration: Any) -> Any:
+        """Return the resolved type of a declaration."""
+
+
+_active: ContextVar[TypeResolver | None] = ContextVar("active_resolver", default=None)
+
+
+@contextmanager
+def resolving_with(resolver: TypeResolver) -> Iterator[None]:
+    """While this holds, the members of ranges and domains are those that `resolver` gives."""
+    token = _active.set(resolver)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def _current(name: str) -> TypeResolver:
+    resolver = _active.get()
+    if resolver is None:
+        raise SpecError(f"{name} has no members outside a spec: write `with spec.bound():` around it")
+    return resolver
+
+
+class _RangeMeta(type):
+    low: Bound
+    high: Bound
+
+    def __call__(cls, low: Bound, high: Bound) -> type[Range]:
+        """`Range(0, "log_size")` declares a range on the spot."""
+        return _RangeMeta("Range", (Range,), {"low": low, "high": high})  # type: ignore[return-value]
+
+    def __iter__(cls) -> Iterator[int]:
+        return iter(_current(cls.__name__).resolve(cls).values())
+
+
+class Range(metaclass=_RangeMeta):
+    """Integers from `low` to `high`, both included; subclass it, or call it as `Range(low, high)`."""
+
+    low: ClassVar[Bound] = 0
+    high: ClassVar[Bound] = 0
+
+
+class _DomainMeta(type):
+    def __iter__(cls) -> Iterator[Any]:
+        return iter(_current(cls.__name__).resolve(cls).values())
+
+    def __len__(cls) -> int:
+        return int(_current(cls.__name__).resolve(cls).cardinality())
+
+    def __getitem__(cls, index: int) -> Any:
+        members = _current(cls.__name__).resolve(cls).members
+        if not 0 <= index < len(members):
+            raise BoundsError(f"{cls.__name__}[{index}]: there are {len(members)} members")
+        return members[index]
+
+
+class Domain(metaclass=_DomainMeta):
+    """A finite set of interchangeable names: `size` (an int or an expression over constants) of them.
+
+    `prefix` begins each name.
+    """
+
+    size: ClassVar[Bound] = 1
+    prefix: ClassVar[str] = ""
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return self.index
+
+    def __repr__(self) -> str:
+        return f"{self.prefix or type(self).__name__.lower()}{self.index + 1}"
+
+
+class Struct:
+    """An immutable value with named fields: `class Record(Struct): id: RecordId`, then `Record(id=0)`.
+
+    `shows` is a format that prints it in traces: `"r{id}@{epoch}"`.
+    """
+
+    shows: ClassVar[str] = ""
+    _fields: ClassVar[dict[str, Any]] = {}
+    __slots__ = ("_key", "_owner", "_values")
+
+    def __init_subclass__(cls) -> None:
+        fields: dict[str, Any] = dict(cls._fields)
+        namespace = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+        for name, annotation in inspect.get_annotations(cls).items():
+            fields[name] = eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation
+        cls._fields = fields
+
+    def __init__(self, *positional: Any, **named: Any):
+        names = list(self._fields)
+        if len(positional) > len(names):
+            raise SpecError(f"{type(self).__name__} has {len(names)} fields, {len(positional)} were given")
+        values = dict(zip(names, positional, strict=False)) | named
+        if values.keys() != self._fields.keys():
+            wrong = sorted(values.keys() ^ self._fields.keys())
+            raise SpecError(f"{type(self).__name__} takes the fields {', '.join(names)}: check {', '.join(wrong)}")
+        self._hold({name: values[name] for name in names})
+        resolver = _active.get()
+        if resolver is not None:
+            # While a spec runs, the fields' types are checked here and not when the struct is stored: it may never be.
+            self._hold(resolver.resolve(type(self)).coerce(self)._values)
+
+    @classmethod
+    def of(cls, values: dict[str, Any], owner: Any = None, key: Any = None) -> Any:
+        """Return the struct with these values, which are known to be of the fields' types, in the fields' order."""
+        made = object.__new__(cls)
+        made._hold(values, owner, key)
+        return made
+
+    def _hold(self, values: dict[str, Any], owner: Any = None, key: Any = None) -> None:
+        for slot, content in (("_values", values), ("_owner", owner), ("_key", key)):
+            object.__setattr__(self, slot, content)
+
+    def field(self, name: str) -> Any:
+        """Return the value of the field `name`."""
+        return self._values[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._values:
+            raise AttributeError(f"{type(self).__name__} has no field {name}")
+        return attached(self._values[name], self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._put(name, value)
+
+    def _put(self, name: str, value: Any) -> None:
+        if self._owner is None:
+            raise SpecError(f"a {type(self).__name__} outside the state cannot be changed: use replace(...)")
+        if name not in self._values:
+            raise SpecError(f"{type(self).__name__} has no field {name}")
+        self._owner._put(self._key, self.of(self._values | {name: value}))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _built, (type(self), self._values)
+
+    def _with_owner(self, owner: Any, key: Any) -> Struct:
+        return self.of(self._values, owner, key)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._values == self._values
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values.values()))
+
+    def __repr__(self) -> str:
+        shown = {name: show(value) for name, value in self._values.items()}
+        if self.shows:
+            return self.shows.format(**shown)
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"
+
+
+def _built(struct: type[Struct], values: dict[str, Any]) -> Struct:
+    return struct(**values)
+
+
+def declared_fields(struct: type[Struct]) -> dict[str, Any]:
+    """Return the declarations of a struct's fields by name, those of its bases first."""
+    return struct._fields
+
+
+def replace(record: Any, **fields: Any) -> Any:
+    """Return a copy of a struct with some fields changed."""
+    values = {name: record.field(name) for name in declared_fields(type(record))}
+    return type(record)(**(values | fields))
