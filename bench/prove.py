@@ -1,10 +1,10 @@
-"""How long proofs take: bounded search of every published counterexample, and the proofs of KIP-320.
+"""Benchmark of proofs: a bounded search for each published counterexample, and the proofs of KIP-320.
 
-    python bench/prove.py                 all published counterexamples, then the proofs: some ten minutes
-    python bench/prove.py --minutes 1     give up each search after so many minutes
+    python bench/prove.py                 all published counterexamples, then the proofs (about ten minutes)
+    python bench/prove.py --minutes 1     time limit of each search in minutes
 
-A search is right where the counterexample has exactly the published length: nothing shorter was found before it.
-Seconds are of the processor, so that another program on the machine matters less.
+A search is correct if the counterexample has exactly the published length, since shorter lengths are searched first.
+Times are CPU seconds, which depend less on other load than wall-clock time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SPECS: dict[str, type[Spec]] = {
     "Kip320FirstTry": Kip320FirstTry,
 }
 OURS = [(Kip279, (3, 2, 2, 2), "weak_isr", 11), (Kip320FirstTry, (3, 1, 1, 2), "weak_isr", 12)]
-"""Counterexamples that are not among the published ones, of the lengths that the explorer finds."""
+"""Counterexamples that are not published, with the lengths that the explorer finds."""
 
 PROOFS = [(2, 2, 2, 1), (2, 2, 2, 2), (3, 2, 2, 2)]
 
@@ -55,7 +55,7 @@ def searches() -> Iterator[tuple[type[Spec], tuple[int, ...], str, int]]:
 
 
 def search(kind: type[Spec], sizes: tuple[int, ...], name: str, length: int, minutes: float) -> dict[str, Any]:
-    """Search for one counterexample, and return what came of it."""
+    """Search for one counterexample; return its verdict, the depth and the CPU seconds."""
     spec = kind(**dict(zip(CONSTANTS, sizes, strict=True)))
     started = time.process_time()
     found = bounded.search(
@@ -71,7 +71,7 @@ def search(kind: type[Spec], sizes: tuple[int, ...], name: str, length: int, min
 
 
 def prove(sizes: tuple[int, ...]) -> induction.InductionProof:
-    """Prove all properties of KIP-320 that a scenario checks, with the spec's lemmas."""
+    """Prove the invariants and step invariants of KIP-320 with the spec's lemmas."""
     spec = Kip320(**dict(zip(CONSTANTS, sizes, strict=True)))
     targets, lemmas = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT), spec.names_of(Role.LEMMA)
     return induction.prove(TransitionSystem(spec, [*targets, *lemmas]), targets, lemmas, QueryLimits(600))
@@ -80,7 +80,7 @@ def prove(sizes: tuple[int, ...]) -> induction.InductionProof:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=10, help="the most minutes of one search")
+    parser.add_argument("--minutes", type=float, default=10, help="time limit of one search in minutes (default: 10)")
     minutes = parser.parse_args().minutes
     print("| bounded search | constants | property | states | found | seconds |", flush=True)
     print("| --- | --- | --- | --- | --- | --- |")

@@ -213,7 +213,7 @@ def _induction(run: Run, names: list[str], lemmas: list[str], settings: ProofSet
                 shown += proof_text.step_lines(spec, cell, None)
             continue
         progress.show("looking up counterexamples to induction")
-        where = explored.whereabouts(found.before)
+        where = explored.look_up(found.before)
         labels[cell.conjunct, cell.action] = where.label
         if cell is first[cell.conjunct] or where.trace is not None:
             shown += proof_text.step_lines(spec, cell, where)
@@ -273,7 +273,7 @@ def _k_induction(run: Run, names: list[str], lemmas: list[str], settings: ProofS
     )
     progress.show("looking up counterexamples to induction")
     explored = ReachableStates(run.entry.spec(**run.spec.constants), settings.workers)
-    where = {name: explored.whereabouts(trace[0].state) for name, trace in proof.failing.items()}
+    where = {name: explored.look_up(trace[0].state) for name, trace in proof.failing.items()}
     progress.clear()
     shown = [proof_text.heading(run.spec, run.name), *proof_text.k_induction_lines(run.spec, proof, names, where)]
     shown += _counterexamples(run, proof.base.violations)

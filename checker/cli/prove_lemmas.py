@@ -16,11 +16,11 @@ def with_found_lemmas(
 ) -> tuple[Run, list[Line], dict[str, Any]]:
     """Return a run whose spec has the lemmas that were found, pasted as they are printed; their lines, their JSON."""
     from checker.engines.smt.lemmas.lemma_search import find_lemmas
-    from checker.engines.smt.lemmas.lemma_source import pasted
+    from checker.engines.smt.lemmas.lemma_source import with_methods
     from checker.engines.smt.solving import QueryLimits
 
     found = find_lemmas(run.spec, goals, workers, QueryLimits(timeout), show)
-    spec = pasted(run.spec, found.methods).unenumerated()
+    spec = with_methods(run.spec, found.methods).unenumerated()
     states = f"{'all' if found.is_complete else 'the first'} {found.states:,} states"
     counts = f"{found.candidates:,} candidates are true in {states}, {found.inductive:,} of them are inductive"
     shown = [line((f"found: {_headline(found.is_enough, len(found.lemmas))}", "bold"), (f"  ({counts})", "dim"))]

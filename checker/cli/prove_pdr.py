@@ -53,20 +53,20 @@ def _invariant(
     run: Run, system: TransitionSystem, outcome: PdrResult, names: list[str], timeout: float
 ) -> tuple[list[Line], str | None]:
     from checker.engines.smt import induction
-    from checker.engines.smt.invariant_source import UnsupportedInvariantError, retold
-    from checker.engines.smt.lemmas.lemma_source import imports_for, pasted
+    from checker.engines.smt.invariant_source import UnsupportedInvariantError, python_conjuncts
+    from checker.engines.smt.lemmas.lemma_source import imports_for, with_methods
     from checker.engines.smt.solving import QueryLimits
     from checker.engines.smt.transition_system import TransitionSystem
 
     try:
-        conjuncts = retold(system, outcome)
+        conjuncts = python_conjuncts(system, outcome)
     except UnsupportedInvariantError as error:
         note = f"  an invariant over the bits of a state; it has no counterpart in Python, because of {error}:"
         return [line((note, "yellow")), *(line(f"    {text}") for text in str(outcome.invariant).split("\n"))], None
     if not conjuncts:
         return [line("  no lemma is missing: every state is harmless")], None
     method = lemma_of(conjuncts, name_for(run))
-    spec = pasted(run.spec, method).unenumerated()
+    spec = with_methods(run.spec, method).unenumerated()
     lemma = name_for(run)
     proof = induction.prove(TransitionSystem(spec, [*names, lemma]), names, [lemma], QueryLimits(timeout))
     assert proof.verdict != "fails", f"the engines disagree: Spacer's invariant of {run.name} is not inductive"

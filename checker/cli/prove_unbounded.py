@@ -63,7 +63,7 @@ def _told(run: Run, unbounded: list[str], found: InstanceResult) -> UnboundedRep
     told = UnboundedReport(proof.verdict, [_heading(run, unbounded), verdict_line, every, *table], {})
     known: set[str] = set()
     for cell in proof.cells:
-        where = found.whereabouts.get((cell.conjunct, cell.action))
+        where = found.reachability.get((cell.conjunct, cell.action))
         if cell.counterexample is None or (cell.conjunct in known and (where is None or where.trace is None)):
             continue
         known.add(cell.conjunct)
@@ -75,7 +75,7 @@ def _told(run: Run, unbounded: list[str], found: InstanceResult) -> UnboundedRep
             command = proof_command(run, *options)
             page = induction_page(run.spec, run.name, command, cell.conjunct, trace, failed, where)
             told.pages[page_name(run, cell.conjunct, cell.action)] = page
-    real = {conjunct for (conjunct, _), where in found.whereabouts.items() if where.trace is not None}
+    real = {conjunct for (conjunct, _), where in found.reachability.items() if where.trace is not None}
     told.violations = [v for name, v in found.violations.items() if name in proof.targets and name not in real]
     if proof.verdict != "proved":
         sizes = text.constants_text({name: run.spec.constants[name] for name in unbounded})
@@ -88,7 +88,7 @@ def _told(run: Run, unbounded: list[str], found: InstanceResult) -> UnboundedRep
 
 
 def _content(proof: InductionProof, unbounded: list[str], found: InstanceResult) -> dict[str, Any]:
-    labels = {place: where.label for place, where in found.whereabouts.items()}
+    labels = {place: where.label for place, where in found.reachability.items()}
     return {
         "properties": proof.targets,
         "lemmas": proof.lemmas,

@@ -1,4 +1,7 @@
-"""The explorer and Z3 on one configuration: they must agree on what is violated, and by how many states."""
+"""Engine `both`: runs the native explorer and Z3 on one configuration and compares verdicts and trace lengths.
+
+`explore` has the signature of `engines.native.engine.explore`.
+"""
 
 from __future__ import annotations
 
@@ -21,38 +24,37 @@ from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Result
 
-MOST_STATES = 50_000
-"""A configuration with more states is left to the explorer alone."""
+MAX_STATES = 50_000
+"""Limit of the comparison: larger configurations are explored natively only."""
 
-MOST_INSTANCES = 300
-"""Where there are more action instances, deadlocks are left to the explorer: Z3 is asked about each."""
+MAX_INSTANCES = 300
+"""Limit for deadlocks: with more action instances only the explorer checks them. Z3 gets a formula for each."""
 
 QUERY_SECONDS = 10.0
-"""A query that takes longer ends the comparison: what is shorter has been compared."""
+"""Time limit of one query; a longer one ends the comparison at the lengths completed so far."""
 
 Explore = Callable[[Spec, Plan], Result]
 
 TOTAL_SECONDS = 60.0
-"""No longer traces are searched after this time."""
+"""Time after which the search does not go on to longer traces."""
 
 
 class EngineDisagreementError(InternalError):
-    """Two engines gave a spec different meanings: one of them is wrong."""
+    """Two engines disagree about a spec: one of them has a bug."""
 
 
 def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> Result:
-    """Explore a spec as the native engine does, and search it with Z3 as deep as its violations or levels are.
+    """Explore a spec natively, then search it with Z3 up to the longest violation, or else the number of levels.
 
-    The result is the explorer's; its engine says how long the traces are that Z3 has searched. Raises
-    EngineDisagreementError where the two do not find the same. `explore_natively`: the native exploration (default:
-    the native engine's `explore`).
+    Return the explorer's result; its `engine` says up to which length Z3 has searched. Raises EngineDisagreementError
+    if the findings differ. `explore_natively`: the native exploration (default: `engine.explore`).
     """
     from checker.engines.native import engine
 
     result = (explore_natively or engine.explore)(spec, plan)
     lengths = [violation.length for violation in result.violations if violation.length]
     depth = max(lengths, default=result.depth)
-    if result.distinct_states > MOST_STATES:
+    if result.distinct_states > MAX_STATES:
         return dataclasses.replace(result, engine="native (too large for z3)")
     provable = (Role.INVARIANT, Role.STEP_INVARIANT)
     names = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] in provable]
@@ -65,7 +67,7 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
         ) from error
     except AssertionError as error:
         raise EngineDisagreementError(f"internal error: on {spec.name} {error}") from error
-    compare(spec, result, found)
+    check_agreement(spec, result, found)
     return dataclasses.replace(result, engine=f"native + z3 to depth {found.depth}")
 
 
@@ -74,7 +76,7 @@ def _searched(spec: Spec, names: list[str], reachables: list[str], deadlock: boo
     limits = QueryLimits(QUERY_SECONDS)
     system = TransitionSystem(spec, [*names, *reachables])
     watched = {name: system.properties[name].holds for name in reachables}
-    if deadlock and _instances(system) <= MOST_INSTANCES:
+    if deadlock and _instances(system) <= MAX_INSTANCES:
         with spec.bound():
             watched[DEADLOCK] = _is_stuck(system)
 
@@ -89,7 +91,7 @@ def _instances(system: TransitionSystem) -> int:
 
 
 def _is_stuck(system: TransitionSystem) -> Truth:
-    """Return whether the constraints hold, and no action is enabled or leaves its bounds, whatever its parameters."""
+    """Return whether the constraints hold and no action instance is enabled or leaves the bounds of a type."""
     return all_of((system.within_constraints, *(negate(_can_be_taken(found)) for found in system.transitions)))
 
 
@@ -103,17 +105,17 @@ def _can_be_taken(transition: Transition) -> Truth:
     return any_of(found)
 
 
-def compare(spec: Spec, result: Result, found: BoundedSearch) -> None:
-    """Raise EngineDisagreementError where a result and a search differ, as far as the search went.
+def check_agreement(spec: Spec, result: Result, found: BoundedSearch) -> None:
+    """Raise EngineDisagreementError if a result and a search differ, up to the length that the search completed.
 
-    Compared are the lengths of violations, of the shortest traces to what is reachable, and of the shortest deadlock.
+    It compares the lengths of violations, of the shortest traces to reachables, and of the shortest deadlock.
     """
     kinds = ("invariant", "step_invariant", "deadlock")
     explored = {v.property: v.length for v in result.violations if v.kind in kinds} | result.reached
     searched = {v.property: v.length for v in found.violations if v.kind in ("invariant", "step_invariant")}
     searched |= found.seen
     failures = _shortest_failure(result), _shortest_failure(found)
-    # An explorer that stops at a violation has not seen the whole of the level after it.
+    # An explorer that stops at a violation has not completed the level after it.
     last = found.depth if result.ended == "complete" else min(found.depth, result.depth - 1)
     for name in sorted(explored.keys() | searched.keys()):
         one, other = explored.get(name), searched.get(name)
@@ -130,10 +132,10 @@ def _shortest_failure(found: Result | BoundedSearch) -> int | None:
 
 
 def _disagreement(spec: Spec, name: str, explored: int | None, searched: int | None) -> EngineDisagreementError:
-    texts = [
+    findings = [
         f"a counterexample of {length} states" if length is not None else "none" for length in (explored, searched)
     ]
     return EngineDisagreementError(
         f"internal error: the engines disagree on {name} of {spec.name} {spec.constants}: "
-        f"the explorer finds {texts[0]}, Z3 {texts[1]}"
+        f"the explorer finds {findings[0]}, Z3 {findings[1]}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuestion
+from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuery
 from checker.engines.smt.induction import INIT, CounterexampleToInduction, InductionProof, Outcome, ProofCell
 from checker.engines.smt.k_induction import KInductionProof
 from checker.engines.smt.reachability import Reachability
@@ -166,7 +166,7 @@ def bounded_lines(found: BoundedSearch) -> list[Line]:
     return [*lines, line((f"no violation by traces of up to {states}", "bold green"), (time, "dim"))]
 
 
-def unknown_lines(unknown: list[UnansweredQuestion]) -> list[Line]:
+def unknown_lines(unknown: list[UnansweredQuery]) -> list[Line]:
     """Return what Z3 did not answer, and why."""
     return [
         line((f"unknown: {found.property}, traces of {found.length} states: {found.reason}", "bold yellow"))

@@ -1,1 +1,1 @@
-"""The SMT engine: specs as Z3 terms; induction, k-induction and bounded search."""
+"""The SMT engine: lowers specs to Z3 terms; induction, k-induction, bounded search and PDR."""

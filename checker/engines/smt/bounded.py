@@ -1,4 +1,4 @@
-"""Bounded search: the shortest violation within a number of states, by unrolling the system from its initial states."""
+"""Bounded model checking: the shortest violation within a number of states, by unrolling from the initial states."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from checker.run.plan import Stop
 from checker.run.result import Violation
 
 BOUNDS = "bounds"
-"""The name of what every action must do besides: stay within the bounds of all types."""
+"""Name of the implicit property that no action leaves the bounds of a type."""
 
 OnLength = Callable[[int, float], None]
-"""Is told the number of states that is searched now, and the seconds so far."""
+"""Callback before each length: the number of states in the traces, and the seconds so far."""
 
 
 @dataclass(frozen=True)
-class UnansweredQuestion:
-    """A question that Z3 did not answer: what it is about, the number of states, the reason."""
+class UnansweredQuery:
+    """A query that Z3 did not answer: the property, the number of states, the reason."""
 
     property: str
     length: int
@@ -37,17 +37,17 @@ class UnansweredQuestion:
 
 @dataclass
 class BoundedSearch:
-    """What a bounded search found.
+    """The result of a bounded search.
 
-    - `depth` is how many states the longest traces have of which all are covered: nothing shorter or as long violates
-      a property, but what is in `violations`.
-    - `seen` has the number of states by which each of the watched conditions can first be true.
-    - `seconds` has the time of every length, of the first state alone first.
+    - `depth`: the number of states up to which all traces are covered. Up to that length only the properties in
+      `violations` are violated.
+    - `seen`: for each watched condition that can be true, the number of states of the shortest trace to it.
+    - `seconds`: the time of each length; index 0 is the traces of one state.
     """
 
     depth: int = 0
     violations: list[Violation] = field(default_factory=list)
-    unknown: list[UnansweredQuestion] = field(default_factory=list)
+    unknown: list[UnansweredQuery] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
 
@@ -64,15 +64,16 @@ def search(
 ) -> BoundedSearch:
     """Search for violations by traces of up to `depth` states, the shortest first.
 
-    Invariants, step invariants and lemmas are searched for where they are false or cannot be evaluated, actions for
-    where they leave a type's bounds. `is_over` may end the search before a length. Of `watched` conditions on a state
-    it is noted when they can first be true. Raises SpecError where there is no initial state.
+    An invariant, step invariant or lemma is violated where it is false or cannot be evaluated; an action is faulty
+    where it leaves the bounds of a type. `is_over(length, seconds)` may end the search before a length. The result
+    also has the length at which each of the `watched` conditions on a state can first be true. Raises SpecError if
+    the spec has no initial state.
     """
     return _BoundedSearch(system, names, limits, stop, on_length, dict(watched or {})).run(depth, is_over)
 
 
 def refuse_no_initial_state(system: TransitionSystem, limits: QueryLimits) -> None:
-    """Raise SpecError if there is no initial state: everything would hold in all of none."""
+    """Raise SpecError if the spec has no initial state: every property would hold vacuously."""
     initial = system.initial
     found = satisfiable(
         [initial.assumed, any_of((initial.enabled, initial.failed))], limits, is_finite=system.is_finite
@@ -105,7 +106,7 @@ class _BoundedSearch:
         refuse_no_initial_state(self.system, self.limits)
         if self._init_fails():
             return self.found
-        self.unrolling.begin_initially()
+        self.unrolling.start_initially()
         for length in range(1, depth + 1):
             seconds = time.perf_counter() - self.started
             if is_over(length, seconds):
@@ -147,7 +148,7 @@ class _BoundedSearch:
         for name, truth in list(self.watched.items()):
             query = self._ask(truth, length)
             if query.answer == "unknown":
-                self.found.unknown.append(UnansweredQuestion(name, length, query.reason))
+                self.found.unknown.append(UnansweredQuery(name, length, query.reason))
             elif query.answer == "yes":
                 self.found.seen[name] = length
                 del self.watched[name]
@@ -158,7 +159,7 @@ class _BoundedSearch:
             return
         query = self._ask(negate(property_.holds), length)
         if query.answer == "unknown":
-            self.found.unknown.append(UnansweredQuestion(name, length, query.reason))
+            self.found.unknown.append(UnansweredQuery(name, length, query.reason))
         elif query.answer == "yes":
             trace = self.unrolling.trace(query)
             old = trace[-2].state if property_.role is Role.STEP_INVARIANT else None
@@ -168,7 +169,8 @@ class _BoundedSearch:
                 self.found.violations.append(violations.bounds_in_property(self.system.spec, name, trace))
             self.open.remove(name)
         else:
-            # What is known of a prefix helps the search for longer traces.
+            # The property holds in the last state of every trace of this length: as a learned fact it shortens the
+            # search for longer traces.
             self.unrolling.add(property_.holds, length - 1)
 
     def _is_evaluated(self, name: str, state: State, old: State | None) -> bool:
@@ -186,7 +188,7 @@ class _BoundedSearch:
             return
         query = self._ask(both(self.system.within_constraints, any_of(failing)), length)
         if query.answer == "unknown":
-            self.found.unknown.append(UnansweredQuestion(BOUNDS, length, query.reason))
+            self.found.unknown.append(UnansweredQuery(BOUNDS, length, query.reason))
         if query.answer != "yes":
             return
         trace = self.unrolling.trace(query)
@@ -203,6 +205,7 @@ class _BoundedSearch:
         found = self.unrolling.at(truth, length - 1)
         if isinstance(found, bool):
             return ask(self.unrolling.solver, self.limits, found)
+        # The condition is guarded by a fresh literal that only this query assumes, so the solver keeps what it learned.
         asked = z3.FreshBool("asked")
         self.unrolling.solver.add(truth_term(implies(asked, found)))
         return ask(self.unrolling.solver, self.limits, asked)

@@ -1,8 +1,10 @@
-"""Proof by induction: what holds initially, and is preserved by every action, holds in every reachable state.
+"""Proof by induction: a property that holds initially and is preserved by every action holds in every reachable state.
 
-The induction hypothesis is that a state is well formed, within the constraints, and satisfies all invariants and lemmas
-that are proved together. Every pair of a conjunct and an action is a query of its own, so that a proof that fails says
-which action breaks which conjunct, and shows a step that does.
+The induction hypothesis says that a state is well formed, satisfies the constraints, and satisfies all invariants and
+lemmas that are proved together. Each pair of a conjunct and an action is one query. A failed proof therefore reports
+which action breaks which conjunct, with a step that does (a counterexample to induction).
+
+`prove` here, in `k_induction` and in `unbounded.unbounded_induction` is the same operation by three methods.
 """
 
 from __future__ import annotations
@@ -24,19 +26,19 @@ from checker.language.roles import Role
 from checker.run.result import TraceStep
 
 INIT = "init"
-"""The name of the row of the initial states."""
+"""Name of the table row of the initial states."""
 
 Outcome = Literal["proved", "fails", "unknown"]
 
 OnQuery = Callable[[str, str], None]
-"""Is told the conjunct and the action of the query that begins now."""
+"""Callback before each query: the conjunct and the action."""
 
 
 @dataclass(frozen=True)
 class CounterexampleToInduction:
-    """A step from a state that satisfies the hypothesis to one that does not satisfy a conjunct.
+    """A step from a state that satisfies the hypothesis to one that violates a conjunct.
 
-    `before` is None for an initial state; `step` has no state of its own (None) where it leaves a type's bounds.
+    `before` is None if `after` is an initial state; `after` is None if the action leaves the bounds of a type.
     """
 
     before: PlainState | None
@@ -59,7 +61,7 @@ class ProofCell:
 
 @dataclass
 class InductionProof:
-    """The queries of a proof. `never_taken`: actions that no state of the hypothesis allows."""
+    """The queries of a proof. `never_taken`: actions that are disabled in every state of the hypothesis."""
 
     targets: list[str]
     lemmas: list[str]
@@ -68,17 +70,17 @@ class InductionProof:
 
     @property
     def conjuncts(self) -> list[str]:
-        """The names of what is proved, in order."""
+        """The names of the conjuncts, in order."""
         return list(dict.fromkeys(cell.conjunct for cell in self.cells))
 
     def outcome(self, conjunct: str) -> Outcome:
-        """Return what is known of one conjunct's own queries."""
+        """Return the outcome of one conjunct's queries."""
         outcomes = {cell.outcome for cell in self.cells if cell.conjunct == conjunct}
         return "fails" if "fails" in outcomes else "unknown" if "unknown" in outcomes else "proved"
 
     @property
     def verdict(self) -> Outcome:
-        """What is known of all of them together: one that fails makes the hypothesis of the others unproved."""
+        """The outcome of all queries: if one fails, the others rest on a hypothesis that is not proved."""
         outcomes = {cell.outcome for cell in self.cells}
         return "fails" if "fails" in outcomes else "unknown" if "unknown" in outcomes else "proved"
 
@@ -97,7 +99,7 @@ def prove(
 ) -> InductionProof:
     """Prove invariants and step invariants, with lemmas, by induction.
 
-    Raises SpecError where nothing would be proved: there is no initial state, or no state satisfies the hypothesis.
+    Raises SpecError if the proof would be vacuous: no initial state, or no state that satisfies the hypothesis.
     """
     return _InductionProof(system, targets, lemmas, limits, on_query).run()
 
@@ -126,13 +128,13 @@ class _InductionProof:
         return self.proof
 
     def _hypothesis(self) -> Iterator[tuple[str, Truth]]:
-        """Iterate over the conditions on a state that a step is taken from, each with its name."""
+        """Iterate over the induction hypothesis: named conditions on the state before a step."""
         yield from _within(self.system)
         for property_ in self.invariants:
             yield property_.name, property_.holds
 
     def _after(self, property_: SymbolicProperty, transition: Transition) -> Truth:
-        """Return a property as a term about the state that a transition leads to."""
+        """Return a property as a term about a transition's successor."""
         system = self.system
         old = system.state if property_.role is Role.STEP_INVARIANT else None
         return system.over(property_.holds, transition.successor, old)
@@ -185,7 +187,7 @@ class _InductionProof:
 
 
 def refuse_false_constraints(system: TransitionSystem, limits: QueryLimits) -> None:
-    """Raise SpecError if the constraints are false in every state: then no step is ever taken, and nothing proved."""
+    """Raise SpecError if the constraints are false in every state: no step would exist, any proof would be vacuous."""
     if system.constraints:
         refuse_contradictions(_within(system), system, limits)
 
@@ -193,7 +195,7 @@ def refuse_false_constraints(system: TransitionSystem, limits: QueryLimits) -> N
 def refuse_contradictions(
     hypothesis: Iterable[tuple[str, Truth]], system: TransitionSystem, limits: QueryLimits
 ) -> None:
-    """Raise SpecError if no state satisfies the hypothesis: from a contradiction everything follows."""
+    """Raise SpecError if no state satisfies the hypothesis: any property would follow from the contradiction."""
     solver = z3.Solver() if not system.is_finite else z3.SolverFor("QF_BV")
     markers = {}
     for number, (name, truth) in enumerate(hypothesis):
@@ -210,7 +212,7 @@ def refuse_contradictions(
 
 
 def _within(system: TransitionSystem) -> Iterator[tuple[str, Truth]]:
-    """Iterate over what is known of every state that a step is taken from, each with its name."""
+    """Iterate over the named conditions that hold in every state before a step: the types and the constraints."""
     yield "the types", system.well_formed
     for constraint in system.constraints:
         yield constraint.name, constraint.holds

@@ -1,4 +1,7 @@
-"""Formulas over the bits of a state told again in Python: `bit 3 or not bit 4` as `self.at[Process[0]] != At.IDLE`."""
+"""Translation of invariants over the bits of a state to Python.
+
+Example: `bit 3 or not bit 4` becomes `self.at[Process[0]] != At.IDLE`.
+"""
 
 from __future__ import annotations
 
@@ -27,25 +30,26 @@ from checker.language.types import (
     Type,
 )
 
-MOST_VALUES = 256
-"""Of a number with more values no list of those that are meant is made."""
+MAX_VALUES = 256
+"""A number with more values is not translated: the condition would list them."""
 
 
 MEMBERSHIP = "<in>"
-"""Stands for `in` or `not in` in the text of a place that is a value's membership of a set."""
+"""Placeholder for `in` or `not in` in the text of a constant that is a value's membership in a set."""
 
 
 class UnsupportedInvariantError(Exception):
-    """A formula that has no counterpart in Python: it is about a place that no expression reads, or a large number."""
+    """An invariant without a Python counterpart: no expression reads a constant in it, or a number is too large."""
 
 
 @dataclass(frozen=True)
-class StatePlace:
-    """What a constant of the system is in Python.
+class ConstantExpression:
+    """The Python expression that reads a Z3 constant of the state.
 
-    - `values`: for each pattern of its bits that stands for a value, the value's text.
-    - `absent`: where the place is inside an option or past the end of a sequence: the condition for it not to be
-      there, its negation, and the pattern that is there then.
+    - `values`: the text of each value, by the bit pattern that encodes it.
+    - `absent`: for a constant inside an option or a sequence, the conditions under which it has no value, each with its
+      negation. Its bits then have the pattern `blank`.
+    - `is_readable`: whether a Python expression reads it (not so for the items of sets and bags, which have no index).
     """
 
     text: str
@@ -55,8 +59,8 @@ class StatePlace:
     is_readable: bool = True
 
     def among(self, patterns: frozenset[int]) -> str:
-        """Return the condition that the place has one of some patterns."""
-        if not self.is_readable or len(self.values) > MOST_VALUES:
+        """Return the condition that the constant has one of some bit patterns."""
+        if not self.is_readable or len(self.values) > MAX_VALUES:
             raise UnsupportedInvariantError(self.text)
         inner = self._among([pattern for pattern in self.values if pattern in patterns])
         if not self.absent:
@@ -84,53 +88,59 @@ class StatePlace:
         return f"{self.text} in ({', '.join(self.values[pattern] for pattern in meant)})"
 
 
-def places_of(system: TransitionSystem) -> list[StatePlace]:
-    """Return what each constant of a system's state is in Python."""
+def constant_expressions(system: TransitionSystem) -> list[ConstantExpression]:
+    """Return the Python expression of each Z3 constant of a system's state, in the constants' order."""
     found = [
-        place
+        expression
         for name, kind in system.program.variables.items()
-        for place in _places(kind, StatePlace(f"self.{name}", {}))
-        if len(place.values) != 1
+        for expression in _expressions(kind, ConstantExpression(f"self.{name}", {}))
+        if len(expression.values) != 1
     ]
     assert len(found) == len(system.constants)
     return found
 
 
-def _places(kind: Type, here: StatePlace) -> Iterator[StatePlace]:
-    """Iterate over the parts of a value in the order in which it is made of constants."""
+def _expressions(kind: Type, here: ConstantExpression) -> Iterator[ConstantExpression]:
+    """Iterate over the constants of a value, in the order of `symbolic_values.new_value`."""
     text, absent, readable = here.text, here.absent, here.is_readable
     if isinstance(kind, BoolType):
-        yield StatePlace(text, {0: "not ", 1: ""}, absent, 0, readable)
+        yield ConstantExpression(text, {0: "not ", 1: ""}, absent, 0, readable)
     elif isinstance(kind, IntType):
         low, high = bounds_of(kind)
         width = width_of(low, high)
         assert isinstance(low, int) and isinstance(high, int)
         count = high - low + 1
-        values = range(low, high + 1) if count <= MOST_VALUES else range(low, low + MOST_VALUES + 1)
-        yield StatePlace(text, {value % 2**width: str(value) for value in values}, absent, low % 2**width, readable)
+        values = range(low, high + 1) if count <= MAX_VALUES else range(low, low + MAX_VALUES + 1)
+        yield ConstantExpression(
+            text, {value % 2**width: str(value) for value in values}, absent, low % 2**width, readable
+        )
     elif isinstance(kind, (EnumType, DomainType)):
-        yield StatePlace(text, dict(enumerate(_names(kind))), absent, 0, readable)
+        yield ConstantExpression(text, dict(enumerate(_names(kind))), absent, 0, readable)
     elif isinstance(kind, OptionType):
-        yield StatePlace(text, {0: "is None", 1: "is not None"}, absent, 0, readable)
+        yield ConstantExpression(text, {0: "is None", 1: "is not None"}, absent, 0, readable)
         inside = (*absent, (f"{text} is None", f"{text} is not None"))
-        yield from _places(kind.item, StatePlace(text, {}, inside, 0, readable))
+        yield from _expressions(kind.item, ConstantExpression(text, {}, inside, 0, readable))
     elif isinstance(kind, StructType):
         for name, field in kind.fields:
-            yield from _places(field, StatePlace(f"{text}.{name}", {}, absent, 0, readable))
+            yield from _expressions(field, ConstantExpression(f"{text}.{name}", {}, absent, 0, readable))
     elif isinstance(kind, MapType):
         for name in _names(kind.key):
-            yield from _places(kind.value, StatePlace(f"{text}[{name}]", {}, absent, 0, readable))
+            yield from _expressions(kind.value, ConstantExpression(f"{text}[{name}]", {}, absent, 0, readable))
     elif is_bit_set(kind):
         assert isinstance(kind, SetType)
         for name in _names(kind.item):
-            yield StatePlace(f"{name} {MEMBERSHIP} {text}", {0: "not in", 1: "in"}, absent, 0, readable)
+            yield ConstantExpression(f"{name} {MEMBERSHIP} {text}", {0: "not in", 1: "in"}, absent, 0, readable)
     else:
         assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
-        yield StatePlace(f"len({text})", {size: str(size) for size in range(kind.capacity + 1)}, absent, 0, readable)
+        yield ConstantExpression(
+            f"len({text})", {size: str(size) for size in range(kind.capacity + 1)}, absent, 0, readable
+        )
         for position in range(kind.capacity):
             there = (f"len({text}) <= {position}", f"len({text}) > {position}")
-            item = StatePlace(f"{text}[{position}]", {}, (*absent, there), 0, readable and isinstance(kind, SeqType))
-            yield from _places(kind.item, item)
+            item = ConstantExpression(
+                f"{text}[{position}]", {}, (*absent, there), 0, readable and isinstance(kind, SeqType)
+            )
+            yield from _expressions(kind.item, item)
 
 
 def _names(kind: Type) -> list[str]:
@@ -153,17 +163,20 @@ def _written(kind: Type, value: Any) -> str:
     return repr(value)
 
 
-def retold(system: TransitionSystem, outcome: PdrResult) -> list[str]:
-    """Return the conjuncts of an invariant as Python expressions; raise UntoldError where one has no counterpart."""
-    teller = _InvariantWriter(system, outcome)
+def python_conjuncts(system: TransitionSystem, outcome: PdrResult) -> list[str]:
+    """Return the conjuncts of an invariant as Python expressions.
+
+    Raises UnsupportedInvariantError if one of them has no Python counterpart.
+    """
+    writer = _InvariantWriter(system, outcome)
     invariant = outcome.invariant
     conjuncts = invariant.children() if z3.is_and(invariant) else [invariant]
-    return [text for text in teller.joined(conjuncts, is_and=True) if text != "True"]
+    return [text for text in writer.operands(conjuncts, is_and=True) if text != "True"]
 
 
 class _InvariantWriter:
     def __init__(self, system: TransitionSystem, outcome: PdrResult):
-        self.places, self.bits = places_of(system), outcome.bits
+        self.expressions, self.bits = constant_expressions(system), outcome.bits
         self.variables = outcome.variables
         self.numbers = {variable.decl().name(): number for number, variable in enumerate(outcome.variables)}
 
@@ -174,12 +187,12 @@ class _InvariantWriter:
         constants = self._constants(term)
         if len(constants) == 1:
             (constant,) = constants
-            return self.places[constant].among(self._patterns(term, constant))
+            return self.expressions[constant].among(self._patterns(term, constant))
         if z3.is_not(term):
             return f"not ({self.text(term.arg(0))})"
         if z3.is_and(term) or z3.is_or(term):
             word = " and " if z3.is_and(term) else " or "
-            return f"({word.join(self.joined(term.children(), is_and=z3.is_and(term)))})"
+            return f"({word.join(self.operands(term.children(), is_and=z3.is_and(term)))})"
         if z3.is_eq(term):
             return f"(({self.text(term.arg(0))}) == ({self.text(term.arg(1))}))"
         if term.decl().kind() == z3.Z3_OP_ITE:
@@ -187,8 +200,8 @@ class _InvariantWriter:
             return f"(({then}) if {test} else ({otherwise}))"
         raise UnsupportedInvariantError(str(term))
 
-    def joined(self, terms: list[Term], *, is_and: bool) -> list[str]:
-        """Return what is to be joined: what is about one place alone is one condition on its values."""
+    def operands(self, terms: list[Term], *, is_and: bool) -> list[str]:
+        """Return the texts of operands; all operands about the same single constant become one condition on it."""
         alone: dict[int, list[Term]] = {}
         rest: list[Term] = []
         for term in terms:
@@ -201,7 +214,7 @@ class _InvariantWriter:
         return [self.text(together(*found)) for found in alone.values()] + [self.text(term) for term in rest]
 
     def _constants(self, term: Term) -> set[int]:
-        """Return the constants whose bits a formula is about."""
+        """Return the indices of the constants whose bits occur in a formula."""
         found, waiting = set(), [term]
         while waiting:
             part = waiting.pop()
@@ -211,14 +224,14 @@ class _InvariantWriter:
         return found
 
     def _patterns(self, term: Term, constant: int) -> frozenset[int]:
-        """Return the patterns of a constant's bits for which a formula is true."""
-        place = self.places[constant]
-        if len(place.values) > MOST_VALUES:
-            raise UnsupportedInvariantError(place.text)
+        """Return the bit patterns of a constant for which a formula about it alone is true."""
+        expression = self.expressions[constant]
+        if len(expression.values) > MAX_VALUES:
+            raise UnsupportedInvariantError(expression.text)
         mine = [(self.variables[number], bit.place) for number, bit in enumerate(self.bits) if bit.constant == constant]
         return frozenset(
             pattern
-            for pattern in {*place.values, place.blank}
+            for pattern in {*expression.values, expression.blank}
             if z3.is_true(
                 z3.simplify(z3.substitute(term, *[(bit, z3.BoolVal(bool(pattern >> at & 1))) for bit, at in mine]))
             )

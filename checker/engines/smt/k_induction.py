@@ -1,4 +1,4 @@
-"""k-induction: what holds in the first k states, and after any k states in which it holds, always holds."""
+"""k-induction: a property holds always if it holds in the first k states, and after any k states that satisfy it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import z3
 
-from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuestion, search
+from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuery, search
 from checker.engines.smt.induction import Outcome, refuse_false_constraints
 from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, truth_term
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
@@ -17,28 +17,28 @@ from checker.language.roles import Role
 from checker.run.result import ActionCall, TraceStep
 
 OnDepth = Callable[[int, str], None]
-"""Is told k and the conjunct of the query that begins now."""
+"""Callback before each query: k and the conjunct."""
 
 
 @dataclass
 class KInductionProof:
-    """What k-induction came to.
+    """The result of k-induction.
 
-    - `k` is the number of states of the last induction step; with it everything is proved if the verdict says so.
-    - `base` is the bounded search of the first k states.
-    - `failing` has, for each conjunct that is not preserved, a path of states that the hypothesis allows, but the last;
-      `failed_actions` the action that leaves its bounds after it.
+    - `k`: the number of states in the hypothesis of the last induction step.
+    - `base`: the bounded search of the first k states.
+    - `failing`: for each conjunct that is not preserved, a path that satisfies the hypothesis except in its last state.
+    - `failed_actions`: for `bounds`, the action that leaves the bounds of a type after that path.
     """
 
     k: int
     base: BoundedSearch
     failing: dict[str, tuple[TraceStep, ...]] = field(default_factory=dict)
     failed_actions: dict[str, ActionCall] = field(default_factory=dict)
-    unknown: list[UnansweredQuestion] = field(default_factory=list)
+    unknown: list[UnansweredQuery] = field(default_factory=list)
 
     @property
     def verdict(self) -> Outcome:
-        """What is known of all conjuncts together."""
+        """The outcome of all conjuncts together."""
         if self.base.violations:
             return "fails"
         if self.unknown or self.base.unknown:
@@ -55,7 +55,7 @@ def prove(
 ) -> KInductionProof:
     """Prove properties and lemmas together by k-induction, for k from 1 to `depth`.
 
-    Raises SpecError where nothing would be proved: no initial state, or constraints that are false in every state.
+    Raises SpecError if the proof would be vacuous: no initial state, or constraints that are false in every state.
     """
     refuse_false_constraints(system, limits)
     proof = KInductionProof(0, BoundedSearch())
@@ -72,9 +72,9 @@ def prove(
 def _step(
     system: TransitionSystem, names: list[str], limits: QueryLimits, proof: KInductionProof, on_depth: OnDepth
 ) -> None:
-    """Ask, for paths of k states that satisfy everything, what the state after them may violate."""
+    """Ask which conjuncts the state after k states that satisfy all of them may violate."""
     unrolling = Unrolling(system)
-    unrolling.begin_anywhere()
+    unrolling.start_anywhere()
     properties = [system.properties[name] for name in names]
     for index in range(proof.k):
         for found in properties:
@@ -82,7 +82,7 @@ def _step(
                 unrolling.add(found.holds, index)
         if index + 1 == proof.k:
             on_depth(proof.k, BOUNDS)
-            # An action that fails leads nowhere: this is asked before there is a state after this one.
+            # A failing action has no successor, so this is asked before the path is extended.
             failing = both(system.within_constraints, _fails(system))
             query = _ask(unrolling, failing, index, limits)
             _note(proof, BOUNDS, unrolling, query)
@@ -95,16 +95,16 @@ def _step(
 
 
 def _fails(system: TransitionSystem) -> Truth:
-    """Return whether some action leaves a type's bounds."""
+    """Return whether some action leaves the bounds of a type."""
     return any_of(both(found.assumed, found.failed) for found in system.transitions)
 
 
 def _failed_action(system: TransitionSystem, unrolling: Unrolling, query: AnsweredQuery, index: int) -> ActionCall:
-    """Return the action instance that leaves its bounds in a state of the model."""
+    """Return the action instance that leaves the bounds of a type in state `index` of the model."""
     for found in system.transitions:
         if z3.is_true(query.evaluate(truth_term(unrolling.at(both(found.assumed, found.failed), index)))):
             return ActionCall(found.name, unrolling.arguments(query, found.parameters, index))
-    raise AssertionError("no action of the model leaves its bounds")
+    raise AssertionError("no action leaves the bounds of a type in the model")
 
 
 def _ask(unrolling: Unrolling, truth: Truth, index: int, limits: QueryLimits) -> AnsweredQuery:
@@ -118,6 +118,6 @@ def _ask(unrolling: Unrolling, truth: Truth, index: int, limits: QueryLimits) ->
 
 def _note(proof: KInductionProof, conjunct: str, unrolling: Unrolling, query: AnsweredQuery) -> None:
     if query.answer == "unknown":
-        proof.unknown.append(UnansweredQuestion(conjunct, proof.k, query.reason))
+        proof.unknown.append(UnansweredQuery(conjunct, proof.k, query.reason))
     elif query.answer == "yes":
         proof.failing[conjunct] = unrolling.trace(query)

@@ -1,7 +1,7 @@
-"""Property-directed reachability: Z3's Spacer looks for an inductive invariant, or for a way to a violation, by itself.
+"""Property-directed reachability: Z3's Spacer searches for an inductive invariant or a path to a violation.
 
-A state is given to Spacer as bits, and every action as a relation of bits. So the spec has to be finite, and small:
-what Spacer finds of bits it finds one clause at a time.
+Spacer gets a state as bits, and every action as a Horn clause over the bits before and after it (bit-blasted). The
+spec must therefore be finite and small: Spacer learns the invariant one clause of bits at a time.
 
 Source: A. Komuravelli, A. Gurfinkel, S. Chaki, SMT-Based Model Checking for Recursive Programs, CAV 2014.
 """
@@ -18,22 +18,22 @@ from checker.engines.smt.bounded import refuse_no_initial_state, search
 from checker.engines.smt.induction import refuse_false_constraints
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both, negate, truth_term
-from checker.engines.smt.lowering.symbolic_values import constants_of
+from checker.engines.smt.lowering.symbolic_values import z3_constants
 from checker.engines.smt.solving import QueryLimits, was_interrupted
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
 from checker.errors import SpecError
 from checker.language.roles import Role
 from checker.run.result import Violation
 
-MOST_BITS = 300
-"""A state of more bits is refused: Spacer would not come to an end."""
+MAX_BITS = 300
+"""Limit of the state's size: with more bits Spacer does not terminate in practice."""
 
 Verdict = Literal["holds", "violated", "unknown"]
 
 
 @dataclass(frozen=True)
 class Bit:
-    """One bit of a state: which constant of the system it belongs to, and its place in it."""
+    """One bit of a state: the index of its Z3 constant in the system, and its place (0: lowest) in that constant."""
 
     constant: int
     place: int
@@ -41,7 +41,7 @@ class Bit:
 
 @dataclass(frozen=True)
 class PdrResult:
-    """What Spacer came to: an `invariant` over the bits `variables` for `holds`, a violation, or the `reason`."""
+    """The result of Spacer: for `holds` an `invariant` over `variables` (one per bit), a violation, or the `reason`."""
 
     verdict: Verdict
     seconds: float
@@ -53,9 +53,9 @@ class PdrResult:
 
 
 def solve(system: TransitionSystem, names: list[str], limits: QueryLimits) -> PdrResult:
-    """Say whether properties and lemmas hold in all reachable states, and no action leaves its bounds.
+    """Decide whether properties and lemmas hold in all reachable states, and no action leaves the bounds of a type.
 
-    Raises SpecError where the spec is not finite, has more than `MOST_BITS` bits, has no initial state, or constraints
+    Raises SpecError if the spec is not finite, has more than `MAX_BITS` bits, has no initial state, or has constraints
     that are false in every state.
     """
     return _Spacer(system, names, limits).solve()
@@ -66,15 +66,15 @@ class _Spacer:
         self.system, self.names, self.limits = system, names, limits
         name = system.spec.name
         if not system.is_finite:
-            raise SpecError(f"pdr takes finite specs: {name} has numbers without bounds, use --method induction")
+            raise SpecError(f"pdr supports finite specs only: {name} has unbounded numbers, use --method induction")
         self.bits = [
             Bit(number, place)
             for number, term in enumerate(system.constants)
             for place in range(term.size() if isinstance(term, z3.BitVecRef) else 1)
         ]
-        if len(self.bits) > MOST_BITS:
+        if len(self.bits) > MAX_BITS:
             raise SpecError(
-                f"pdr takes states of up to {MOST_BITS} bits: one of {name} has {len(self.bits)}; "
+                f"pdr supports states of up to {MAX_BITS} bits: a state of {name} has {len(self.bits)}; "
                 "set smaller constants, or use --method induction with lemmas"
             )
         self.now = [z3.Bool(f"bit {number}") for number in range(len(self.bits))]
@@ -109,12 +109,12 @@ class _Spacer:
             raise KeyboardInterrupt
         return PdrResult("unknown", seconds, reason=reason)
 
-    # The rules.
+    # Horn clauses.
 
     def _rules(self) -> None:
         fixedpoint, system = self.fixedpoint, self.system
         fixedpoint.set(engine="spacer")
-        # The relation is to be in the answer: nothing is done to it before.
+        # These transformations would eliminate `reached`, and with it the invariant.
         for transformation in ("slice", "inline_eager", "inline_linear"):
             fixedpoint.set(f"xform.{transformation}", False)
         if self.limits.seconds is not None:
@@ -141,7 +141,7 @@ class _Spacer:
             fixedpoint.rule(head, body)
 
     def _leads_on(self, transition: Transition) -> Truth:
-        """Return whether an action leads to the state of the next bits."""
+        """Return whether an action leads to the state of the bits `next`."""
         return all_of((transition.taken, *self._same_bits(transition.successor)))
 
     def _same_bits(self, state: State) -> list[Term]:
@@ -149,7 +149,7 @@ class _Spacer:
         return [self.next[number] == _bit_of(pairs[bit.constant], bit.place) for number, bit in enumerate(self.bits)]
 
     def _blasted(self, truth: Truth) -> Term:
-        """Return a condition over bits only."""
+        """Return a condition as a formula over bits only."""
         term = truth_term(truth)
         pairs = []
         for number, constant in enumerate(self.system.constants):
@@ -159,7 +159,7 @@ class _Spacer:
             constant
             for transition in [self.system.initial, *self.system.transitions]
             for parameter in transition.parameters
-            for constant in constants_of(parameter.value)
+            for constant in z3_constants(parameter.value)
         ]
         for constant in parameters:
             width = constant.size() if isinstance(constant, z3.BitVecRef) else 1
@@ -170,17 +170,17 @@ class _Spacer:
         goal.add(z3.substitute(term, *pairs))
         return z3.Then("simplify", "bit-blast", "simplify")(goal).as_expr()
 
-    # The answers.
+    # Answers.
 
     def _invariant(self) -> Term:
-        """Return what Spacer says of the reached states, over the bits."""
+        """Return the inductive invariant over the bits `now`."""
         answer = self.fixedpoint.get_cover_delta(-1, self.reached)
         return z3.simplify(z3.substitute_vars(answer, *self.now))
 
     def _violation(self, started: float) -> PdrResult:
-        """Return the violation that Spacer knows of: a bounded search of as many states finds a shortest one.
+        """Return a shortest violation, found by a bounded search up to the length of Spacer's derivation.
 
-        Spacer says by which rules it came there: one for each state, and two for the question.
+        The derivation has one rule for each state and two for the query, so its length is an upper bound.
         """
         most = len(list(self.fixedpoint.get_rules_along_trace()))
         found = search(self.system, self.names, most, self.limits)
@@ -200,7 +200,7 @@ def _bit_of(term: Term, place: int) -> Term:
 
 
 def _joined(constant: Term, bits: list[Term]) -> Term:
-    """Return a constant's value as made of bits, the lowest first."""
+    """Return a constant's value as a term over its bits, given from the lowest."""
     if not isinstance(constant, z3.BitVecRef):
         return bits[0]
     parts = [z3.If(bit, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)) for bit in reversed(bits)]

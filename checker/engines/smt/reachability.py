@@ -1,4 +1,4 @@
-"""States looked up among those that the explorer reaches: is a counterexample to induction a real one?"""
+"""Look-up of states among the reachable ones: whether a counterexample to induction is a real violation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.run.result import TraceStep
 
-MOST_STATES = 5_000_000
-"""The exploration stops here: a state that was not found by then may still be reachable."""
+MAX_STATES = 5_000_000
+"""Limit of the exploration: a state that is not among these may still be reachable."""
 
 
 @dataclass(frozen=True)
 class Reachability:
-    """Whether a state is reachable: `trace` leads to it; without one `is_certain` says that nothing does."""
+    """Whether a state is reachable.
+
+    `trace` leads to the state (None if none was found). `is_certain`: all reachable states were explored, so without
+    a trace the state is unreachable. `explored` is the number of states.
+    """
 
     trace: tuple[TraceStep, ...] | None
     is_certain: bool
@@ -27,12 +31,12 @@ class Reachability:
 
     @property
     def label(self) -> str:
-        """In one word: reachable, unreachable, or open."""
+        """The verdict as one word: reachable, unreachable, or open."""
         return "reachable" if self.trace is not None else "unreachable" if self.is_certain else "open"
 
 
 class ReachableStates:
-    """The reachable states of a spec in one configuration, explored when the first question comes."""
+    """The reachable states of a spec with its constants; explored at the first look-up."""
 
     def __init__(self, spec: Spec, workers: int, cancelled: threading.Event | None = None):
         self._spec, self._workers, self._cancelled = spec, workers, cancelled
@@ -40,8 +44,8 @@ class ReachableStates:
         self._found: Any = None
         self._is_too_large = False
 
-    def whereabouts(self, state: State) -> Reachability:
-        """Return whether a state is reachable, with a shortest trace to it if it is."""
+    def look_up(self, state: State) -> Reachability:
+        """Return whether a state is reachable, with a shortest trace to it."""
         if self._found is None and not self._is_too_large:
             self._explore()
         if self._found is None:
@@ -69,7 +73,7 @@ class ReachableStates:
                 self._compiled.kernels,
                 words,
                 workers=self._workers,
-                max_states=MOST_STATES,
+                max_states=MAX_STATES,
                 cancelled=self._cancelled or threading.Event(),
             )
 

@@ -1,4 +1,4 @@
-"""Queries: what Z3 answers within its time limit, and why it did not answer."""
+"""Z3 queries with a time limit: the answer, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import z3
 from checker.engines.smt.lowering.logic import Term, Truth, truth_term
 
 Answer = Literal["yes", "no", "unknown"]
-"""Whether there is a model: `yes`, `no`, or Z3 does not know."""
+"""Whether a model exists; `unknown` if Z3 does not decide it."""
 
 _ANSWERS: dict[int, Answer] = {z3.Z3_L_TRUE: "yes", z3.Z3_L_FALSE: "no", z3.Z3_L_UNDEF: "unknown"}
 
 
 @dataclass(frozen=True)
 class QueryLimits:
-    """The seconds that one query may take (None: as many as it needs), and the signal to give up."""
+    """The time limit of one query in seconds (None: no limit), and an event that cancels it."""
 
     seconds: float | None = None
     cancelled: threading.Event | None = None
@@ -28,7 +28,7 @@ class QueryLimits:
 
 @dataclass(frozen=True)
 class AnsweredQuery:
-    """An answered query: the model for `yes`, the reason for `unknown`, the seconds that it took."""
+    """The answer to a query, its duration in seconds, the model for `yes`, the reason for `unknown`."""
 
     answer: Answer
     seconds: float
@@ -41,9 +41,10 @@ class AnsweredQuery:
 
 
 class Solver:
-    """One of Z3's solvers, begun anew after each question that it did not answer.
+    """A Z3 solver that can be rebuilt from its assertions after a query without an answer.
 
-    Where Z3 is stopped while it takes a condition in, it answers later questions as if that condition were not there.
+    If Z3 is stopped by the time limit while it processes an assertion, it silently ignores that assertion in later
+    queries, which would be unsound. `ask` therefore rebuilds the solver after every `unknown`.
     """
 
     def __init__(self, make: Callable[[], Any]):
@@ -51,21 +52,21 @@ class Solver:
         self._inner = make()
 
     def add(self, *terms: Term) -> None:
-        """Add conditions."""
+        """Assert conditions."""
         self._added += terms
         self._inner.add(*terms)
 
-    def begin_anew(self) -> None:
-        """Take all conditions in again."""
+    def restart(self) -> None:
+        """Replace the inner solver by a new one with the same assertions."""
         self._inner = self._make()
         self._inner.add(*self._added)
 
     def set(self, name: str, value: Any) -> None:
-        """Set an option for the next question."""
+        """Set an option for the next query."""
         self._inner.set(name, value)
 
     def check(self, *assumptions: Term) -> Any:
-        """Return Z3's answer."""
+        """Return Z3's answer under some assumptions."""
         return self._inner.check(*assumptions)
 
     def model(self) -> Any:
@@ -73,21 +74,24 @@ class Solver:
         return self._inner.model()
 
     def unsat_core(self) -> Any:
-        """Return the assumptions of which the last answer made use."""
+        """Return the assumptions that the last refutation used."""
         return self._inner.unsat_core()
 
     def reason_unknown(self) -> str:
-        """Return why the last question was not answered."""
+        """Return why the last query has no answer."""
         return str(self._inner.reason_unknown())
 
 
 def new_solver(*, is_finite: bool) -> Any:
-    """Return a solver: Z3's for finite domains, which is a SAT solver, or its general one."""
+    """Return a solver: Z3's SAT-based solver for finite domains (QF_FD), or the general SMT solver."""
     return Solver((lambda: z3.SolverFor("QF_FD")) if is_finite else z3.Solver)
 
 
 def ask(solver: Any, limits: QueryLimits, *assumptions: Truth) -> AnsweredQuery:
-    """Return whether what a solver holds can be true together with some assumptions."""
+    """Return whether a solver's assertions are satisfiable together with some assumptions.
+
+    Raises KeyboardInterrupt if Ctrl-C ended the query.
+    """
     if limits.cancelled is not None and limits.cancelled.is_set():
         return AnsweredQuery("unknown", 0.0, reason="interrupted")
     if any(assumption is False for assumption in assumptions):
@@ -101,7 +105,7 @@ def ask(solver: Any, limits: QueryLimits, *assumptions: Truth) -> AnsweredQuery:
         if was_interrupted(str(error), time.perf_counter() - started, limits):
             raise KeyboardInterrupt from None
         if isinstance(solver, Solver):
-            solver.begin_anew()
+            solver.restart()
         return AnsweredQuery("unknown", time.perf_counter() - started, reason=str(error))
     seconds = time.perf_counter() - started
     if answer == "yes":
@@ -110,12 +114,15 @@ def ask(solver: Any, limits: QueryLimits, *assumptions: Truth) -> AnsweredQuery:
         raise KeyboardInterrupt
     reason = _reason(solver, limits) if answer == "unknown" else ""
     if answer == "unknown" and isinstance(solver, Solver):
-        solver.begin_anew()
+        solver.restart()
     return AnsweredQuery(answer, seconds, reason=reason)
 
 
 def was_interrupted(reason: str, seconds: float, limits: QueryLimits) -> bool:
-    """Return whether Ctrl-C ended a question: Z3 takes it for itself, and says what it says after its time, too."""
+    """Return whether Ctrl-C ended a query.
+
+    Z3 handles the signal itself and reports `canceled`, as after a timeout; the duration tells the two apart.
+    """
     is_early = limits.seconds is None or seconds < 0.8 * limits.seconds
     return "interrupted" in reason or ("canceled" in reason and is_early)
 
@@ -128,7 +135,7 @@ def _reason(solver: Any, limits: QueryLimits) -> str:
 
 
 def satisfiable(truths: Iterable[Truth], limits: QueryLimits, *, is_finite: bool) -> AnsweredQuery:
-    """Return whether some conditions can be true together."""
+    """Return whether the conjunction of some conditions is satisfiable."""
     solver = new_solver(is_finite=is_finite)
     for truth in truths:
         if truth is False:

@@ -16,12 +16,12 @@ from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.engines.smt.lowering.symbolic_values import (
     Value,
     constant,
-    constants_of,
     decoded,
-    fresh,
+    new_value,
     parts_of,
     same_part,
     well_formed,
+    z3_constants,
 )
 from checker.frontend import compile_spec
 from checker.frontend.type_relations import is_bounded
@@ -32,7 +32,7 @@ from checker.language.spec import Spec
 from checker.language.types import Type
 
 Evaluate = Callable[[Term], Term]
-"""Gives a Z3 expression its value, as a model does."""
+"""Maps a Z3 expression to its value, as a model does."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class SymbolicParameter:
 
 @dataclass(frozen=True)
 class Transition:
-    """One action of a spec, with its parameters as constants.
+    """One action of a spec, with its parameters as Z3 constants.
 
-    `assumed`: the parameters are values of their types. Where that is so, `enabled` says that the action leads to
-    `successor`, and `failed` that it leaves a type's bounds; where neither is true it is disabled.
+    `assumed`: the parameters are well-formed values of their types. Under this assumption exactly one of three cases
+    holds: `enabled` (the action leads to `successor`), `failed` (it leaves the bounds of a type), or disabled.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Transition:
 
     @property
     def failed(self) -> Truth:
-        """Whether the action leaves a type's bounds."""
+        """Whether the action leaves the bounds of a type."""
         return any_of(failure.condition for failure in self.failures)
 
     @property
@@ -85,14 +85,15 @@ class SymbolicProperty:
 
     @property
     def holds(self) -> Truth:
-        """Whether it can be evaluated and is true."""
+        """Whether the property can be evaluated and is true."""
         return both(negate(self.failed), self.value)
 
 
 class TransitionSystem:
-    """A spec with its constants set, over one set of Z3 constants for a state and one for the state before it.
+    """A spec with concrete constants as Z3 terms over two sets of Z3 constants: `state`, and `old` (the state before).
 
-    Raises SpecError where the spec is outside the language.
+    Each action is lowered once, over `state`. `over` and `Unrolling.at` substitute other states for these constants.
+    Raises SpecError if the spec is outside the language.
     """
 
     def __init__(self, spec: Spec, properties: list[str]):
@@ -100,7 +101,7 @@ class TransitionSystem:
         self.program = compile_spec(spec, properties)
         self.state = self.new_state("")
         self.old = self.new_state("old ")
-        self.constants = self.constants_of(self.state)
+        self.constants = self.z3_constants(self.state)
         with spec.bound():
             shapes = {shape.name: shape for shape in spec.shapes()}
             self.transitions = [
@@ -119,11 +120,11 @@ class TransitionSystem:
 
     def new_state(self, prefix: str) -> State:
         """Return a state of new constants."""
-        return {name: fresh(kind, f"{prefix}{name}") for name, kind in self.program.variables.items()}
+        return {name: new_value(kind, f"{prefix}{name}") for name, kind in self.program.variables.items()}
 
-    def constants_of(self, state: State) -> list[Term]:
+    def z3_constants(self, state: State) -> list[Term]:
         """Return the Z3 constants of a state, in a fixed order."""
-        return [term for value in state.values() for term in constants_of(value)]
+        return [term for value in state.values() for term in z3_constants(value)]
 
     def _well_formed(self, state: State) -> Truth:
         return all_of(well_formed(kind, state[name]) for name, kind in self.program.variables.items())
@@ -139,7 +140,7 @@ class TransitionSystem:
         engine = SymbolicStatements(state)
         parameters = []
         for parameter, kind in zip(action.parameters, kinds, strict=True):
-            value = fresh(kind, f"{action.name}({parameter.local.name})")
+            value = new_value(kind, f"{action.name}({parameter.local.name})")
             parameters.append(SymbolicParameter(parameter.local.name, kind, value))
             engine.frame.locals[parameter.local] = converted(value, kind, parameter.local.type)[0]
         engine.statements(action.body)
@@ -165,10 +166,10 @@ class TransitionSystem:
         value, is_bool = converted(engine.evaluate(call), function.result, nodes.BOOL)
         return SymbolicProperty(predicate.name, Role(predicate.role), value, either_failed(engine.failed, is_bool))
 
-    # Terms over other states.
+    # Substitution of other states.
 
     def over(self, term: Truth, state: State, old: State | None = None) -> Truth:
-        """Return a term over the system's state as one over another state, whose values may be any terms."""
+        """Return a term over `self.state` (and `self.old`) with other states, of arbitrary terms, substituted."""
         if isinstance(term, bool):
             return term
         pairs = assignments(self.state, state)
@@ -177,7 +178,7 @@ class TransitionSystem:
         return folded(z3.substitute(term, *pairs))
 
     def is_state(self, state: State, other: State) -> Truth:
-        """Return whether two states are the same."""
+        """Return whether two states are equal."""
         return all_of(
             same_part(one, another)
             for name in self.program.variables
@@ -185,18 +186,18 @@ class TransitionSystem:
         )
 
     def decoded(self, state: State, evaluate: Evaluate) -> PlainState:
-        """Return a state in the interpreter's form."""
+        """Return a symbolic state as a state of the interpreter."""
         with self.spec.bound():
             return PlainState({n: decoded(kind, state[n], evaluate) for n, kind in self.program.variables.items()})
 
     def encoded(self, state: PlainState) -> State:
-        """Return a state of the interpreter's form as known values."""
+        """Return a state of the interpreter as a symbolic state of concrete values."""
         with self.spec.bound():
             return {name: constant(kind, state.values[name]) for name, kind in self.program.variables.items()}
 
 
 def assignments(state: State, values: State) -> list[tuple[Term, Term]]:
-    """Return the constants of a state, each with the term that it is in a state of any values."""
+    """Return the substitution of `values` for the Z3 constants of `state`, as pairs (constant, term)."""
     pairs = []
     for name, value in state.items():
         for mine, theirs in zip(parts_of(value), parts_of(values[name]), strict=True):
@@ -207,19 +208,19 @@ def assignments(state: State, values: State) -> list[tuple[Term, Term]]:
 
 
 def either_failed(failed: Truth, is_bool: Truth) -> Truth:
-    """Return whether a property left its bounds, or ended with None where a bool is wanted."""
+    """Return whether a property left the bounds of a type, or returned None instead of a bool."""
     return any_of((failed, negate(is_bool)))
 
 
 def folded(term: Term) -> Truth:
-    """Return a term as a `bool` where it is one."""
+    """Return a term, or a `bool` if the term is the literal True or False."""
     if z3.is_true(term):
         return True
     return False if z3.is_false(term) else term
 
 
 def _sorted_like(one: Term, part: Any) -> Term:
-    """Return a truth value or number as a Z3 expression of the sort of another one."""
+    """Return a truth value or integer as a Z3 expression of the same sort as `one`."""
     if not hasattr(part, "term"):
         return truth_term(part)
     if not isinstance(part.term, int):

@@ -1,4 +1,4 @@
-"""A system unrolled: a chain of states, each a step of the one before, as constraints of one solver."""
+"""Unrolling of a transition system: a path of states as assertions of one solver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import z3
 
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, implies, negate, truth_term
-from checker.engines.smt.lowering.symbolic_values import constants_of, decoded, merged
+from checker.engines.smt.lowering.symbolic_values import decoded, merged, z3_constants
 from checker.engines.smt.solving import AnsweredQuery, new_solver
 from checker.engines.smt.transition_system import SymbolicParameter, Transition, TransitionSystem
 from checker.errors import BoundsError, Disabled
@@ -17,7 +17,10 @@ from checker.run.result import TraceStep
 
 
 class Unrolling:
-    """States 0 to n with the steps between them. The step is lowered once; each state has a copy of its terms."""
+    """States 0 to n with the steps between them.
+
+    The step relation is built once; `at` instantiates it for a state by renaming constant `x` to `x@index`.
+    """
 
     def __init__(self, system: TransitionSystem):
         self.system = system
@@ -25,14 +28,18 @@ class Unrolling:
         self._next = system.new_state("next ")
         self._takes = [z3.Bool(f"takes {transition.name}") for transition in system.transitions]
         self._parameters = [
-            term for transition in system.transitions for p in transition.parameters for term in constants_of(p.value)
+            term for transition in system.transitions for p in transition.parameters for term in z3_constants(p.value)
         ]
-        self._initial_parameters = [term for p in system.initial.parameters for term in constants_of(p.value)]
+        self._initial_parameters = [term for p in system.initial.parameters for term in z3_constants(p.value)]
         self._step = truth_term(self._step_relation())
         self._states: list[list[Term]] = [self._copies(system.constants, 0)]
 
     def _step_relation(self) -> Truth:
-        """Return the step as a function of the action taken: as a choice of relations the search takes longer."""
+        """Return the step relation, with the successor as an if-then-else over the action taken.
+
+        The disjunction of one relation per action is equivalent, but the search takes longer. Exactly one of the
+        `takes` literals is true.
+        """
         system, takes = self.system, self._takes
         if not takes:
             return False
@@ -45,32 +52,32 @@ class Unrolling:
 
     @property
     def length(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self._states)
 
-    def begin_anywhere(self) -> None:
-        """Let the first state be any state of the variables' types."""
+    def start_anywhere(self) -> None:
+        """Constrain the first state to be well formed."""
         self.add(self.system.well_formed, 0)
 
-    def begin_initially(self) -> None:
-        """Let the first state be an initial one."""
+    def start_initially(self) -> None:
+        """Constrain the first state to be initial."""
         system, initial = self.system, self.system.initial
         relation = all_of((initial.taken, system.is_state(system.state, initial.successor)))
         self.add(relation, 0)
 
     def extend(self) -> None:
-        """Add a state, a step away from the last one, which the constraints do not cut off."""
+        """Add a state one step after the last one; the last one must satisfy the spec's constraints."""
         last = self.length - 1
         self.add(self.system.within_constraints, last)
         self._states.append(self._copies(self.system.constants, last + 1))
         self.solver.add(self.at(self._step, last))
 
     def add(self, truth: Truth, index: int) -> None:
-        """Add a condition on a state, and, for a step invariant, the one before."""
+        """Assert a condition on state `index` and, for a step invariant, the state before it."""
         self.solver.add(truth_term(self.at(truth, index)))
 
     def at(self, truth: Truth, index: int) -> Truth:
-        """Return a term as one of the state `index`; terms over the old state become terms of the one before."""
+        """Return a term over the system's state as a term over state `index`; `old` becomes the state before it."""
         if isinstance(truth, bool):
             return truth
         system = self.system
@@ -78,18 +85,18 @@ class Unrolling:
         for terms in (self._parameters, self._takes, self._initial_parameters):
             pairs += zip(terms, self._copies(terms, index), strict=True)
         if index + 1 < self.length:
-            pairs += zip(system.constants_of(self._next), self._states[index + 1], strict=True)
+            pairs += zip(system.z3_constants(self._next), self._states[index + 1], strict=True)
         if index:
-            pairs += zip(system.constants_of(system.old), self._states[index - 1], strict=True)
+            pairs += zip(system.z3_constants(system.old), self._states[index - 1], strict=True)
         return z3.substitute(truth, *pairs)
 
     def _copies(self, terms: list[Term], index: int) -> list[Term]:
         return [z3.Const(f"{term.decl().name()}@{index}", term.sort()) for term in terms]
 
-    # Back to the interpreter.
+    # Conversion of models to traces.
 
     def trace(self, query: AnsweredQuery) -> tuple[TraceStep, ...]:
-        """Return the states and steps of a model, each step executed again by the interpreter."""
+        """Return the path of a model as a trace; the interpreter confirms each step."""
         found = []
         for index in range(self.length):
             state = self.system.decoded(self.system.state, lambda term, at=index: query.evaluate(self.at(term, at)))  # type: ignore[misc]
@@ -106,10 +113,10 @@ class Unrolling:
         for take, transition in zip(self._takes, self.system.transitions, strict=True):
             if z3.is_true(query.evaluate(self.at(take, index))):
                 return transition
-        raise AssertionError("a step of the model takes no action")
+        raise AssertionError("no action is taken in a step of the model")
 
     def arguments(self, query: AnsweredQuery, parameters: tuple[SymbolicParameter, ...], index: int) -> tuple[Any, ...]:
-        """Return the values of parameters in the step out of a state."""
+        """Return the values of parameters in the step from state `index`."""
         with self.system.spec.bound():
             return tuple(
                 decoded(p.type, p.value, lambda term: query.evaluate(self.at(term, index))) for p in parameters
@@ -117,7 +124,7 @@ class Unrolling:
 
 
 def confirm(system: TransitionSystem, trace: tuple[TraceStep, ...]) -> None:
-    """Execute every step of a trace again; raise AssertionError where the interpreter does not do the same."""
+    """Execute every step of a trace with the interpreter; raise AssertionError if a result differs."""
     for before, step in pairwise(trace):
         assert step.action is not None
         with system.spec.bound():

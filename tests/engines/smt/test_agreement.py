@@ -100,7 +100,7 @@ MISTAKES = {
     "deleted items stay": (arrays, "deleted", lambda array, index, unused: array),
     "a minimum is a maximum": (
         integers,
-        "extreme",
+        "extremum",
         lambda operator, left, right: integers.chosen(integers.compare("<", left, right), right, left),
     ),
 }

@@ -14,7 +14,7 @@ from checker.run.plan import Plan
 from checker.run.scenario import checked_properties, stop_for
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-MOST_STATES, LONGEST = (100, 5) if THOROUGH else (30, 2)
+MAX_STATES, LONGEST = (100, 5) if THOROUGH else (30, 2)
 SECONDS = 0.5
 """Longer traces of one scenario are not searched after this time."""
 
@@ -27,7 +27,7 @@ def is_small(name):
     if record is None:
         return False
     if record.distinct_states is not None:
-        return record.distinct_states <= MOST_STATES
+        return record.distinct_states <= MAX_STATES
     lengths = [length for length in record.violations.values() if length != NEVER]
     return bool(lengths) and max(lengths) <= LONGEST
 

@@ -7,7 +7,7 @@ from checker.engines.smt import induction
 from checker.engines.smt.lemmas.candidates import LemmaClause, candidates
 from checker.engines.smt.lemmas.houdini import Houdini
 from checker.engines.smt.lemmas.lemma_search import find_lemmas
-from checker.engines.smt.lemmas.lemma_source import pasted
+from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.lemmas.samples import sample
 from checker.engines.smt.lemmas.vocabulary import atoms_of
 from checker.engines.smt.solving import QueryLimits
@@ -91,10 +91,10 @@ def test_what_is_found_proves_the_goal_and_nothing_less_does(spec):
     assert verdict_of(spec) == "fails"
     found = find_lemmas(spec, goals_of(spec), 1, QueryLimits(20))
     assert found.is_enough and found.is_complete and found.lemmas
-    assert verdict_of(pasted(spec, found.methods)) == "proved"
+    assert verdict_of(with_methods(spec, found.methods)) == "proved"
     for left_out in found.lemmas:
         rest = "\n\n".join(lemma.source for lemma in found.lemmas if lemma is not left_out)
-        assert verdict_of(pasted(spec, rest)) == "fails"
+        assert verdict_of(with_methods(spec, rest)) == "fails"
 
 
 def test_where_nothing_is_missing_nothing_is_found():
@@ -110,7 +110,7 @@ def test_what_is_found_without_a_proof_is_inductive_by_itself():
 
     found = find_lemmas(Unprovable(), ["nobody_enters"], 1, QueryLimits(20), stages=((80, 2),))
     assert not found.is_enough and found.lemmas
-    alone = pasted(Bare(), found.methods)
+    alone = with_methods(Bare(), found.methods)
     lemmas = [lemma.name for lemma in found.lemmas]
     assert induction.prove(TransitionSystem(alone, lemmas), lemmas, [], QueryLimits()).verdict == "proved"
 
@@ -124,7 +124,7 @@ def test_atoms_say_the_same_in_the_machine_code_in_z3_and_in_the_interpreter():
     }
     assert any("for item in self.waiting" in atom.text for atom in atoms)
     samples = sample(spec, atoms, 1)
-    stated = samples.stated
+    stated = samples.spec
     states = [spec.initial_states()[0]]
     for _ in range(3):
         states.append(spec.successors(states[-1])[-1].state)
@@ -132,10 +132,10 @@ def test_atoms_say_the_same_in_the_machine_code_in_z3_and_in_the_interpreter():
     expected = tuple(np.bool_(stated.holds(name, states[0], None)) for name in samples.bits)
     assert seen == {expected}
     negated = "\n\n".join(
-        f"@invariant\ndef not_{placed.name}(self):\n    return {placed.atom.put(placed.values, is_true=False)}"
-        for placed in samples.placed.values()
+        f"@invariant\ndef not_{ground.name}(self):\n    return {ground.atom.text_with(ground.values, is_true=False)}"
+        for ground in samples.ground.values()
     )
-    opposite = pasted(stated, negated)
+    opposite = with_methods(stated, negated)
     for state in states:
         for name in samples.bits:
             assert stated.holds(name, state, None) is not opposite.holds(f"not_{name}", state, None)
@@ -149,7 +149,7 @@ def test_candidates_are_true_wherever_the_explorer_comes():
     assert {len(clause.literals) for clause in clauses} == {1, 2, 3}
     chosen = clauses[:40] + clauses[-40:]
     methods = (f"@invariant\ndef c{n}(self):\n    return {clause.source()}" for n, clause in enumerate(chosen))
-    stated = pasted(spec, "\n\n".join(methods))
+    stated = with_methods(spec, "\n\n".join(methods))
     frontier, seen = spec.initial_states(), set()
     while frontier:
         state = frontier.pop()
@@ -165,20 +165,20 @@ def test_houdini_keeps_the_largest_inductive_set():
     with spec.bound():
         samples = sample(spec, atoms_of(spec)[:30], 1)
         clauses = candidates(samples, 2)
-        system = TransitionSystem(samples.stated, [*spec.properties, *samples.bits])
+        system = TransitionSystem(samples.spec, [*spec.properties, *samples.bits])
         kept = Houdini(system, samples, clauses, spec.properties, QueryLimits(20)).largest()
         left = [clause for clause in clauses if clause not in kept]
         text = "\n\n".join(
             f"@lemma\ndef c{n}(self):\n    return {clause.source()}"
             for n, clause in enumerate(member for member in kept if isinstance(member, LemmaClause))
         )
-        alone = pasted(spec, text)
+        alone = with_methods(spec, text)
         names = [*spec.properties, *alone.names_of(Role.LEMMA)]
         proof = induction.prove(TransitionSystem(alone, names), names, [], QueryLimits())
         assert {proof.outcome(name) for name in names} == {"proved"}
         assert left
         for clause in left[:5]:
-            more = pasted(alone, f"@lemma\ndef more(self):\n    return {clause.source()}")
+            more = with_methods(alone, f"@lemma\ndef more(self):\n    return {clause.source()}")
             found = induction.prove(TransitionSystem(more, [*names, "more"]), ["more"], names, QueryLimits())
             assert found.outcome("more") == "fails"
 

@@ -139,7 +139,7 @@ def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
     [
         ("bare.py", ["--find-lemmas", "--method", "bounded"], 2, "--find-lemmas goes with --method induction"),
         ("even.py/overflow", ["--find-lemmas"], 2, "an action leaves a type's bounds"),
-        ("even.py/large", ["--method", "pdr"], 2, "pdr takes states of up to"),
+        ("even.py/large", ["--method", "pdr"], 2, "pdr supports states of up to"),
         ("even.py/even", ["--find-lemmas", "--unbounded", "stride"], 2, "write one of the two"),
         ("bare.py", ["--method", "pdr", "--depth", "3"], 2, "--depth goes with --method k-induction or bounded"),
         ("bare.py", ["--depth", "3"], 2, "not with induction"),

@@ -88,9 +88,9 @@ def test_a_lemma_completes_the_proof():
 
 def test_a_counterexample_to_induction_is_looked_up():
     (cell,) = [cell for cell in proved(EvenSteps()).cells if cell.outcome == "fails"]
-    where = ReachableStates(EvenSteps(), workers=1).whereabouts(cell.counterexample.before)
+    where = ReachableStates(EvenSteps(), workers=1).look_up(cell.counterexample.before)
     assert (where.trace, where.is_certain, where.explored) == (None, True, 5)
-    reached = ReachableStates(EvenSteps(), workers=1).whereabouts(EvenSteps().state_of({"number": 4}))
+    reached = ReachableStates(EvenSteps(), workers=1).look_up(EvenSteps().state_of({"number": 4}))
     assert [step.state.number for step in reached.trace] == [0, 2, 4]
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from checker.engines.native.engine import explore
 from checker.engines.smt import induction
-from checker.engines.smt.invariant_source import UnsupportedInvariantError, places_of, retold
-from checker.engines.smt.lemmas.lemma_source import pasted
+from checker.engines.smt.invariant_source import UnsupportedInvariantError, constant_expressions, python_conjuncts
+from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.pdr import solve
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
@@ -72,8 +72,8 @@ def test_an_invariant_is_inductive_as_it_is_told_again(spec):
     system = TransitionSystem(spec, names_of(spec))
     outcome = solve(system, names_of(spec), QueryLimits(60))
     assert outcome.verdict == "holds"
-    text = "\n        and ".join(retold(system, outcome)) or "True"
-    again = pasted(spec, f"@lemma\ndef found(self):\n    return (\n        {text}\n    )")
+    text = "\n        and ".join(python_conjuncts(system, outcome)) or "True"
+    again = with_methods(spec, f"@lemma\ndef found(self):\n    return (\n        {text}\n    )")
     proof = induction.prove(
         TransitionSystem(again, [*names_of(spec), "found"]), names_of(spec), ["found"], QueryLimits(60)
     )
@@ -94,7 +94,7 @@ def test_a_timeout_is_unknown_with_its_reason():
 
 
 def test_too_large_a_state_is_refused():
-    with pytest.raises(SpecError, match="pdr takes states of up to 300 bits"):
+    with pytest.raises(SpecError, match="pdr supports states of up to 300 bits"):
         solved(Kip320(replicas=5, log_size=16, max_records=16))
 
 
@@ -103,6 +103,6 @@ def test_numbers_too_many_to_list_have_no_counterpart():
         number = Range(-1, 1000)
 
     system = TransitionSystem(Large(), ["is_not_negative"])
-    (place,) = places_of(system)
+    (place,) = constant_expressions(system)
     with pytest.raises(UnsupportedInvariantError, match=r"self\.number"):
         place.among(frozenset({0}))

@@ -7,7 +7,7 @@ import z3
 
 from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import truth_term
-from checker.engines.smt.lowering.symbolic_values import constants_of, decoded, fresh, parts_of, well_formed
+from checker.engines.smt.lowering.symbolic_values import decoded, new_value, parts_of, well_formed, z3_constants
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language import Bag, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct, action, invariant
 from tests.engines.smt.single_state import SymbolicStateEngine
@@ -51,8 +51,8 @@ class Everything(Spec):
 
 def numbers_of(kind):
     """Return every combination of values of the Z3 constants of a type, ill-formed ones included."""
-    value = fresh(kind, "x")
-    constants = constants_of(value)
+    value = new_value(kind, "x")
+    constants = z3_constants(value)
     sizes = [2 ** term.size() if isinstance(term, z3.BitVecRef) else 2 for term in constants]
     for numbers in itertools.product(*(range(size) for size in sizes)):
         yield (

@@ -1,7 +1,7 @@
-"""Candidate invariants: disjunctions of up to three atoms, under a quantifier, that are true in all sampled states.
+"""Candidate lemmas: quantified disjunctions of up to three literals that are true in all sampled states.
 
-Two atoms make an implication, three an implication with two premises. What is always true by itself, or by a part of
-itself, is not said again in a longer disjunction, and of atoms that are true in the same states one stands for all.
+A disjunction of two literals is an implication, one of three an implication with two premises. Redundant candidates
+are omitted: a disjunction with a shorter one inside that is always true, and literals equivalent to an earlier one.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from checker.engines.smt.lemmas.vocabulary import Atom
 from checker.language.spec import snake_case
 from checker.language.types import DomainType, EnumType, IntType, Type
 
-MOST_ATOMS = 110
-"""So many atoms, the plainest, are combined under one quantifier."""
+MAX_ATOMS = 110
+"""Limit of the atoms that are combined under one quantifier, simplest first."""
 
-MOST_ROWS = 6_000
-"""Disjunctions of three are looked for in so many different rows of truth values; Z3 drops what is not always true."""
+MAX_ROWS = 6_000
+"""Limit of the distinct rows of truth values for disjunctions of three; Z3 drops the ones that are not invariant."""
 
-MOST_CANDIDATES = 4_000
+MAX_CANDIDATES = 4_000
 
 
 @dataclass(frozen=True)
 class AtomLiteral:
-    """An atom or its negation; `order` says which of a quantifier's variables are in its slots."""
+    """An atom or its negation; `order` has the index of the quantifier's variable for each of its slots."""
 
     atom: Atom
     order: tuple[int, ...]
     is_true: bool
 
-    def put(self, names: tuple[str, ...], *, negated: bool = False) -> str:
-        """Return its text, or that of its negation, with names or values for the quantifier's variables."""
-        return self.atom.put(tuple(names[index] for index in self.order), is_true=self.is_true is not negated)
+    def text_with(self, names: tuple[str, ...], *, negated: bool = False) -> str:
+        """Return the literal's text, or that of its negation, with names or values for the quantifier's variables."""
+        return self.atom.text_with(tuple(names[index] for index in self.order), is_true=self.is_true is not negated)
 
     @property
     def opposite(self) -> AtomLiteral:
@@ -48,8 +48,8 @@ class AtomLiteral:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it reads as a statement of fact: not `!=`, not `not`."""
-        return not any(word in self.put(("a", "b")) for word in ("not ", "!="))
+        """Whether the text is positive: without `!=` and `not`."""
+        return not any(word in self.text_with(("a", "b")) for word in ("not ", "!="))
 
 
 @dataclass(frozen=True)
@@ -61,39 +61,41 @@ class LemmaClause:
 
     @property
     def rank(self) -> int:
-        """How involved it is."""
+        """The complexity of the clause."""
         return sum(1 + literal.atom.rank for literal in self.literals) + len(self.slots)
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sorts clauses, the plainest first."""
+        """The sort key of clauses: simplest first."""
         return (self.rank, self.source())
 
-    def parts(self, twin: LemmaClause | None = None) -> list[str]:
-        """Return the clause as the parts of a Python expression: what is said, `for` ..., `for` ..., `if` ....
+    def parts(self, converse: LemmaClause | None = None) -> list[str]:
+        """Return the clause as the parts of a comprehension: conclusion, `for` clauses, `if` premises.
 
-        A clause without variables is one part. With its twin, the other direction of it, it is an equality.
+        A clause without variables is one part. A clause with its converse is written as an equality.
         """
         names = names_for(self.slots)
-        plainest = sorted(self.literals, key=lambda found: (found.atom.rank, found.put(names)))
-        if twin is not None:
-            one, other = plainest
-            return _quantified(self.slots, names, [], f"({one.put(names)}) == ({other.put(names, negated=True)})")
+        simplest = sorted(self.literals, key=lambda found: (found.atom.rank, found.text_with(names)))
+        if converse is not None:
+            one, other = simplest
+            return _quantified(
+                self.slots, names, [], f"({one.text_with(names)}) == ({other.text_with(names, negated=True)})"
+            )
         if not self.slots:
-            return [" or ".join(literal.put(names) for literal in plainest)]
-        plainest.reverse()
-        *premises, conclusion = sorted(plainest, key=lambda found: found.is_plain)
-        said = conclusion.put(names)
-        return _quantified(self.slots, names, [found.put(names, negated=True) for found in premises], said)
+            return [" or ".join(literal.text_with(names) for literal in simplest)]
+        simplest.reverse()
+        *premises, conclusion = sorted(simplest, key=lambda found: found.is_plain)
+        text = conclusion.text_with(names)
+        return _quantified(self.slots, names, [found.text_with(names, negated=True) for found in premises], text)
 
-    def source(self, twin: LemmaClause | None = None) -> str:
+    def source(self, converse: LemmaClause | None = None) -> str:
         """Return the clause as a Python expression in one line."""
-        parts = self.parts(twin)
+        parts = self.parts(converse)
         return f"all({' '.join(parts)})" if self.slots else parts[0]
 
 
-def is_twin(one: LemmaClause, other: LemmaClause) -> bool:
-    """Say whether two clauses together say that two atoms are equivalent."""
+def is_converse(one: LemmaClause, other: LemmaClause) -> bool:
+    """Return whether two clauses are the two directions of an equivalence of atoms."""
     return len(one.literals) == 2 and {found.opposite for found in one.literals} == other.literals
 
 
@@ -123,7 +125,7 @@ def _universe(kind: Type) -> str:
 
 
 def quantifiers(atoms: list[Atom]) -> list[tuple[Type, ...]]:
-    """Return the types of the variables of each quantifier that some atom needs: none, one, or two."""
+    """Return the variable types of each quantifier that some atom needs: none, one, or two variables."""
     found = dict.fromkeys([(), *(atom.slots for atom in atoms)])
     singles = [slots[0] for slots in found if len(slots) == 1]
     found.update(dict.fromkeys((kind, kind) for kind in singles if kind.cardinality() > 1))
@@ -131,8 +133,8 @@ def quantifiers(atoms: list[Atom]) -> list[tuple[Type, ...]]:
 
 
 def candidates(samples: Samples, size: int) -> list[LemmaClause]:
-    """Return the disjunctions of up to `size` literals that are true in all sampled states, the plainest first."""
-    atoms = list(dict.fromkeys(atom for atom, _ in samples.placed))
+    """Return the disjunctions of up to `size` literals that are true in all sampled states, simplest first."""
+    atoms = list(dict.fromkeys(atom for atom, _ in samples.ground))
     found: list[LemmaClause] = []
     for slots in quantifiers(atoms):
         found += _Quantified(samples, slots, atoms).clauses(size)
@@ -140,24 +142,29 @@ def candidates(samples: Samples, size: int) -> list[LemmaClause]:
     found.sort(key=lambda clause: (len(clause.literals), *clause.order))
     kept = [clause for clause in found if len(clause.literals) < 3]
     longer = [clause for clause in found if len(clause.literals) == 3]
-    return kept[:MOST_CANDIDATES] + longer[: max(0, MOST_CANDIDATES - len(kept))]
+    return kept[:MAX_CANDIDATES] + longer[: max(0, MAX_CANDIDATES - len(kept))]
 
 
 class _Quantified:
-    """The candidates under one quantifier, from a matrix of truth values: rows are states, each with values for the
-    quantifier's variables, columns the literals."""
+    """The candidates under one quantifier.
+
+    - `literals`: the literals, each followed by its opposite: literal `n ^ 1` is the negation of literal `n`.
+    - `is_false`: the distinct rows of truth values; shape (rows, literals). A row is a state with a choice of values
+      for the quantifier's variables. A disjunction is a candidate if no row has all of its literals false.
+    - `always`: literals that are true in every row; `equivalents`: pairs of literals that are equal in every row.
+    """
 
     def __init__(self, samples: Samples, slots: tuple[Type, ...], atoms: list[Atom]):
         self.samples, self.slots = samples, slots
         self.values = choices(slots)
-        placed = [(atom, order) for atom in atoms for order in _orders(atom, slots)][:MOST_ATOMS]
-        columns = [self._column(atom, order) for atom, order in placed]
+        instances = [(atom, order) for atom in atoms for order in _orders(atom, slots)][:MAX_ATOMS]
+        columns = [self._column(atom, order) for atom, order in instances]
         self.always: list[AtomLiteral] = []
         self.literals: list[AtomLiteral] = []
         self.equivalents: list[tuple[AtomLiteral, AtomLiteral]] = []
         kept: dict[bytes, AtomLiteral] = {}
         matrix: list[Bits] = []
-        for (atom, order), column in zip(placed, columns, strict=True):
+        for (atom, order), column in zip(instances, columns, strict=True):
             literal = AtomLiteral(atom, order, True)
             if column.all() or not column.any():
                 self.always.append(literal if column.all() else literal.opposite)
@@ -193,7 +200,7 @@ class _Quantified:
             yield from self._of_three(together)
 
     def _of_three(self, together: NDArray[np.bool_]) -> Iterator[LemmaClause]:
-        step = max(1, -(-len(self.is_false) // MOST_ROWS))
+        step = max(1, -(-len(self.is_false) // MAX_ROWS))
         rows = self.is_false[::step]
         for one in range(len(self.literals)):
             within = _together(rows[rows[:, one]])
@@ -204,7 +211,7 @@ class _Quantified:
                 yield self._clause(self.literals[one], self.literals[other], self.literals[third])
 
     def _clause(self, *literals: AtomLiteral) -> LemmaClause:
-        """Return a clause over the variables that it mentions: it says no more of the others."""
+        """Return a clause quantified over only the variables that its literals use."""
         used = sorted({index for literal in literals for index in literal.order})
         if len(used) == len(self.slots):
             return LemmaClause(self.slots, frozenset(literals))
@@ -216,13 +223,13 @@ class _Quantified:
 
 
 def _together(is_false: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which two columns are true in a row at the same time (columns, columns)."""
+    """Return which pairs of literals are both false in some row; shape (columns, columns)."""
     numbers = is_false.astype(np.float32)
     return np.asarray((numbers.T @ numbers) > 0)
 
 
 def _orders(atom: Atom, slots: tuple[Type, ...]) -> Iterator[tuple[int, ...]]:
-    """Iterate over the ways to put a quantifier's variables into an atom's slots."""
+    """Iterate over the assignments of a quantifier's variables to an atom's slots, as indices."""
     for order in itertools.permutations(range(len(slots)), len(atom.slots)):
         if tuple(slots[index] for index in order) == atom.slots:
             yield order

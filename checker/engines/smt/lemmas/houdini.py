@@ -1,7 +1,7 @@
-"""Houdini: of many candidates the largest set that is inductive, and of that a small one that proves a goal.
+"""Houdini: the largest inductive subset of the candidates, and a small subset of it that proves a goal.
 
-A candidate is dropped where an action leads from a state in which all the others are true to one in which it is
-false; each such step drops all candidates that it makes false. What is left when nothing can be dropped is inductive.
+A candidate is dropped if an action leads from a state in which all remaining candidates are true to a state in which
+it is false. Each such step drops all candidates that are false after it. At the fixed point the rest is inductive.
 
 Source: C. Flanagan, K. R. M. Leino, Houdini, an Annotation Assistant for ESC/Java, FME 2001.
 """
@@ -26,15 +26,15 @@ from checker.engines.smt.transition_system import Transition, TransitionSystem
 from checker.language.roles import Role
 
 Member = LemmaClause | str
-"""What an inductive set has: a candidate, the name of a property or lemma, or `bounds`."""
+"""A member of an inductive set: a candidate, the name of a property or lemma, or `bounds`."""
 
 OnDrop = Callable[[int], None]
-"""Is told how many candidates are left."""
+"""Callback after each drop: the number of candidates left."""
 
 
 @dataclass
 class _Step:
-    """One action, or `init`, in a solver of its own, whose variables `is_false_after` refer to."""
+    """One action, or `init`, as assertions of its own solver: a step, and the definitions of all literals."""
 
     name: str
     solver: Any
@@ -42,7 +42,14 @@ class _Step:
 
 
 class Houdini:
-    """The candidates and goals of one spec as Z3 terms: `system` is that of the samples' spec."""
+    """The candidates and goals of one spec as Z3 terms; `system` is that of `samples.spec`.
+
+    Propositional literals stand for atoms and members, so that queries and models are small:
+
+    - `now NAME` and `after NAME`: ground atom NAME before and after the step (both directions of the equivalence).
+    - `holds N`: implies that member N is true before the step. Assumed, it adds the member to the hypothesis.
+    - `fails N`: implies that member N is false after the step. Assumed, it asks for a step that breaks the member.
+    """
 
     def __init__(
         self,
@@ -70,20 +77,24 @@ class Houdini:
     # Terms.
 
     def _names(self, clause: LemmaClause) -> list[list[tuple[str, bool]]]:
-        """Return, for all values of a clause's variables, the names and signs of the literals of which one is true."""
+        """Return a clause as a conjunction of rows, one per choice of its variables' values.
+
+        A row is a disjunction of literals: (name of the ground atom, sign).
+        """
         found = []
         for values in choices(clause.slots):
             row = []
             for literal in clause.literals:
-                placed = self.samples.placed[literal.atom, tuple(values[index] for index in literal.order)]
-                row.append((placed.name, literal.is_true))
+                atom = self.samples.ground[literal.atom, tuple(values[index] for index in literal.order)]
+                row.append((atom.name, literal.is_true))
             found.append(row)
         return found
 
     def _literal_table(self, clauses: list[LemmaClause]) -> NDArray[np.int64]:
-        """Return the clauses as indices (clauses, values, literals) into the truth values of a model.
+        """Return the clauses as indices into the truth values of a model; shape (clauses, rows, 3 literals).
 
-        Index 2n is atom n, 2n + 1 its negation; the last two are False and True, for places that are not used.
+        Index 2n is atom n, 2n + 1 its negation. The last two indices are the constants False, which pads rows, and
+        True, which pads clauses.
         """
         never = 2 * len(self._atoms)
         rows = [self._names(clause) for clause in clauses]
@@ -97,7 +108,7 @@ class Houdini:
         return table
 
     def _definitions(self) -> list[Term]:
-        """Return what the variables stand for: atoms now and after, members now and after."""
+        """Return the definitions of the literals `now`, `after`, `holds` and `fails`."""
         system, found = self.system, []
         for name in self._atoms:
             holds = system.properties[name].holds
@@ -118,7 +129,7 @@ class Houdini:
         return found
 
     def _step(self, transition: Transition, definitions: list[Term], *, is_initial: bool) -> _Step:
-        """Return an action with what is asked of it: a step is taken, or (only where asked) leaves its bounds."""
+        """Return an action with its solver: the step is taken, or, if `fails` of `bounds` is assumed, it fails."""
         system, bounds = self.system, self._fails[self._numbers[BOUNDS]]
         solver = new_solver(is_finite=system.is_finite)
         if not is_initial:
@@ -132,12 +143,12 @@ class Houdini:
     # Queries.
 
     def largest(self, members: Iterable[Member] | None = None) -> list[Member]:
-        """Return the largest inductive set among some members (None: all); raise KeyboardInterrupt if cancelled."""
+        """Return the largest inductive subset of some members (default: all); raise KeyboardInterrupt if cancelled."""
         current = [member for member in (self.members if members is None else members) if member != BOUNDS]
         self._drop_false(self._initial, current)
         is_changed = True
         while is_changed:
-            # A step that follows from fewer conditions may make more of the others false: all are asked again.
+            # A smaller hypothesis allows more steps, which may falsify more members: repeat to the fixed point.
             before = len(current)
             for step in self._steps:
                 self._drop_false(step, current)
@@ -145,7 +156,7 @@ class Houdini:
         return current
 
     def _drop_false(self, step: _Step, current: list[Member]) -> None:
-        """Drop all members from `current` that are not true after a step from a state in which all of them are."""
+        """Drop from `current` all members that can be false after a step from a state in which all of them hold."""
         while current:
             asked = [member for member in current if not (step.is_initial and self._is_of_steps(member))]
             query = self._ask(step, current, any_of(self._fails[self._numbers[member]] for member in asked))
@@ -155,16 +166,16 @@ class Houdini:
                 self._drop_unknown(step, current)
                 return
             false = self._false_after(query, asked)
-            assert false, "a step falsifies nothing"
+            assert false, "the model falsifies no member"
             current[:] = [member for member in current if member not in false]
             self.on_drop(len(current))
 
     def _is_of_steps(self, member: Member) -> bool:
-        """Say whether a member is a step invariant, of which an initial state says nothing."""
+        """Return whether a member is a step invariant, which does not apply to an initial state."""
         return isinstance(member, str) and self.system.properties[member].role is Role.STEP_INVARIANT
 
     def _drop_unknown(self, step: _Step, current: list[Member]) -> None:
-        """Ask for each member by itself, and drop what Z3 does not know to be true: it may be false."""
+        """Ask for each member separately, and drop those that Z3 does not prove: this keeps the result sound."""
         for member in list(current):
             if step.is_initial and self._is_of_steps(member):
                 continue
@@ -184,7 +195,7 @@ class Houdini:
         return query
 
     def _false_after(self, query: Any, current: list[Member]) -> set[Member]:
-        """Return the members that the model's step makes false."""
+        """Return the members that are false after the model's step."""
         truths = np.zeros(2 * len(self._atoms) + 2, dtype=np.bool_)
         for name, number in self._atoms.items():
             truths[2 * number] = z3.is_true(query.evaluate(_after(name)))
@@ -197,13 +208,13 @@ class Houdini:
                 found.add(goal)
         return found & set(current)
 
-    # A small part of it.
+    # Minimisation.
 
     def needed(self, inductive: list[Member], goals: list[str], seconds: float) -> list[LemmaClause] | None:
-        """Return candidates that, with the properties and lemmas of an inductive set, prove goals; None where not.
+        """Return a small set of candidates that proves goals together with the set's properties and lemmas.
 
-        They come from the unsatisfiable cores; then ever smaller parts of them are left out as long as the rest is
-        inductive, and as long as the time is.
+        Return None if the goals are not proved. The start is the closure of the unsatisfiable cores. Then chunks of
+        decreasing size are removed while the rest stays inductive (delta debugging), for at most `seconds`.
         """
         given = [member for member in inductive if not isinstance(member, LemmaClause)]
         if not set(goals) <= set(given):
@@ -221,14 +232,14 @@ class Houdini:
                     found = rest
                 else:
                     start += size
-            # What one needed may itself not be needed once that one is gone.
+            # A candidate may become redundant when another one is removed: repeat size 1 to the fixed point.
             size = size // 2 if size > 1 else int(len(found) < before)
         return found[::-1]
 
     def _closure(self, inductive: list[Member], wanted: list[Member]) -> list[LemmaClause] | None:
-        """Return the candidates that the proofs of what is wanted use, and those that their own proofs use."""
+        """Return the candidates that the proofs of `wanted` use, and transitively those that their proofs use."""
         found: dict[Member, None] = dict.fromkeys(wanted)
-        # The plainest first: a core often is the assumptions that come first.
+        # Simplest first: Z3's cores prefer the assumptions that come first.
         clauses = sorted((m for m in inductive if isinstance(m, LemmaClause)), key=lambda clause: clause.order)
         ordered: list[Member] = [*(m for m in inductive if not isinstance(m, LemmaClause)), *clauses]
         waiting: list[list[Member]] = [[BOUNDS], [member for member in wanted if member != BOUNDS]]
@@ -242,9 +253,9 @@ class Houdini:
                 names = [term.decl().name() for term in step.solver.unsat_core()]
                 numbers = [int(name.removeprefix("holds ")) for name in names if name.startswith("holds ")]
                 used.update(dict.fromkeys(self.members[number] for number in numbers))
-            fresh = [member for member in used if member not in found]
-            found.update(dict.fromkeys(fresh))
-            waiting += [fresh] if fresh else []
+            added = [member for member in used if member not in found]
+            found.update(dict.fromkeys(added))
+            waiting += [added] if added else []
         return [member for member in found if isinstance(member, LemmaClause)]
 
     def _is_inductive(self, members: list[Member]) -> bool:
@@ -255,7 +266,7 @@ class Houdini:
         )
 
     def independent(self, clauses: list[LemmaClause]) -> list[LemmaClause]:
-        """Return the clauses that do not follow from the types, the goals, and those before them."""
+        """Return the clauses that do not follow from the types, the goals and the clauses before them."""
         solver = new_solver(is_finite=self.system.is_finite)
         known = [self.system.properties[name] for name in self.goals]
         known = [found for found in known if found.role is not Role.STEP_INVARIANT]
@@ -264,12 +275,12 @@ class Houdini:
             solver.add(_now(name) == truth_term(self.system.properties[name].holds))
         found = []
         for clause in clauses:
-            said = truth_term(_conjunction(self._names(clause), _now))
+            claim = truth_term(_conjunction(self._names(clause), _now))
             asked = z3.FreshBool("asked")
-            solver.add(z3.Implies(asked, z3.Not(said)))
+            solver.add(z3.Implies(asked, z3.Not(claim)))
             if ask(solver, self.limits, asked).answer != "no":
                 found.append(clause)
-                solver.add(said)
+                solver.add(claim)
         return found
 
 

@@ -1,4 +1,4 @@
-"""Lemmas that are found: candidates from templates, what the explorer does not refute, what Z3 proves of that."""
+"""Search for lemmas: candidates from templates, filtered by the explored states, then by Houdini."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from checker.engines.smt.lemmas.candidates import LemmaClause, candidates, is_twin
+from checker.engines.smt.lemmas.candidates import LemmaClause, candidates, is_converse
 from checker.engines.smt.lemmas.houdini import Houdini, Member
 from checker.engines.smt.lemmas.lemma_source import imports_for
 from checker.engines.smt.lemmas.samples import sample
@@ -16,22 +16,23 @@ from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.spec import Spec
 
 STAGES = ((80, 2), (200, 2), (80, 3))
-"""How many atoms are combined, and how many of them to a candidate: more where fewer prove nothing."""
+"""Stages of the search: (number of atoms, literals per candidate). A stage runs if the ones before prove nothing."""
 
-MOST_SHOWN = 12
-"""Where the goal is not proved, so many of the lemmas are handed out: more would not be read."""
+MAX_SHOWN = 12
+"""Limit of the lemmas that are returned if the goals are not proved."""
 
 SHRINKING_SECONDS = 20.0
+"""Time limit of the minimisation of the lemmas."""
 
 WIDTH = 112
 
 OnStage = Callable[[str], None]
-"""Is told what is done now."""
+"""Callback at each step: its description."""
 
 
 @dataclass(frozen=True)
 class FoundLemma:
-    """A lemma that was found: its name, and the method as text."""
+    """A found lemma: its name, and the source of its method."""
 
     name: str
     source: str
@@ -39,10 +40,13 @@ class FoundLemma:
 
 @dataclass(frozen=True)
 class LemmaSearchResult:
-    """What was found. `is_enough`: with the lemmas the goals are proved, with fewer of them they are not known to be.
+    """The result of a search for lemmas.
 
-    - `candidates`: how many no state refuted, of `states` explored; `is_complete`: these are all states.
-    - `inductive`: how many of them Z3 proved, together with the goals if `is_enough`.
+    - `is_enough`: the lemmas prove the goals.
+    - `candidates`: the number of candidates that are true in all sampled states.
+    - `inductive`: the number of candidates in the largest inductive set.
+    - `states`: the number of explored states; `is_complete`: these are all reachable states.
+    - `imports`: the import statements that the lemmas need in the spec's module.
     """
 
     lemmas: tuple[FoundLemma, ...]
@@ -55,7 +59,7 @@ class LemmaSearchResult:
 
     @property
     def methods(self) -> str:
-        """The lemmas as text to be pasted into the spec's class."""
+        """The source of all lemmas, for the spec's class."""
         return "\n\n".join(lemma.source for lemma in self.lemmas)
 
 
@@ -67,9 +71,9 @@ def find_lemmas(
     on_stage: OnStage = lambda words: None,
     stages: tuple[tuple[int, int], ...] = STAGES,
 ) -> LemmaSearchResult:
-    """Look for lemmas with which goals (properties, and the lemmas that there are) are proved by induction.
+    """Search for lemmas with which goals (properties, and the spec's own lemmas) are proved by induction.
 
-    Raises SpecError where the spec has numbers without bounds, no initial state, or actions that leave their bounds.
+    Raises SpecError if the spec has unbounded numbers, no initial state, or an action that leaves the bounds of a type.
     """
     best: LemmaSearchResult | None = None
     with spec.bound():
@@ -91,15 +95,15 @@ def _stage(
     samples = sample(spec, atoms, workers, limits.cancelled)
     on_stage(f"disjunctions of up to {size}")
     clauses = candidates(samples, size)
-    names = [placed.name for placed in samples.placed.values()]
-    system = TransitionSystem(samples.stated.unenumerated(), [*goals, *names])
+    names = [ground.name for ground in samples.ground.values()]
+    system = TransitionSystem(samples.spec.unenumerated(), [*goals, *names])
     houdini = Houdini(
         system, samples, clauses, goals, limits, lambda left: on_stage(f"{left} of {len(clauses)} candidates left")
     )
     inductive = houdini.largest()
-    on_stage("what of them is needed")
+    on_stage("minimising the set of lemmas")
     needed = houdini.needed(inductive, goals, SHRINKING_SECONDS)
-    kept = needed if needed is not None else _worth_showing(houdini, inductive)
+    kept = needed if needed is not None else _simplest_inductive(houdini, inductive)
     lemmas = _as_methods(spec, kept)
     return LemmaSearchResult(
         lemmas=tuple(lemmas),
@@ -112,40 +116,42 @@ def _stage(
     )
 
 
-def _worth_showing(houdini: Houdini, inductive: list[Member]) -> list[LemmaClause]:
-    """Return the plainest lemmas, without what follows from others, that are inductive by themselves."""
+def _simplest_inductive(houdini: Houdini, inductive: list[Member]) -> list[LemmaClause]:
+    """Return the simplest independent lemmas that are inductive without the goals."""
     clauses = sorted((m for m in inductive if isinstance(m, LemmaClause)), key=lambda clause: clause.order)
-    alone = houdini.largest(houdini.independent(clauses)[:MOST_SHOWN])
+    alone = houdini.largest(houdini.independent(clauses)[:MAX_SHOWN])
     return [member for member in alone if isinstance(member, LemmaClause)]
 
 
 def _as_methods(spec: Spec, clauses: list[LemmaClause]) -> list[FoundLemma]:
-    """Return lemmas as methods, each with a name of its own; both directions of an equivalence are one lemma."""
+    """Return lemmas as methods with unique names; both directions of an equivalence become one lemma."""
     taken = {*spec.roles, *dir(type(spec))}
     found: list[FoundLemma] = []
     waiting = list(clauses)
     while waiting:
         clause = waiting.pop(0)
-        twin = next((other for other in waiting if other.slots == clause.slots and is_twin(clause, other)), None)
-        if twin is not None:
-            waiting.remove(twin)
+        converse = next(
+            (other for other in waiting if other.slots == clause.slots and is_converse(clause, other)), None
+        )
+        if converse is not None:
+            waiting.remove(converse)
         name = _name_of(clause, taken)
         taken.add(name)
-        found.append(FoundLemma(name, _method(name, clause, twin)))
+        found.append(FoundLemma(name, _method(name, clause, converse)))
     return found
 
 
 def _name_of(clause: LemmaClause, taken: set[str]) -> str:
-    """Return a name made of the variables that a clause is about."""
+    """Return an unused name made of the state variables in a clause."""
     words = dict.fromkeys(re.findall(r"self\.(\w+)", clause.source()))
     base = "_and_".join(list(words)[:4]) or "always"
     base = f"{base}_agree" if len(words) > 1 else f"{base}_is_limited"
     return next(name for name in [base, *(f"{base}_{number}" for number in range(2, 10_000))] if name not in taken)
 
 
-def _method(name: str, clause: LemmaClause, twin: LemmaClause | None) -> str:
-    said = clause.source(twin)
-    if len(said) > WIDTH - len("        return "):
-        parts = "".join(f"        {part}\n" for part in clause.parts(twin))
-        said = f"all(\n{parts}    )" if clause.slots else f"(\n{parts}    )"
-    return f"@lemma\ndef {name}(self):\n    return {said}"
+def _method(name: str, clause: LemmaClause, converse: LemmaClause | None) -> str:
+    expression = clause.source(converse)
+    if len(expression) > WIDTH - len("        return "):
+        parts = "".join(f"        {part}\n" for part in clause.parts(converse))
+        expression = f"all(\n{parts}    )" if clause.slots else f"(\n{parts}    )"
+    return f"@lemma\ndef {name}(self):\n    return {expression}"

@@ -1,4 +1,4 @@
-"""A spec with more methods, given as text: what a user gets who pastes the text into the spec's class."""
+"""Specs extended with methods given as source text, as if a user had added the text to the spec's class."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from checker.language.types import (
 _COUNTER = itertools.count(1)
 
 
-def pasted(spec: Spec, methods: str) -> Spec:
-    """Return a spec with the same constants whose class has the methods of a text too, on top of its own.
+def with_methods(spec: Spec, methods: str) -> Spec:
+    """Return a spec with the same constants and a subclass that also has the methods of a text.
 
-    The text may use whatever the class's module may, the names of `checker.language`, and the spec's types.
+    The text may use the names of the class's module, the names of `checker.language`, and the spec's types.
     """
     base = type(spec)
     body = textwrap.indent(methods.strip("\n"), "    ") or "    pass"
     text = f"class {base.__name__}(_Base, abstract=True):\n    name = {spec.name!r}\n\n{body}\n"
     names: dict[str, Any] = {**vars(checker.language), **vars(sys.modules[base.__module__]), "_Base": base}
     names.update(types_of(spec))
-    file = f"<{spec.name} with what was pasted {next(_COUNTER)}>"
-    # The front end reads a method's source where Python's own tools look for it.
+    file = f"<{spec.name} with added methods {next(_COUNTER)}>"
+    # The front end reads the source of methods through `inspect`, which looks in this cache.
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), names)
     found: Spec = names[base.__name__](**spec.constants)
@@ -46,7 +46,7 @@ def pasted(spec: Spec, methods: str) -> Spec:
 
 
 def types_of(spec: Spec) -> dict[str, type]:
-    """Return the domains, enums and structs of a spec's variables by their names."""
+    """Return the domains, enums and structs of a spec's variables by name."""
     return {kind.__name__: kind for variable in spec.variables.values() for kind in _declared(variable)}
 
 

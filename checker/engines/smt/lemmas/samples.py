@@ -1,4 +1,4 @@
-"""What atoms are true in which of the states that the explorer reaches: a matrix of bits."""
+"""The truth of ground atoms in a sample of the reachable states, as bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.emitter import I64
 from checker.engines.native.lowering.program import FAILED_BIT, lower
 from checker.engines.native.results import MOST_PROPERTIES
-from checker.engines.smt.lemmas.lemma_source import pasted
+from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.lemmas.vocabulary import Atom
 from checker.errors import SpecError
 from checker.frontend import compile_spec
@@ -27,19 +27,19 @@ from checker.ir import nodes
 from checker.language.spec import Spec
 from checker.language.types import DomainType, EnumType, Type
 
-MOST_EXPLORED = 1_000_000
-"""The exploration stops here; what is not true of these states is not always true."""
+MAX_EXPLORED = 1_000_000
+"""Limit of the exploration. An atom that is false in one of these states is no invariant; the converse is for Z3."""
 
-MOST_SAMPLED = 20_000
-"""So many of the explored states are looked at, evenly chosen."""
+MAX_SAMPLED = 20_000
+"""Limit of the sample: so many of the explored states, evenly spaced in the order of exploration."""
 
 Bits = NDArray[np.bool_]
-"""A truth value for each sampled state (states,)."""
+"""A truth value per sampled state; shape (states,)."""
 
 
 @dataclass(frozen=True)
-class PlacedAtom:
-    """An atom with values in its slots, as the property of a spec that states it."""
+class GroundAtom:
+    """An atom with values in its slots; `name` is the property of `Samples.spec` that states it."""
 
     atom: Atom
     values: tuple[str, ...]
@@ -48,25 +48,25 @@ class PlacedAtom:
 
 @dataclass(frozen=True)
 class Samples:
-    """Sampled states, and the truth of each atom with each choice of values for its slots in them.
+    """The truth of each ground atom in the sampled states.
 
-    `stated` is the spec with a property for each of `placed`; `explored` counts the states that were explored,
-    `is_complete` says that these are all.
+    `spec` is the spec with one property per ground atom; `explored` is the number of explored states, `is_complete`
+    whether these are all reachable states.
     """
 
-    stated: Spec
-    placed: dict[tuple[Atom, tuple[str, ...]], PlacedAtom]
+    spec: Spec
+    ground: dict[tuple[Atom, tuple[str, ...]], GroundAtom]
     bits: dict[str, Bits]
     explored: int
     is_complete: bool
 
     def column(self, atom: Atom, values: tuple[str, ...]) -> Bits:
-        """Return the truth of an atom with values in its slots."""
-        return self.bits[self.placed[atom, values].name]
+        """Return the truth of an atom with values in its slots; shape (states,)."""
+        return self.bits[self.ground[atom, values].name]
 
 
 def names_of_values(kind: Type) -> list[str]:
-    """Return the text of each value that a slot may have."""
+    """Return the text of each value of a slot's type."""
     if isinstance(kind, DomainType):
         return [f"{kind.declared.__name__}[{number}]" for number in range(kind.cardinality())]
     if isinstance(kind, EnumType):
@@ -75,31 +75,31 @@ def names_of_values(kind: Type) -> list[str]:
 
 
 def choices(slots: tuple[Type, ...]) -> list[tuple[str, ...]]:
-    """Return all values for some slots; two slots of one type have different ones."""
+    """Return all combinations of values for some slots; two slots of one type get different values."""
     combinations = itertools.product(*(names_of_values(kind) for kind in slots))
     is_distinct = len(slots) == 2 and slots[0] == slots[1]
     return [values for values in combinations if not is_distinct or values[0] != values[1]]
 
 
 def sample(spec: Spec, atoms: list[Atom], workers: int, cancelled: threading.Event | None = None) -> Samples:
-    """Explore a spec and evaluate atoms in states of it; atoms that cannot be evaluated everywhere are left out.
+    """Explore a spec and evaluate atoms in a sample of its states; omit atoms that leave the bounds of a type.
 
-    Raises SpecError where the spec cannot be explored to the end because an action leaves its bounds.
+    Raises SpecError if an action of the spec leaves the bounds of a type, and KeyboardInterrupt if cancelled.
     """
     states, explored, is_complete = _states(spec, workers, cancelled)
-    placed = [
-        PlacedAtom(atom, values, f"atom_{number}")
+    ground = [
+        GroundAtom(atom, values, f"atom_{number}")
         for number, (atom, values) in enumerate((atom, values) for atom in atoms for values in choices(atom.slots))
     ]
-    text = "\n\n".join(f"@invariant\ndef {p.name}(self):\n    return {p.atom.put(p.values)}" for p in placed)
-    stated = pasted(spec, text)
-    program = compile_spec(stated, [p.name for p in placed])
+    text = "\n\n".join(f"@invariant\ndef {p.name}(self):\n    return {p.atom.text_with(p.values)}" for p in ground)
+    spec_with_atoms = with_methods(spec, text)
+    program = compile_spec(spec_with_atoms, [p.name for p in ground])
     bits: dict[str, Bits] = {}
-    for first in range(0, len(placed), MOST_PROPERTIES - 1):
+    for first in range(0, len(ground), MOST_PROPERTIES - 1):
         bits |= _evaluated(program, program.properties[first : first + MOST_PROPERTIES - 1], states)
-    unusable = {p.atom for p in placed if p.name not in bits}
-    usable = {(p.atom, p.values): p for p in placed if p.atom not in unusable}
-    return Samples(stated, usable, bits, explored, is_complete)
+    unusable = {p.atom for p in ground if p.name not in bits}
+    usable = {(p.atom, p.values): p for p in ground if p.atom not in unusable}
+    return Samples(spec_with_atoms, usable, bits, explored, is_complete)
 
 
 def _states(spec: Spec, workers: int, cancelled: threading.Event | None) -> tuple[Words, int, bool]:
@@ -112,32 +112,35 @@ def _states(spec: Spec, workers: int, cancelled: threading.Event | None) -> tupl
         compiled.kernels,
         words,
         workers=workers,
-        max_states=MOST_EXPLORED,
+        max_states=MAX_EXPLORED,
         cancelled=cancelled or threading.Event(),
     )
     if found.outcome == "interrupted":
         raise KeyboardInterrupt
     if found.outcome == "error":
-        raise SpecError(f"{spec.name}: an action leaves a type's bounds, so nothing is proved: `run` shows it")
+        raise SpecError(f"{spec.name}: an action leaves a type's bounds, so nothing can be proved: see `run`")
     states = found.all_states()
-    step = max(1, -(-len(states) // MOST_SAMPLED))
+    step = max(1, -(-len(states) // MAX_SAMPLED))
     return np.concatenate([words, states[::step]]), found.distinct, found.outcome == "complete"
 
 
 def _evaluated(program: nodes.Program, properties: list[nodes.Predicate], states: Words) -> dict[str, Bits]:
-    """Return the truth of each property in each state, without those that leave their bounds in one."""
+    """Return the truth of each property in each state, without properties that leave the bounds of a type in one.
+
+    The mask has one failure bit for all properties, so a failing batch is halved until the failing ones are single.
+    """
     masks = _masks(dataclasses.replace(program, actions=[], properties=properties), states)
     if (masks >> np.uint64(FAILED_BIT) & np.uint64(1)).any():
         if len(properties) == 1:
             return {}
         halves = properties[: len(properties) // 2], properties[len(properties) // 2 :]
         return {name: bits for half in halves for name, bits in _evaluated(program, half, states).items()}
-    # The mask has the invariants that are false.
+    # A bit of the mask is set if the invariant is false.
     return {p.name: (masks >> np.uint64(bit) & np.uint64(1)) == 0 for bit, p in enumerate(properties)}
 
 
 def _masks(program: nodes.Program, states: Words) -> NDArray[np.uint64]:
-    """Return the mask of `check_state` for each state (states,)."""
+    """Return the mask of `check_state` for each state; shape (states,)."""
     native = lower(program)
     for declared in (native.emit, native.fail):
         ir.IRBuilder(declared.append_basic_block("entry")).ret_void()

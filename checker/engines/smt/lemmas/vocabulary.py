@@ -1,8 +1,8 @@
-"""What can be said of a spec's state in a few words: terms over its variables, and atoms that compare them.
+"""Vocabulary of candidate lemmas: terms over a spec's state variables, and atoms that compare them.
 
-Both are Python text with a slot for each variable that a quantifier would bind: `self.at[{a}]`, with {a} a Process. A
-term without a value in some states (the inside of None, the last item of a sequence) carries the condition for that,
-and an atom with such a term is true there: it can be evaluated everywhere.
+Both are Python text with a slot for each variable that a quantifier binds: `self.at[{a}]`, with {a} a Process. A term
+that has no value in some states (the item of None, the last item of an empty sequence) carries the condition for that.
+An atom over such a term is true in these states, so every atom can be evaluated in every state.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from checker.language.types import (
 
 SLOTS = ("a", "b")
 
-MOST_KEYS = 8
-"""Maps with more keys are left out: each key is looked at by itself."""
+MAX_KEYS = 8
+"""Limit of a map's keys: every atom is evaluated once per key. Larger maps are omitted."""
 
-MOST_VALUES = 4
-"""An integer with more values is compared with its bounds only, not with each of its values."""
+MAX_VALUES = 4
+"""Limit of an integer's values: with more, it is compared only with its bounds, not with each value."""
 
 
 @dataclass(frozen=True)
-class Term:
+class StateTerm:
     """An expression over the state: its text, its type, and the types of its slots.
 
-    `absent` are conditions in which it has no value, each as (text, negated text). `rank`: how involved it is.
+    `absent`: the conditions under which it has no value, each as (text, negated text). `rank`: its complexity.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Term:
     absent: tuple[tuple[str, str], ...] = ()
     rank: int = 1
 
-    def moved(self, names: tuple[str, ...]) -> Term:
+    def moved(self, names: tuple[str, ...]) -> StateTerm:
         """Return the term with its slots renamed, in order; its `slots` stay as they are."""
         given = {slot: "{" + name + "}" for slot, name in zip(SLOTS, names, strict=False)}
         absent = tuple((text.format(**given), other.format(**given)) for text, other in self.absent)
@@ -64,17 +64,17 @@ class Atom:
     slots: tuple[Type, ...]
     rank: int
 
-    def put(self, names: tuple[str, ...], *, is_true: bool = True) -> str:
+    def text_with(self, names: tuple[str, ...], *, is_true: bool = True) -> str:
         """Return the text of the atom, or of its negation, with names or values in the slots."""
         return (self.text if is_true else self.negated).format(**dict(zip(SLOTS, names, strict=False)))
 
 
 def atoms_of(spec: Spec) -> list[Atom]:
-    """Return what can be said of a spec's state, the plainest first; each atom has at most two slots."""
-    terms = [term for name, kind in spec.variables.items() for term in _terms(Term(f"self.{name}", kind))]
+    """Return the atoms over a spec's state, simplest first; each atom has at most two slots."""
+    terms = [term for name, kind in spec.variables.items() for term in _terms(StateTerm(f"self.{name}", kind))]
     terms += list(_looked_up(terms))
     constants = [
-        Term(f"self.{name}", IntType(value, value), rank=2)
+        StateTerm(f"self.{name}", IntType(value, value), rank=2)
         for name, value in spec.constants.items()
         if isinstance(value, int) and not isinstance(value, bool)
     ]
@@ -91,7 +91,7 @@ def atoms_of(spec: Spec) -> list[Atom]:
 # Terms.
 
 
-def _terms(term: Term) -> Iterator[Term]:
+def _terms(term: StateTerm) -> Iterator[StateTerm]:
     """Iterate over a term and the parts of its value."""
     kind = term.kind
     if isinstance(kind, StructType):
@@ -106,7 +106,7 @@ def _terms(term: Term) -> Iterator[Term]:
         yield term
         condition = (f"{term.text} is None", f"{term.text} is not None")
         inner = replace(term, kind=kind.item, absent=(*term.absent, condition), rank=term.rank + 1)
-        # A name is compared with None as it is: only what is inside a struct or counted needs a value.
+        # `x == Name[0]` is valid Python for x None, so a name needs no term for its value; numbers and structs do.
         if not isinstance(kind.item, (DomainType, EnumType)):
             yield from _terms(inner)
     else:
@@ -122,11 +122,11 @@ def _terms(term: Term) -> Iterator[Term]:
 
 
 def _is_slot(kind: Type) -> bool:
-    return isinstance(kind, (DomainType, EnumType, IntType)) and kind.cardinality() <= MOST_KEYS
+    return isinstance(kind, (DomainType, EnumType, IntType)) and kind.cardinality() <= MAX_KEYS
 
 
-def _looked_up(terms: list[Term]) -> Iterator[Term]:
-    """Iterate over what a map has for a name in the state: `self.leader_epoch[self.leader[{a}]]`."""
+def _looked_up(terms: list[StateTerm]) -> Iterator[StateTerm]:
+    """Iterate over the entries of a map at a key that the state has: `self.leader_epoch[self.leader[{a}]]`."""
     for name, term in itertools.product(terms, terms):
         kind = name.kind.item if isinstance(name.kind, OptionType) else name.kind
         if not isinstance(kind, DomainType) or term.slots != (kind,) or not _is_single(term.kind):
@@ -137,7 +137,7 @@ def _looked_up(terms: list[Term]) -> Iterator[Term]:
         if name.slots and "{a}" not in text:
             continue
         rank = name.rank + term.rank + 1
-        yield Term(text, term.kind, name.slots, (*name.absent, *none, *inside), rank)
+        yield StateTerm(text, term.kind, name.slots, (*name.absent, *none, *inside), rank)
 
 
 def _is_single(kind: Type) -> bool:
@@ -148,8 +148,8 @@ def _is_single(kind: Type) -> bool:
 # Atoms.
 
 
-def atom(term_slots: tuple[Type, ...], text: str, negated: str, terms: tuple[Term, ...], rank: int) -> Atom:
-    """Return an atom over some terms, which is true where one of them has no value."""
+def atom(term_slots: tuple[Type, ...], text: str, negated: str, terms: tuple[StateTerm, ...], rank: int) -> Atom:
+    """Return an atom over some terms; it is true in states where one of them has no value."""
     absent = dict.fromkeys(condition for term in terms for condition in term.absent)
     if absent:
         text = f"({' or '.join([one for one, _ in absent] + [text])})"
@@ -157,8 +157,8 @@ def atom(term_slots: tuple[Type, ...], text: str, negated: str, terms: tuple[Ter
     return Atom(text, negated, term_slots, rank + sum(term.rank for term in terms))
 
 
-def _of_one(term: Term) -> Iterator[Atom]:
-    """Iterate over what can be said of one term alone."""
+def _of_one(term: StateTerm) -> Iterator[Atom]:
+    """Iterate over the atoms of one term."""
     kind, text = term.kind, term.text
     if isinstance(kind, BoolType):
         yield atom(term.slots, text, f"not {text}", (term,), 0)
@@ -171,13 +171,13 @@ def _of_one(term: Term) -> Iterator[Atom]:
             yield atom(term.slots, f"{text} == {name}", f"{text} != {name}", (term,), 0)
     elif isinstance(kind, IntType):
         assert kind.low is not None and kind.high is not None
-        ends = range(kind.low, kind.high + 1) if kind.cardinality() <= MOST_VALUES else (kind.low, kind.high)
+        ends = range(kind.low, kind.high + 1) if kind.cardinality() <= MAX_VALUES else (kind.low, kind.high)
         for value in ends:
             yield atom(term.slots, f"{text} == {value}", f"{text} != {value}", (term,), 0 if value == kind.low else 1)
         if kind.cardinality() > 2:
             yield atom(term.slots, f"{text} % 2 == 0", f"{text} % 2 == 1", (term,), 2)
     elif isinstance(values, DomainType) and not term.slots:
-        # The members of a domain are alike: only one that a quantifier binds is named.
+        # The members of a domain are symmetric: an atom names only members that a quantifier binds.
         yield atom((values,), f"{text} == {{a}}", f"{text} != {{a}}", (term,), 0)
     elif isinstance(values, DomainType) and values in term.slots and len(term.slots) == 1:
         yield atom(term.slots, f"{text} == {{a}}", f"{text} != {{a}}", (term,), 0)
@@ -186,7 +186,7 @@ def _of_one(term: Term) -> Iterator[Atom]:
         yield from _members(term, kind)
 
 
-def _members(term: Term, kind: SetType) -> Iterator[Atom]:
+def _members(term: StateTerm, kind: SetType) -> Iterator[Atom]:
     if len(term.slots) < len(SLOTS):
         name = "{" + SLOTS[len(term.slots)] + "}"
         yield atom((*term.slots, kind.item), f"{name} in {term.text}", f"{name} not in {term.text}", (term,), 0)
@@ -194,8 +194,8 @@ def _members(term: Term, kind: SetType) -> Iterator[Atom]:
         yield atom(term.slots, f"{{a}} in {term.text}", f"{{a}} not in {term.text}", (term,), 0)
 
 
-def _of_two(terms: list[Term], constants: list[Term]) -> Iterator[Atom]:
-    """Iterate over the comparisons of two terms; terms with a slot of one type share it, or have one each."""
+def _of_two(terms: list[StateTerm], constants: list[StateTerm]) -> Iterator[Atom]:
+    """Iterate over the comparisons of two terms. Terms with a slot of the same type share it or have one each."""
     for one, other in itertools.combinations_with_replacement(terms, 2):
         for slots, left, right in _placed(one, other):
             yield from _compared(slots, left, right)
@@ -203,8 +203,8 @@ def _of_two(terms: list[Term], constants: list[Term]) -> Iterator[Atom]:
         yield from _compared(term.slots, term, number)
 
 
-def _placed(one: Term, other: Term) -> Iterator[tuple[tuple[Type, ...], Term, Term]]:
-    """Iterate over the ways in which two terms can have slots together."""
+def _placed(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Type, ...], StateTerm, StateTerm]]:
+    """Iterate over the ways to combine the slots of two terms: (slots, left term, right term)."""
     if not other.slots or not one.slots:
         yield one.slots or other.slots, one, other
     elif one.slots == other.slots:
@@ -215,7 +215,7 @@ def _placed(one: Term, other: Term) -> Iterator[tuple[tuple[Type, ...], Term, Te
         yield (*one.slots, *other.slots), one, other.moved(("b",))
 
 
-def _compared(slots: tuple[Type, ...], one: Term, other: Term) -> Iterator[Atom]:
+def _compared(slots: tuple[Type, ...], one: StateTerm, other: StateTerm) -> Iterator[Atom]:
     """Iterate over the comparisons of two terms whose types have values in common."""
     if one.text == other.text:
         return
@@ -224,7 +224,7 @@ def _compared(slots: tuple[Type, ...], one: Term, other: Term) -> Iterator[Atom]
     if isinstance(one.kind, IntType) and isinstance(other.kind, IntType):
         if not _comparable(one.kind, other.kind):
             return
-        # Numbers that go equally far are likelier to have to do with each other.
+        # Numbers with the same bounds are more likely to be related.
         rank = 0 if (one.kind.low, one.kind.high) == (other.kind.low, other.kind.high) else 1
         yield atom(slots, f"{left} <= {right}", f"{left} > {right}", (one, other), rank)
         yield atom(slots, f"{left} >= {right}", f"{left} < {right}", (one, other), rank)
@@ -248,45 +248,45 @@ def _compared(slots: tuple[Type, ...], one: Term, other: Term) -> Iterator[Atom]
 
 
 def _comparable(one: IntType, other: IntType) -> bool:
-    """Say whether comparing two integers can tell anything: numbers of different names are of different things."""
+    """Return whether two integer types can be compared: their names do not differ, and their ranges overlap."""
     if one.name and other.name and one.name != other.name:
         return False
     assert None not in (one.low, one.high, other.low, other.high)
     return not (one.high < other.low or other.high < one.low)  # type: ignore[operator]
 
 
-def _of_items(terms: list[Term], constants: list[Term]) -> Iterator[Atom]:
-    """Iterate over what can be said of every item of a collection."""
+def _of_items(terms: list[StateTerm], constants: list[StateTerm]) -> Iterator[Atom]:
+    """Iterate over the atoms about every item of a collection."""
     for collection in terms:
         kind = collection.kind
         if not isinstance(kind, (SeqType, SetType, BagType)) or (isinstance(kind, SetType) and kind.capacity is None):
             continue
-        parts = [part for part in _terms(Term("item", kind.item)) if not part.slots]
+        parts = [part for part in _terms(StateTerm("item", kind.item)) if not part.slots]
         items = parts + [_present(part) for part in parts if isinstance(part.kind, OptionType)]
         for item in items:
             others = [found for found in terms if not found.slots or found.slots == collection.slots] + constants
             inside = itertools.chain(_of_one(item), *(_compared((), item, found) for found in [*others, *items]))
-            for said in inside:
-                if not said.slots:
-                    yield _for_all(collection, said)
+            for inner in inside:
+                if not inner.slots:
+                    yield _for_all(collection, inner)
         if isinstance(kind, SeqType):
             yield from _ascending(collection, items)
 
 
-def _present(term: Term) -> Term:
-    """Return an option as its value: what is said of it is said of those that have one."""
+def _present(term: StateTerm) -> StateTerm:
+    """Return an option's value as a term, absent where the option is None."""
     assert isinstance(term.kind, OptionType)
     condition = (f"{term.text} is None", f"{term.text} is not None")
     return replace(term, kind=term.kind.item, absent=(*term.absent, condition), rank=term.rank)
 
 
-def _for_all(collection: Term, said: Atom) -> Atom:
-    of_all = f"all({said.text} for item in {collection.text})"
-    of_some = f"any({said.negated} for item in {collection.text})"
-    return atom(collection.slots, of_all, of_some, (collection,), said.rank + 1)
+def _for_all(collection: StateTerm, inner: Atom) -> Atom:
+    of_all = f"all({inner.text} for item in {collection.text})"
+    of_some = f"any({inner.negated} for item in {collection.text})"
+    return atom(collection.slots, of_all, of_some, (collection,), inner.rank + 1)
 
 
-def _ascending(collection: Term, items: list[Term]) -> Iterator[Atom]:
+def _ascending(collection: StateTerm, items: list[StateTerm]) -> Iterator[Atom]:
     for item in items:
         if isinstance(item.kind, IntType) and not item.absent:
             one = item.text.replace("item", f"{collection.text}[i]", 1)

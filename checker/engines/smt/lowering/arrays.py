@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checker.engines.smt.lowering import integers
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, negate
 from checker.engines.smt.lowering.symbolic_values import SymbolicArray, Value, blank, equal, less, merged
 from checker.language.types import BagType, SeqType, SetType, Type
@@ -22,13 +22,13 @@ def capacity_of(kind: Type) -> int:
 
 def empty(kind: Type) -> SymbolicArray:
     """Return the array without items."""
-    return SymbolicArray(known(0), (blank(kind.item),) * capacity_of(kind))  # type: ignore[attr-defined]
+    return SymbolicArray(concrete(0), (blank(kind.item),) * capacity_of(kind))  # type: ignore[attr-defined]
 
 
 def used(array: SymbolicArray) -> Iterator[tuple[Truth, Value]]:
     """Iterate over the items, each with whether it is there."""
     for position, item in enumerate(array.items):
-        is_used = compare("<", known(position), array.length)
+        is_used = compare("<", concrete(position), array.length)
         if is_used is False:
             return
         yield is_used, item
@@ -36,17 +36,17 @@ def used(array: SymbolicArray) -> Iterator[tuple[Truth, Value]]:
 
 def item_at(array: SymbolicArray, index: SymbolicInteger) -> Value:
     """Return the item at an index; outside the array any item may result."""
-    return select(list(array.items), index)
+    return value_at(list(array.items), index)
 
 
-def select(values: list[Value], index: SymbolicInteger) -> Value:
+def value_at(values: list[Value], index: SymbolicInteger) -> Value:
     """Return one of some values by its position, which must be one of theirs."""
     low, high = max(0, index.low), min(len(values) - 1, index.high)
     if low > high:
         return values[0] if values else None
     result = values[int(high)]
     for position in range(int(high) - 1, int(low) - 1, -1):
-        result = merged(compare("==", index, known(position)), values[position], result)
+        result = merged(compare("==", index, concrete(position)), values[position], result)
     return result
 
 
@@ -55,10 +55,10 @@ def appended(array: SymbolicArray, item: Value, test: Truth = True) -> SymbolicA
     if test is False:
         return array
     items = tuple(
-        merged(both(test, compare("==", array.length, known(position))), item, present)
+        merged(both(test, compare("==", array.length, concrete(position))), item, present)
         for position, present in enumerate(array.items)
     )
-    longer = _bounded(integers.add(array.length, known(1)), len(items))
+    longer = _bounded(integers.add(array.length, concrete(1)), len(items))
     return SymbolicArray(integers.chosen(test, longer, array.length), items)
 
 
@@ -70,11 +70,11 @@ def inserted(array: SymbolicArray, index: SymbolicInteger, item: Value) -> Symbo
     """Return an array with an item before the one at an index."""
     items = []
     for position, present in enumerate(array.items):
-        is_before = compare("<", known(position), index)
+        is_before = compare("<", concrete(position), index)
         shifted = array.items[position - 1] if position else item
-        is_at = compare("==", known(position), index)
+        is_at = compare("==", concrete(position), index)
         items.append(merged(is_before, present, merged(is_at, item, shifted)))
-    return SymbolicArray(_bounded(integers.add(array.length, known(1)), len(items)), tuple(items))
+    return SymbolicArray(_bounded(integers.add(array.length, concrete(1)), len(items)), tuple(items))
 
 
 def deleted(array: SymbolicArray, index: SymbolicInteger, unused: Value) -> SymbolicArray:
@@ -82,8 +82,8 @@ def deleted(array: SymbolicArray, index: SymbolicInteger, unused: Value) -> Symb
     items = []
     for position, present in enumerate(array.items):
         after = array.items[position + 1] if position + 1 < len(array.items) else unused
-        items.append(merged(compare("<", known(position), index), present, after))
-    return SymbolicArray(_bounded(integers.subtract(array.length, known(1)), len(items)), tuple(items))
+        items.append(merged(compare("<", concrete(position), index), present, after))
+    return SymbolicArray(_bounded(integers.subtract(array.length, concrete(1)), len(items)), tuple(items))
 
 
 def without_span(array: SymbolicArray, start: SymbolicInteger, size: SymbolicInteger, unused: Value) -> SymbolicArray:
@@ -91,40 +91,40 @@ def without_span(array: SymbolicArray, start: SymbolicInteger, size: SymbolicInt
     items = []
     for position, present in enumerate(array.items):
         moved = _shifted(array, position, size, unused)
-        items.append(merged(compare("<", known(position), start), present, moved))
+        items.append(merged(compare("<", concrete(position), start), present, moved))
     return SymbolicArray(_bounded(integers.subtract(array.length, size), len(items)), tuple(items))
 
 
 def _shifted(array: SymbolicArray, position: int, size: SymbolicInteger, unused: Value) -> Value:
     """Return what is `size` places after a position."""
     rest = [*array.items[position:], unused]
-    return select(rest, integers.extreme("min", size, known(len(rest) - 1)))
+    return value_at(rest, integers.extremum("min", size, concrete(len(rest) - 1)))
 
 
-def cut(
+def sliced(
     array: SymbolicArray, low: SymbolicInteger, high: SymbolicInteger, unused: Value, *, inverted: bool
 ) -> SymbolicArray:
     """Return the items low to high - 1, or (inverted) the others; bounds past the end are clipped, none is negative."""
-    high = integers.extreme("min", high, array.length)
-    low = integers.extreme("min", low, high)
+    high = integers.extremum("min", high, array.length)
+    low = integers.extremum("min", low, high)
     if inverted:
         return without_span(array, low, integers.subtract(high, low), unused)
     kept = integers.narrowed(integers.subtract(high, low), 0, len(array.items))
     items = tuple(
-        merged(compare("<", known(position), kept), _shifted(array, position, low, unused), unused)
+        merged(compare("<", concrete(position), kept), _shifted(array, position, low, unused), unused)
         for position in range(len(array.items))
     )
     return SymbolicArray(kept, items)
 
 
-def joined(left: SymbolicArray, right: SymbolicArray, unused: Value, capacity: int) -> SymbolicArray:
+def concatenated(left: SymbolicArray, right: SymbolicArray, unused: Value, capacity: int) -> SymbolicArray:
     """Return one array after the other."""
     items = []
     for position in range(capacity):
         here = left.items[position] if position < len(left.items) else unused
-        offset = integers.subtract(known(position), left.length)
-        there = select([*right.items, unused], integers.narrowed(offset, 0, len(right.items)))
-        items.append(merged(compare("<", known(position), left.length), here, there))
+        offset = integers.subtract(concrete(position), left.length)
+        there = value_at([*right.items, unused], integers.narrowed(offset, 0, len(right.items)))
+        items.append(merged(compare("<", concrete(position), left.length), here, there))
     return SymbolicArray(_bounded(integers.add(left.length, right.length), capacity), tuple(items))
 
 
@@ -143,25 +143,27 @@ def contains(array: SymbolicArray, item: Value) -> Truth:
 
 def count(array: SymbolicArray, item: Value) -> SymbolicInteger:
     """Return how many items are equal to one."""
-    return total(both(is_used, equal(present, item)) for is_used, present in used(array))
+    return count_true(both(is_used, equal(present, item)) for is_used, present in used(array))
 
 
-def total(truths: Iterator[Truth]) -> SymbolicInteger:
+def count_true(truths: Iterator[Truth]) -> SymbolicInteger:
     """Return how many of some conditions are true."""
-    numbers = [known(int(t)) if isinstance(t, bool) else integers.chosen(t, known(1), known(0)) for t in truths]
+    numbers = [
+        concrete(int(t)) if isinstance(t, bool) else integers.chosen(t, concrete(1), concrete(0)) for t in truths
+    ]
     while len(numbers) > 1:
         # In pairs: the sums stay as narrow as they can be.
         pairs = [integers.add(a, b) for a, b in zip(numbers[::2], numbers[1::2], strict=False)]
         numbers = pairs + (numbers[-1:] if len(numbers) % 2 else [])
-    return numbers[0] if numbers else known(0)
+    return numbers[0] if numbers else concrete(0)
 
 
 def position_of(array: SymbolicArray, item: Value) -> SymbolicInteger:
     """Return the position of the first equal item, or the length if there is none."""
     result = array.length
     for position in reversed(range(len(array.items))):
-        is_used = compare("<", known(position), array.length)
-        result = integers.chosen(both(is_used, equal(array.items[position], item)), known(position), result)
+        is_used = compare("<", concrete(position), array.length)
+        result = integers.chosen(both(is_used, equal(array.items[position], item)), concrete(position), result)
     return result
 
 
@@ -170,7 +172,7 @@ def position_of(array: SymbolicArray, item: Value) -> SymbolicInteger:
 
 def with_item(array: SymbolicArray, item: Value, *, is_set: bool) -> SymbolicArray:
     """Return a sorted array with an item more; a set has no item twice."""
-    rank = total(both(is_used, less(present, item)) for is_used, present in used(array))
+    rank = count_true(both(is_used, less(present, item)) for is_used, present in used(array))
     result = inserted(array, rank, item)
     return merged(contains(array, item), array, result) if is_set else result
 

@@ -8,7 +8,7 @@ from typing import Literal as OneOf
 from checker.engines.smt.lowering import arrays, integers
 from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.evaluation import SymbolicEvaluation, field_index
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, choose, either, implies, negate
 from checker.engines.smt.lowering.symbolic_values import (
     SymbolicArray,
@@ -54,12 +54,12 @@ class SymbolicCollections(SymbolicEvaluation):
         return self._length_of(self.evaluate(node.container))
 
     def _length_of(self, container: Value) -> SymbolicInteger:
-        return arrays.total(iter(container.members)) if isinstance(container, SymbolicSet) else container.length
+        return arrays.count_true(iter(container.members)) if isinstance(container, SymbolicSet) else container.length
 
     def _Count(self, node: nodes.Count) -> Value:
         container = self.evaluate(node.container)
         inner, is_one = self._as_item(node, self.evaluate(node.item))
-        return known(0) if is_one is False else integers.chosen(is_one, arrays.count(container, inner), known(0))
+        return concrete(0) if is_one is False else integers.chosen(is_one, arrays.count(container, inner), concrete(0))
 
     def _IndexOf(self, node: nodes.IndexOf) -> Value:
         container, item = self.evaluate(node.container), self.evaluate(node.item)
@@ -104,7 +104,7 @@ class SymbolicCollections(SymbolicEvaluation):
     def _within_capacity(self, node: nodes.Expr, array: SymbolicArray, kind: Type) -> SymbolicArray:
         """Return an array as one of a type that may have less room: an error where it is over its capacity."""
         capacity = arrays.capacity_of(kind)
-        self.check(node, compare("<=", array.length, known(capacity)))
+        self.check(node, compare("<=", array.length, concrete(capacity)))
         length = integers.narrowed(array.length, 0, capacity)
         unused = blank(kind.item)  # type: ignore[attr-defined]
         return SymbolicArray(length, arrays.resized(array, capacity, unused).items)
@@ -127,7 +127,7 @@ class SymbolicCollections(SymbolicEvaluation):
 
     def _BagAdd(self, node: nodes.BagAdd) -> Value:
         base, item = self.evaluate(node.base), self.evaluate(node.item)
-        self.check(node, compare("<", base.length, known(len(base.items))))
+        self.check(node, compare("<", base.length, concrete(len(base.items))))
         return arrays.with_item(base, item, is_set=False)
 
     def _ItemsOf(self, node: nodes.ItemsOf) -> Value:
@@ -143,7 +143,7 @@ class SymbolicCollections(SymbolicEvaluation):
             return SymbolicSet(
                 tuple(either(a, both(test, b)) for a, b in zip(base.members, single.members, strict=True))
             )
-        has_room = compare("<", base.length, known(len(base.items)))
+        has_room = compare("<", base.length, concrete(len(base.items)))
         if isinstance(node.type, SetType):
             self.check(node, any_of((negate(test), has_room, arrays.contains(base, item))))
             return merged(test, arrays.with_item(base, item, is_set=True), base)
@@ -174,8 +174,8 @@ class SymbolicCollections(SymbolicEvaluation):
         base = self.evaluate(node.base)
         index = base.length if node.index is None else self.number(node.index)
         item = self.evaluate(node.item)
-        inside = both(compare("<=", known(0), index), compare("<=", index, base.length))
-        self.check(node, both(inside, compare("<", base.length, known(len(base.items)))))
+        inside = both(compare("<=", concrete(0), index), compare("<=", index, base.length))
+        self.check(node, both(inside, compare("<", base.length, concrete(len(base.items)))))
         if not base.items:
             return base
         if node.index is None:
@@ -184,28 +184,28 @@ class SymbolicCollections(SymbolicEvaluation):
 
     def _SeqDelete(self, node: nodes.SeqDelete) -> Value:
         base = self.evaluate(node.base)
-        index = integers.subtract(base.length, known(1)) if node.index is None else self.number(node.index)
-        self.check(node, both(compare("<=", known(0), index), compare("<", index, base.length)))
+        index = integers.subtract(base.length, concrete(1)) if node.index is None else self.number(node.index)
+        self.check(node, both(compare("<=", concrete(0), index), compare("<", index, base.length)))
         index = integers.narrowed(index, 0, max(len(base.items) - 1, 0))
         return arrays.deleted(base, index, blank(node.type.item))  # type: ignore[attr-defined]
 
     def _SeqSlice(self, node: nodes.SeqSlice) -> Value:
         base = self.evaluate(node.base)
-        low = known(0) if node.low is None else self._bound(node, node.low)
-        high = known(len(base.items)) if node.high is None else self._bound(node, node.high)
-        return arrays.cut(base, low, high, blank(node.type.item), inverted=node.inverted)  # type: ignore[attr-defined]
+        low = concrete(0) if node.low is None else self._bound(node, node.low)
+        high = concrete(len(base.items)) if node.high is None else self._bound(node, node.high)
+        return arrays.sliced(base, low, high, blank(node.type.item), inverted=node.inverted)  # type: ignore[attr-defined]
 
     def _bound(self, node: nodes.SeqSlice, bound: nodes.Expr) -> SymbolicInteger:
         """Return the bound of a slice, which must not be negative."""
         number = self.number(bound)
-        self.check(node, compare("<=", known(0), number))
+        self.check(node, compare("<=", concrete(0), number))
         return integers.narrowed(number, 0, number.high)
 
     def _SeqConcat(self, node: nodes.SeqConcat) -> Value:
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         capacity = arrays.capacity_of(node.type)
-        self.check(node, compare("<=", integers.add(left.length, right.length), known(capacity)))
-        return arrays.joined(left, right, blank(node.type.item), capacity)  # type: ignore[attr-defined]
+        self.check(node, compare("<=", integers.add(left.length, right.length), concrete(capacity)))
+        return arrays.concatenated(left, right, blank(node.type.item), capacity)  # type: ignore[attr-defined]
 
     def _Sorted(self, node: nodes.Sorted) -> Value:
         base, result = self.evaluate(node.base), arrays.empty(node.type)

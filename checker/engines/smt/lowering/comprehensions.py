@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.collections import SymbolicCollections
 from checker.engines.smt.lowering.conversion import converted
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, any_of, both, either, negate
 from checker.engines.smt.lowering.symbolic_values import Value, blank, constant
 from checker.ir import nodes
@@ -25,20 +25,20 @@ class SymbolicComprehensions(SymbolicCollections):
             return [(True, constant(iterable.type, value)) for value in iterable.type.values()]
         if isinstance(iterable, nodes.IntRange):
             low, high = self.number(iterable.low), self.number(iterable.high)
-            numbers = [known(number) for number in range(int(low.low), int(high.high))]
+            numbers = [concrete(number) for number in range(int(low.low), int(high.high))]
             return [(both(compare("<=", low, n), compare("<", n, high)), n) for n in numbers]
         return self.items_of(iterable.type, self.evaluate(iterable))
 
     def bindings(self, clause: nodes.ForClause) -> Iterator[tuple[Truth, dict[nodes.Local, Value]]]:
         """Iterate over the items of a clause: whether each is there, and the clause's locals with it."""
-        counter, kind = known(0), item_type(clause.iterable)
+        counter, kind = concrete(0), item_type(clause.iterable)
         for present, item in self.over(clause.iterable):
             if present is False:
                 continue
             bound = {clause.local: converted(item, kind, clause.local.type)[0]}
             if clause.counter is not None:
                 bound[clause.counter] = counter
-                counter = integers.chosen(present, integers.add(counter, known(1)), counter)
+                counter = integers.chosen(present, integers.add(counter, concrete(1)), counter)
             yield present, bound
 
     def _elements(
@@ -90,22 +90,22 @@ class SymbolicComprehensions(SymbolicCollections):
         return negate(decided) if kind == "all" else decided
 
     def _sum(self, node: nodes.Fold) -> SymbolicInteger:
-        total = known(0)
+        total = concrete(0)
 
         def add(test: Truth) -> None:
             nonlocal total
-            total = integers.add(total, integers.chosen(test, self.number(node.element), known(0)))
+            total = integers.add(total, integers.chosen(test, self.number(node.element), concrete(0)))
 
         self._elements(node.clauses, add)
         return total
 
     def _extreme(self, node: nodes.Fold) -> SymbolicInteger:
-        best, some = known(0), False
+        best, some = concrete(0), False
 
         def take(test: Truth) -> None:
             nonlocal best, some
             found = self.number(node.element)
-            better = found if some is False else integers.extreme(node.kind, best, found)
+            better = found if some is False else integers.extremum(node.kind, best, found)
             best = integers.chosen(test, integers.chosen(some, better, found), best if some is not False else found)
             some = either(some, test)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checker.engines.smt.lowering import arrays, integers
-from checker.engines.smt.lowering.integers import SymbolicInteger, bounds_of, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, bounds_of, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies, negate
 from checker.engines.smt.lowering.symbolic_values import (
     SymbolicArray,
@@ -17,7 +17,7 @@ from checker.engines.smt.lowering.symbolic_values import (
     each_index,
     equal,
     is_bit_set,
-    is_long,
+    is_unbounded_sequence,
     merged,
 )
 from checker.errors import BoundsError
@@ -48,7 +48,7 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
         assert isinstance(source, SetType) and isinstance(target, SetType)
         return _set_converted(value, source, target)
     assert isinstance(source, (SeqType, SetType, BagType)) and type(source) is type(target)
-    if is_long(source) or is_long(target):
+    if is_unbounded_sequence(source) or is_unbounded_sequence(target):
         assert isinstance(source, SeqType) and isinstance(target, SeqType)
         return _long_converted(value, source, target)
     return _array_converted(value, source, target)
@@ -71,7 +71,7 @@ def _long_converted(value: SymbolicArray | UnboundedSequence, source: SeqType, t
     if isinstance(value, SymbolicArray):
         items = value.items
         value = UnboundedSequence(
-            value.length, lambda index: arrays.select(list(items), index) if items else blank(source.item)
+            value.length, lambda index: arrays.value_at(list(items), index) if items else blank(source.item)
         )
     at = value.at
     items_fit = source.item == target.item or each_index(
@@ -79,12 +79,12 @@ def _long_converted(value: SymbolicArray | UnboundedSequence, source: SeqType, t
     )
     most = integers.open_number(target.capacity)
     fits = both(items_fit, most is None or compare("<=", value.length, most))
-    if is_long(target):
+    if is_unbounded_sequence(target):
         return UnboundedSequence(value.length, lambda index: converted(at(index), source.item, target.item)[0]), fits
     found = [
         merged(
-            compare("<", known(position), value.length),
-            converted(at(known(position)), source.item, target.item)[0],
+            compare("<", concrete(position), value.length),
+            converted(at(concrete(position)), source.item, target.item)[0],
             blank(target.item),
         )
         for position in range(target.capacity)
@@ -96,10 +96,10 @@ def _array_converted(
     value: SymbolicArray, source: SeqType | SetType | BagType, target: SeqType | SetType | BagType
 ) -> tuple[Value, Truth]:
     assert target.capacity is not None
-    conditions: list[Truth] = [compare("<=", value.length, known(target.capacity))]
+    conditions: list[Truth] = [compare("<=", value.length, concrete(target.capacity))]
     items, unused = [], blank(target.item)
     for position, item in enumerate(value.items):
-        is_used = compare("<", known(position), value.length)
+        is_used = compare("<", concrete(position), value.length)
         if is_used is False:
             break
         inner, is_one = converted(item, source.item, target.item)
@@ -130,7 +130,7 @@ def _array_to_bits(value: SymbolicArray, source: SetType, target: SetType) -> tu
     conditions: list[Truth] = []
     found = []
     for position, item in enumerate(value.items):
-        is_used = compare("<", known(position), value.length)
+        is_used = compare("<", concrete(position), value.length)
         inner, is_one = converted(item, source.item, target.item)
         conditions.append(implies(is_used, is_one))
         found.append((is_used, inner))
@@ -146,7 +146,7 @@ def _bits_to_array(value: SymbolicSet, source: SetType, target: SetType) -> tupl
     conditions: list[Truth] = []
     for item, member in zip(source.item.values(), value.members, strict=True):
         inner, is_one = converted(constant(source.item, item), source.item, target.item)
-        fits = compare("<", result.length, known(len(result.items)))
+        fits = compare("<", result.length, concrete(len(result.items)))
         conditions.append(implies(member, both(is_one, fits)))
         result = arrays.appended(result, inner, member)
     return result, all_of(conditions)

@@ -35,7 +35,7 @@ class SymbolicInteger:
     high: Bound
 
     @property
-    def is_known(self) -> bool:
+    def is_concrete(self) -> bool:
         """Whether the number is known."""
         return isinstance(self.term, int)
 
@@ -53,7 +53,7 @@ def mathematical() -> Iterator[None]:
         _is_mathematical.reset(token)
 
 
-def known(number: int) -> SymbolicInteger:
+def concrete(number: int) -> SymbolicInteger:
     """Return a number that is known."""
     return SymbolicInteger(number, number, number)
 
@@ -73,7 +73,7 @@ def open_number(bound: int) -> SymbolicInteger | None:
 
 def _expressed(expression: Any) -> SymbolicInteger:
     if isinstance(expression, int):
-        return known(expression)
+        return concrete(expression)
     if expression[0] == "constant":
         _, name, low, high = expression
         return SymbolicInteger(
@@ -81,7 +81,7 @@ def _expressed(expression: Any) -> SymbolicInteger:
         )
     operator, left, right = expression[0], _expressed(expression[1]), _expressed(expression[2])
     if operator in ("min", "max"):
-        return extreme(operator, left, right)
+        return extremum(operator, left, right)
     if operator in ("//", "%"):
         return divide(left, right)[0 if operator == "//" else 1]
     return {"+": add, "-": subtract, "*": multiply}[operator](left, right)
@@ -106,11 +106,11 @@ def is_finite(low: Bound, high: Bound) -> bool:
     return isinstance(low, int) and isinstance(high, int)
 
 
-def fresh(name: str, low: Bound, high: Bound) -> SymbolicInteger:
+def new_integer(name: str, low: Bound, high: Bound) -> SymbolicInteger:
     """Return a new constant for a number of an interval, which the caller keeps within it."""
     if low == high:
         assert isinstance(low, int)
-        return known(low)
+        return concrete(low)
     is_bits = is_finite(low, high) and not _is_mathematical.get()
     term = z3.BitVec(name, width_of(low, high)) if is_bits else z3.Int(name)
     return SymbolicInteger(term, low, high)
@@ -152,7 +152,7 @@ def fitted(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
         return number
     if low == high:
         assert isinstance(low, int)
-        return known(low)
+        return concrete(low)
     if isinstance(number.term, z3.BitVecRef):
         if is_finite(low, high):
             return SymbolicInteger(_resized(number, width_of(low, high)), low, high)
@@ -168,7 +168,7 @@ def narrowed(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicIntege
     if low > high or (low, high) == (number.low, number.high):
         return number
     if not _is_bits(number):
-        return SymbolicInteger(number.term, low, high) if low != high else known(int(low))
+        return SymbolicInteger(number.term, low, high) if low != high else concrete(int(low))
     return fitted(number, low, high)
 
 
@@ -180,13 +180,13 @@ def is_within(constant: SymbolicInteger) -> Truth:
         return inside(
             SymbolicInteger(constant.term, *((-most // 2, most // 2 - 1) if low < 0 else (0, most - 1))), low, high
         )
-    return inside(SymbolicInteger(constant.term, -math.inf, math.inf), low, high) if not constant.is_known else True
+    return inside(SymbolicInteger(constant.term, -math.inf, math.inf), low, high) if not constant.is_concrete else True
 
 
 def inside(number: SymbolicInteger, low: Bound, high: Bound) -> Truth:
     """Return whether a number is within an interval."""
-    above = True if not isinstance(low, int) else compare("<=", known(low), number)
-    below = True if not isinstance(high, int) else compare("<=", number, known(high))
+    above = True if not isinstance(low, int) else compare("<=", concrete(low), number)
+    below = True if not isinstance(high, int) else compare("<=", number, concrete(high))
     return both(above, below)
 
 
@@ -242,7 +242,7 @@ def _decided(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> bo
     if operator == "==":
         if left.high < right.low or right.high < left.low:
             return False
-        return True if left.is_known and right.is_known else None
+        return True if left.is_concrete and right.is_concrete else None
     is_strict = operator == "<"
     if left.high < right.low or (not is_strict and left.high == right.low):
         return True
@@ -283,12 +283,12 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _computed(operator: str, left: SymbolicInteger, right: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
-    if left.is_known and right.is_known:
-        return known(_PYTHON[operator](left.term, right.term))
-    if right.is_known and right.term == 0 and operator != "*":
+    if left.is_concrete and right.is_concrete:
+        return concrete(_PYTHON[operator](left.term, right.term))
+    if right.is_concrete and right.term == 0 and operator != "*":
         return left
     if low == high:
-        return known(int(low))
+        return concrete(int(low))
     if _in_bits(left, right) and is_finite(low, high):
         width = width_of(low, high)
         one, other = _resized(left, width), _resized(right, width)
@@ -298,10 +298,10 @@ def _computed(operator: str, left: SymbolicInteger, right: SymbolicInteger, low:
 
 def divide(left: SymbolicInteger, right: SymbolicInteger) -> tuple[SymbolicInteger, SymbolicInteger]:
     """Return quotient and remainder, rounded as Python does; where the divisor is 0 any numbers may result."""
-    if right.is_known and right.term == 0:
-        return known(0), known(0)
-    if left.is_known and right.is_known:
-        return known(left.term // right.term), known(left.term % right.term)
+    if right.is_concrete and right.term == 0:
+        return concrete(0), concrete(0)
+    if left.is_concrete and right.is_concrete:
+        return concrete(left.term // right.term), concrete(left.term % right.term)
     quotients, remainders = _division_bounds(left, right)
     if not _in_bits(left, right):
         return _divided_integers(left, right, quotients, remainders)
@@ -351,7 +351,7 @@ def _quotient(one: Bound, other: Bound) -> Bound:
     return one if other > 0 else -one
 
 
-def extreme(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
+def extremum(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
     """Return the lesser (`min`) or greater (`max`) of two numbers."""
     choose_bound = min if operator == "min" else max
     closer = compare("<" if operator == "min" else ">", right, left)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from checker.engines.smt.lowering import arrays, integers
 from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.evaluation import SymbolicEvaluation, field_index, merged_states
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, both, either, negate
 from checker.engines.smt.lowering.symbolic_values import (
     SymbolicArray,
@@ -64,7 +64,7 @@ class SymbolicScalars(SymbolicEvaluation):
     def checked_index(self, node: nodes.IndexRead, base: SymbolicArray) -> SymbolicInteger:
         """Return the index of a sequence's item, which is an error outside it."""
         index = self.number(node.index)
-        inside = both(compare("<=", known(0), index), compare("<", index, base.length))
+        inside = both(compare("<=", concrete(0), index), compare("<", index, base.length))
         self.check(node, inside)
         return integers.narrowed(index, 0, max(len(base.items) - 1, 0))
 
@@ -78,7 +78,7 @@ class SymbolicScalars(SymbolicEvaluation):
     def _Arithmetic(self, node: nodes.Arithmetic) -> Value:
         left, right = self.number(node.left), self.number(node.right)
         if node.operator in ("//", "%"):
-            self.check(node, compare("!=", right, known(0)))
+            self.check(node, compare("!=", right, concrete(0)))
             quotient, remainder = integers.divide(left, right)
             return quotient if node.operator == "//" else remainder
         operation = {"+": integers.add, "-": integers.subtract, "*": integers.multiply}[node.operator]
@@ -87,7 +87,7 @@ class SymbolicScalars(SymbolicEvaluation):
     def _Extremum(self, node: nodes.Extremum) -> Value:
         best = self.number(node.operands[0])
         for operand in node.operands[1:]:
-            best = integers.extreme(node.operator, best, self.number(operand))
+            best = integers.extremum(node.operator, best, self.number(operand))
         return best
 
     def _Comparison(self, node: nodes.Comparison) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.evaluation import State, SymbolicFrame, field_index, merged_states
 from checker.engines.smt.lowering.expressions import SymbolicExpressions
-from checker.engines.smt.lowering.integers import compare, known
+from checker.engines.smt.lowering.integers import compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, both, choose, either, implies, negate
 from checker.engines.smt.lowering.symbolic_values import SymbolicArray, SymbolicOption, SymbolicTuple, Value, merged
 from checker.ir import nodes
@@ -57,7 +57,7 @@ class SymbolicStatements(SymbolicExpressions):
             self._write(place.base, SymbolicTuple(tuple(parts)))
             return
         index = self.checked_index(place, base)
-        items = tuple(merged(compare("==", index, known(i)), value, item) for i, item in enumerate(base.items))
+        items = tuple(merged(compare("==", index, concrete(i)), value, item) for i, item in enumerate(base.items))
         self._write(place.base, SymbolicArray(base.length, items))
 
     def _do_If(self, node: nodes.If) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 import z3
 
 from checker.engines.smt.lowering import integers
-from checker.engines.smt.lowering.integers import SymbolicInteger, bounds_of, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, bounds_of, compare, concrete
 from checker.engines.smt.lowering.logic import (
     Term,
     Truth,
@@ -98,7 +98,7 @@ class UnboundedSequence:
     at: Callable[[SymbolicInteger], Value]
 
 
-def is_long(kind: Type) -> bool:
+def is_unbounded_sequence(kind: Type) -> bool:
     """Say whether values of a type are `UnboundedSequence`."""
     return isinstance(kind, SeqType) and is_open(kind.capacity)
 
@@ -113,11 +113,11 @@ def constant(kind: Type, value: Any) -> Value:
     if isinstance(kind, BoolType):
         return bool(value)
     if isinstance(kind, IntType):
-        return known(value)
+        return concrete(value)
     if isinstance(kind, DomainType):
-        return known(value.index)
+        return concrete(value.index)
     if isinstance(kind, EnumType):
-        return known(list(kind.declared).index(value))
+        return concrete(list(kind.declared).index(value))
     if isinstance(kind, NameType):
         return value
     if isinstance(kind, OptionType):
@@ -136,16 +136,16 @@ def constant(kind: Type, value: Any) -> Value:
         return SymbolicSet(tuple(item in present for item in kind.item.values()))
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
     items = [constant(kind.item, item) for item in value]
-    if is_long(kind):
-        return UnboundedSequence(known(len(items)), lambda index: _picked(items, index, kind.item))
+    if is_unbounded_sequence(kind):
+        return UnboundedSequence(concrete(len(items)), lambda index: _picked(items, index, kind.item))
     blanks = [blank(kind.item)] * (kind.capacity - len(items))
-    return SymbolicArray(known(len(items)), (*items, *blanks))
+    return SymbolicArray(concrete(len(items)), (*items, *blanks))
 
 
 def _picked(items: list[Value], index: SymbolicInteger, kind: Type) -> Value:
     result = blank(kind)
     for position, item in enumerate(items):
-        result = merged(compare("==", index, known(position)), item, result)
+        result = merged(compare("==", index, concrete(position)), item, result)
     return result
 
 
@@ -154,9 +154,9 @@ def blank(kind: Type) -> Value:
     if isinstance(kind, NeverType):
         return None
     if isinstance(kind, IntType):
-        return known(0 if kind.low is None or is_open(kind.low) else kind.low)
+        return concrete(0 if kind.low is None or is_open(kind.low) else kind.low)
     if isinstance(kind, (EnumType, DomainType)):
-        return known(0)
+        return concrete(0)
     if isinstance(kind, OptionType):
         return SymbolicOption(False, blank(kind.item))
     if isinstance(kind, StructType):
@@ -169,36 +169,36 @@ def blank(kind: Type) -> Value:
         assert isinstance(kind, SetType)
         return SymbolicSet((False,) * kind.item.cardinality())
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
-    if is_long(kind):
-        return UnboundedSequence(known(0), lambda index: blank(kind.item))
-    return SymbolicArray(known(0), (blank(kind.item),) * kind.capacity)
+    if is_unbounded_sequence(kind):
+        return UnboundedSequence(concrete(0), lambda index: blank(kind.item))
+    return SymbolicArray(concrete(0), (blank(kind.item),) * kind.capacity)
 
 
-def fresh(kind: Type, name: str) -> Value:
+def new_value(kind: Type, name: str) -> Value:
     """Return a value of new constants; those that stand for a value of the type are `well_formed`."""
     if isinstance(kind, NeverType):
         return None
     if isinstance(kind, BoolType):
         return z3.Bool(name)
     if isinstance(kind, IntType):
-        return integers.fresh(name, *bounds_of(kind))
+        return integers.new_integer(name, *bounds_of(kind))
     if isinstance(kind, (EnumType, DomainType)):
-        return integers.fresh(name, 0, kind.cardinality() - 1)
+        return integers.new_integer(name, 0, kind.cardinality() - 1)
     if isinstance(kind, OptionType):
-        return SymbolicOption(z3.Bool(f"{name}?"), fresh(kind.item, f"{name}!"))
+        return SymbolicOption(z3.Bool(f"{name}?"), new_value(kind.item, f"{name}!"))
     if isinstance(kind, StructType):
-        return SymbolicTuple(tuple(fresh(field, f"{name}.{part}") for part, field in kind.fields))
+        return SymbolicTuple(tuple(new_value(field, f"{name}.{part}") for part, field in kind.fields))
     if isinstance(kind, MapType):
-        return SymbolicTuple(tuple(fresh(kind.value, f"{name}[{i}]") for i in range(kind.key.cardinality())))
+        return SymbolicTuple(tuple(new_value(kind.value, f"{name}[{i}]") for i in range(kind.key.cardinality())))
     if is_bit_set(kind):
         assert isinstance(kind, SetType)
         return SymbolicSet(tuple(z3.Bool(f"{name}{{{i}}}") for i in range(kind.item.cardinality())))
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
-    if is_long(kind):
-        template = fresh(kind.item, f"{name}[]")
-        return UnboundedSequence(integers.fresh(f"{name}#", 0, math.inf), lambda index: _indexed(template, index))
-    length = integers.fresh(f"{name}#", 0, kind.capacity)
-    return SymbolicArray(length, tuple(fresh(kind.item, f"{name}[{i}]") for i in range(kind.capacity)))
+    if is_unbounded_sequence(kind):
+        template = new_value(kind.item, f"{name}[]")
+        return UnboundedSequence(integers.new_integer(f"{name}#", 0, math.inf), lambda index: _indexed(template, index))
+    length = integers.new_integer(f"{name}#", 0, kind.capacity)
+    return SymbolicArray(length, tuple(new_value(kind.item, f"{name}[{i}]") for i in range(kind.capacity)))
 
 
 def _indexed(template: Value, index: SymbolicInteger) -> Value:
@@ -214,7 +214,7 @@ def _indexed(template: Value, index: SymbolicInteger) -> Value:
     if isinstance(template, SymbolicInteger):
         return (
             template
-            if template.is_known
+            if template.is_concrete
             else SymbolicInteger(_applied(template.term, index), template.low, template.high)
         )
     assert not isinstance(template, UnboundedSequence)
@@ -250,7 +250,7 @@ def well_formed(kind: Type, value: Value) -> Truth:
 def _well_formed_array(kind: SetType | SeqType | BagType, value: SymbolicArray) -> Truth:
     unused, found = blank(kind.item), [integers.is_within(value.length)]
     for position, item in enumerate(value.items):
-        is_used = compare("<", known(position), value.length)
+        is_used = compare("<", concrete(position), value.length)
         found += [well_formed(kind.item, item), either(is_used, equal(item, unused))]
         if position and not isinstance(kind, SeqType):
             before = value.items[position - 1]
@@ -282,7 +282,7 @@ def new_index() -> SymbolicInteger:
 def each_index(length: SymbolicInteger, test: Callable[[SymbolicInteger], Truth]) -> Truth:
     """Return whether a test is true of every index of a sequence."""
     index = new_index()
-    inside = both(compare("<=", known(0), index), compare("<", index, length))
+    inside = both(compare("<=", concrete(0), index), compare("<", index, length))
     return for_all([index.term], implies(inside, test(index)))
 
 
@@ -391,7 +391,7 @@ def term_of(part: Value) -> Term:
     return truth_term(part)
 
 
-def constants_of(value: Value) -> list[Term]:
+def z3_constants(value: Value) -> list[Term]:
     """Return the Z3 constants of a value made by `fresh`."""
     found = [part.term if isinstance(part, SymbolicInteger) else part for part in parts_of(value)]
     return [term for term in found if isinstance(term, z3.ExprRef)]

@@ -1,6 +1,7 @@
-"""How a query is asked: with few hypotheses first, then with more, then case by case.
+"""Strategy of an unbounded query: few hypotheses first, then more, then other solver options, case by case.
 
-Each hypothesis with quantifiers makes the search longer, and few are needed: what follows from some follows from all.
+A goal that follows from some hypotheses follows from all of them, so leaving hypotheses out is sound. Each hypothesis
+with quantifiers makes the search longer, and most goals need few.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import z3
 
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Term, Truth, is_quantifier, negate, subterms, truth_term
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
 
@@ -23,33 +24,33 @@ SHORT = 0.5
 LONGER = 2.0
 """Seconds of an attempt with many hypotheses, before it is made in another way."""
 
-WAYS: tuple[dict[str, Any], ...] = ({}, {"smt.mbqi": True}, {"smt.arith.solver": 2}, {"smt.case_split": 3})
-"""Settings of Z3: what one searches for long another may find at once."""
+STRATEGIES: tuple[dict[str, Any], ...] = ({}, {"smt.mbqi": True}, {"smt.arith.solver": 2}, {"smt.case_split": 3})
+"""Options of Z3, tried in turn: a query that is hard under one set is often easy under another."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A condition on the state that a step is taken from: its name, and what it says."""
+    """A named condition on the state before a step."""
 
     name: str
     truth: Truth
 
     @cached_property
-    def is_plain(self) -> bool:
-        """Whether it has no quantifier."""
+    def is_quantifier_free(self) -> bool:
+        """Whether it is free of quantifiers."""
         return not any(map(is_quantifier, subterms(self.truth)))
 
     @cached_property
     def weight(self) -> int:
-        """How much it says: the number of its different terms."""
+        """Its size: the number of distinct subterms."""
         return sum(1 for _ in subterms(self.truth))
 
 
 class Attempts:
-    """Asks whether parts of one goal follow: from what is always true (`facts`), and from hypotheses.
+    """Asks whether the parts of one goal follow from `facts`, which are always true, and hypotheses.
 
-    `own` names the hypothesis that the goal is about. `cases` are numbers of few values, by which a query that is too
-    hard is divided.
+    `own` is the name of the hypothesis that the goal preserves. A query that is too hard is split by the values of
+    `cases`, numbers of few values.
     """
 
     def __init__(
@@ -63,13 +64,13 @@ class Attempts:
         self._facts, self._hypotheses, self._limits = facts, hypotheses, limits
         self._cases = cases
         self._own = [found for found in hypotheses if found.name == own]
-        self._plain = [found for found in hypotheses if found.name == own or found.is_plain]
+        self._plain = [found for found in hypotheses if found.name == own or found.is_quantifier_free]
         heaviest = max(hypotheses, key=lambda found: found.weight, default=None)
         self._light = [found for found in hypotheses if found is not heaviest or found.name == own]
         self._ends = None if limits.seconds is None else time.perf_counter() + limits.seconds
 
     def refute(self, violated: Truth) -> AnsweredQuery:
-        """Return the last answer to whether something can be true: `no` where it cannot."""
+        """Ask whether a condition is satisfiable; return the last answer, which is `no` if it is refuted."""
         query = self._ask(self._own, [violated], SHORT)
         if query.answer == "no":
             return query
@@ -86,10 +87,10 @@ class Attempts:
         first, *rest = cases
         for value in range(int(first.low), int(first.high) + 1):
             for others in self._divided(rest):
-                yield [compare("==", first, known(value)), *others]
+                yield [compare("==", first, concrete(value)), *others]
 
     def _by_more(self, assumed: list[Truth]) -> AnsweredQuery:
-        """Ask with the plain hypotheses, with all but the heaviest, and with all, each way for longer and longer."""
+        """Ask with the quantifier-free hypotheses, then all but the largest, then all with increasing time limits."""
         query = AnsweredQuery("unknown", 0.0)
         for attempt, seconds in ((self._plain, SHORT), (self._light, LONGER)):
             is_new = len(attempt) < len(self._hypotheses)
@@ -99,11 +100,11 @@ class Attempts:
         seconds, is_over = 2 * LONGER, False
         while not is_over:
             is_over = True
-            for way in WAYS:
+            for way in STRATEGIES:
                 query = self._ask(self._hypotheses, assumed, seconds, way)
                 if query.answer == "no":
                     return query
-                # More time may help where the time was too short; what ended by itself would end so again.
+                # More time helps only after a timeout: otherwise Z3 gave up and would do so again.
                 is_over &= not (query.reason.startswith("timeout") and self._has_time())
             seconds *= 4
         return query
@@ -112,12 +113,17 @@ class Attempts:
         return self._ends is None or time.perf_counter() < self._ends
 
     def _ask(
-        self, hypotheses: list[Hypothesis], assumed: list[Truth], seconds: float | None, way: dict[str, Any] = WAYS[0]
+        self,
+        hypotheses: list[Hypothesis],
+        assumed: list[Truth],
+        seconds: float | None,
+        way: dict[str, Any] = STRATEGIES[0],
     ) -> AnsweredQuery:
         limits = self._within(seconds)
         if limits.seconds is not None and limits.seconds <= 0:
             return AnsweredQuery("unknown", 0.0, reason="timeout")
-        # A solver of its own: what is asked then takes part in all simplification, which saves most of the search.
+        # A new solver per query: Z3 then simplifies the assertions together with the goal, which saves most of the
+        # search. An incremental solver would not.
         solver = solver_for([*self._facts, *[found.truth for found in hypotheses], *assumed])
         for option, value in way.items():
             solver.set(option, value)
@@ -131,9 +137,10 @@ class Attempts:
 
 
 def solver_for(truths: list[Truth]) -> Any:
-    """Return a solver that holds some conditions, and instantiates quantifiers by the terms that there are."""
+    """Return a solver with some assertions that instantiates quantifiers by E-matching only."""
     solver = z3.SimpleSolver()
-    # Looking for models of the quantifiers (mbqi) besides would take most of the time.
+    # Model-based quantifier instantiation would take most of the time. Without it `unsat` is still sound; satisfiable
+    # queries end as `unknown`.
     solver.set("smt.mbqi", False)
     solver.set("smt.auto_config", False)
     for truth in truths:
@@ -149,7 +156,7 @@ def conjuncts(truth: Truth) -> list[Truth]:
 
 
 def split(goal: Truth) -> list[Truth]:
-    """Return the parts of a goal, each to be proved by itself."""
+    """Return the conjuncts of a goal, to be proved separately."""
     parts: list[Truth] = []
     for part in conjuncts(goal):
         if isinstance(part, bool):

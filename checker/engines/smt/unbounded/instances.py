@@ -1,8 +1,8 @@
-"""What has no proof for every value of some constants, at one value of each: there counterexamples are exact.
+"""Finite instances of unbounded proofs: counterexamples at the spec's own constants to queries without a proof.
 
-An unbounded query without a proof has no counterexample of its own: a model of quantified formulas need not be one.
-But a step that breaks an induction at one size breaks the claim for all sizes. So the spec at its own constants is
-proved as a finite one, and explored.
+Z3's model of a query with quantifiers need not be a real one, so an unbounded query has no counterexample. But a step
+that breaks the induction at one size refutes the claim for all sizes. The spec at its own constants is therefore
+proved as a finite spec, and explored.
 """
 
 from __future__ import annotations
@@ -24,34 +24,35 @@ from checker.language.spec import Spec
 from checker.run.plan import Plan
 from checker.run.result import Violation
 
-MOST_STATES = 500_000
-"""An instance is explored this far."""
+MAX_STATES = 500_000
+"""Limit of an instance's exploration."""
 
 
 @dataclass
 class InstanceResult:
-    """What the spec at its own constants says of a proof.
+    """The result for the spec at its own constants.
 
-    `proof` has the counterexamples that were found put in; `whereabouts` says of each, by conjunct and action, whether
-    its first state is reachable. `violations`: the properties and lemmas that are violated, each with its trace.
+    - `proof`: the unbounded proof with the counterexamples of this instance.
+    - `reachability`: for each counterexample, by (conjunct, action), whether its first state is reachable.
+    - `violations`: the properties and lemmas that are violated, each with its trace.
     """
 
     proof: InductionProof
-    whereabouts: dict[tuple[str, str], Reachability] = field(default_factory=dict)
+    reachability: dict[tuple[str, str], Reachability] = field(default_factory=dict)
     violations: dict[str, Violation] = field(default_factory=dict)
 
 
 def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int) -> InstanceResult:
-    """Look for counterexamples to what a proof for all sizes leaves open, at the size of a spec's constants.
+    """Search for counterexamples to the open queries of an unbounded proof, at the spec's own constants.
 
-    Raises AssertionError where a step breaks here what is proved for every size, and SpecError where the spec is
+    Raises AssertionError if a step breaks a conjunct that is proved for every size, and SpecError if the spec is
     refused at this size.
     """
     names = [*proof.targets, *proof.lemmas]
     finite = induction.prove(TransitionSystem(spec, names), proof.targets, proof.lemmas, limits)
     cells = {(cell.conjunct, cell.action): cell for cell in finite.cells}
     found = InstanceResult(proof, violations=_explored(spec, names, workers))
-    looked_up = ReachableStates(spec, workers)
+    reachable = ReachableStates(spec, workers)
     found.proof = dataclasses.replace(proof, cells=[])
     for cell in proof.cells:
         here = cells[cell.conjunct, cell.action]
@@ -60,12 +61,12 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
                 raise AssertionError(f"the engines disagree: {cell.conjunct}, {cell.action} is proved for every size")
             found.proof.cells.append(cell)
             continue
-        found.proof.cells.append(_examined(spec, cell, here, found, looked_up))
+        found.proof.cells.append(_examined(spec, cell, here, found, reachable))
     return found
 
 
 def _examined(
-    spec: Spec, cell: ProofCell, here: ProofCell, found: InstanceResult, looked_up: ReachableStates
+    spec: Spec, cell: ProofCell, here: ProofCell, found: InstanceResult, reachable: ReachableStates
 ) -> ProofCell:
     real = _reachable_step(spec, cell, found)
     if real is not None:
@@ -73,18 +74,18 @@ def _examined(
     elif here.counterexample is not None:
         step = here.counterexample
         if step.before is not None:
-            where = looked_up.whereabouts(step.before)
+            where = reachable.look_up(step.before)
     else:
         return cell
     if step.before is not None:
-        found.whereabouts[cell.conjunct, cell.action] = where
+        found.reachability[cell.conjunct, cell.action] = where
     return dataclasses.replace(cell, outcome="fails", counterexample=step)
 
 
 def _reachable_step(
     spec: Spec, cell: ProofCell, found: InstanceResult
 ) -> tuple[CounterexampleToInduction, Reachability] | None:
-    """Return the last step of a violation, where it leads from a state of the hypothesis by the cell's action."""
+    """Return the last step of a violation if it is a counterexample to the cell: its action, from the hypothesis."""
     violation = found.violations.get(cell.conjunct)
     if violation is None:
         return None
@@ -109,7 +110,7 @@ def _satisfies(spec: Spec, proof: InductionProof, state: State) -> bool:
 
 
 def _explored(spec: Spec, names: list[str], workers: int) -> dict[str, Violation]:
-    """Return what is violated in the states that are explored, lemmas among it."""
+    """Return the violations of properties and lemmas in the explored states, by name."""
     from checker.engines.native.engine import explore
 
     watched = copy.copy(spec)
@@ -117,7 +118,7 @@ def _explored(spec: Spec, names: list[str], workers: int) -> dict[str, Violation
         name: Role.INVARIANT if role is Role.LEMMA else role for name, role in spec.roles.items()
     }
     try:
-        result = explore(watched, Plan(tuple(names), stop="all", workers=workers, max_states=MOST_STATES))
+        result = explore(watched, Plan(tuple(names), stop="all", workers=workers, max_states=MAX_STATES))
     except UserError:
-        return {}  # too large to explore: the steps that break the induction are all there is to say
+        return {}  # Too large to explore: only the counterexamples to induction are reported.
     return {BOUNDS if found.kind == "bounds_error" else found.property: found for found in result.violations}

@@ -12,7 +12,7 @@ from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.comprehensions import item_type
 from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.evaluation import State, SymbolicFailure
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import (
     Term,
     Truth,
@@ -27,7 +27,13 @@ from checker.engines.smt.lowering.logic import (
     truth_term,
 )
 from checker.engines.smt.lowering.statements import SymbolicStatements
-from checker.engines.smt.lowering.symbolic_values import SymbolicOption, UnboundedSequence, Value, is_long, new_index
+from checker.engines.smt.lowering.symbolic_values import (
+    SymbolicOption,
+    UnboundedSequence,
+    Value,
+    is_unbounded_sequence,
+    new_index,
+)
 from checker.engines.smt.unbounded import sequences
 from checker.errors import SpecError
 from checker.ir import nodes
@@ -77,7 +83,7 @@ class QuantifiedLowering(SymbolicStatements):
     # Sequences.
 
     def _IndexRead(self, node: nodes.IndexRead) -> Value:
-        if not is_long(node.base.type):
+        if not is_unbounded_sequence(node.base.type):
             return super()._IndexRead(node)
         base = self.evaluate(node.base)
         return base.at(self._index(node, base))
@@ -88,27 +94,27 @@ class QuantifiedLowering(SymbolicStatements):
         return integers.narrowed(index, 0, index.high)
 
     def _write_item(self, place: nodes.IndexRead, value: Value) -> None:
-        if not is_long(place.base.type):
+        if not is_unbounded_sequence(place.base.type):
             super()._write_item(place, value)
             return
         base = self.evaluate(place.base)
         self._write(place.base, sequences.replaced(base, self._index(place, base), value))
 
     def _Contains(self, node: nodes.Contains) -> Value:
-        if not is_long(node.container.type):
+        if not is_unbounded_sequence(node.container.type):
             return super()._Contains(node)
         container, item = self.evaluate(node.container), self.evaluate(node.item)
         inner, is_one = self._as_item(node, item)
         return False if is_one is False else both(is_one, sequences.contains(container, inner))
 
     def _SeqInsert(self, node: nodes.SeqInsert) -> Value:
-        if not is_long(node.type):
+        if not is_unbounded_sequence(node.type):
             return super()._SeqInsert(node)
         base = self.evaluate(node.base)
         index = base.length if node.index is None else self.number(node.index)
         item = self.evaluate(node.item)
-        inside = both(compare("<=", known(0), index), compare("<=", index, base.length))
-        self.check(node, both(inside, self._fits(node.type, integers.add(base.length, known(1)))))
+        inside = both(compare("<=", concrete(0), index), compare("<=", index, base.length))
+        self.check(node, both(inside, self._fits(node.type, integers.add(base.length, concrete(1)))))
         return sequences.appended(base, item) if node.index is None else sequences.inserted(base, index, item)
 
     def _fits(self, kind: Type, length: SymbolicInteger) -> Truth:
@@ -118,50 +124,50 @@ class QuantifiedLowering(SymbolicStatements):
         return True if most is None else compare("<=", length, most)
 
     def _SeqDelete(self, node: nodes.SeqDelete) -> Value:
-        if not is_long(node.type):
+        if not is_unbounded_sequence(node.type):
             return super()._SeqDelete(node)
         base = self.evaluate(node.base)
-        index = integers.subtract(base.length, known(1)) if node.index is None else self.number(node.index)
+        index = integers.subtract(base.length, concrete(1)) if node.index is None else self.number(node.index)
         self.check(node, sequences.is_inside(base, index))
         if node.index is None:
             return UnboundedSequence(integers.narrowed(index, 0, index.high), base.at)
-        return sequences.without_span(base, index, known(1))
+        return sequences.without_span(base, index, concrete(1))
 
     def _SeqSlice(self, node: nodes.SeqSlice) -> Value:
-        if not is_long(node.type):
+        if not is_unbounded_sequence(node.type):
             return super()._SeqSlice(node)
         base = self.evaluate(node.base)
-        low = known(0) if node.low is None else self._bound(node, node.low)
+        low = concrete(0) if node.low is None else self._bound(node, node.low)
         high = base.length if node.high is None else self._bound(node, node.high)
-        return sequences.cut(base, low, high, inverted=node.inverted)
+        return sequences.sliced(base, low, high, inverted=node.inverted)
 
     def _SeqConcat(self, node: nodes.SeqConcat) -> Value:
-        if not is_long(node.type):
+        if not is_unbounded_sequence(node.type):
             return super()._SeqConcat(node)
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         # The type's capacity is that of both together: no two sequences are too long for it.
-        return sequences.joined(sequences.as_long(left), sequences.as_long(right))
+        return sequences.concatenated(sequences.as_unbounded(left), sequences.as_unbounded(right))
 
     # What has no counterpart without bounds.
 
     def _Count(self, node: nodes.Count) -> Value:
-        if is_long(node.container.type):
+        if is_unbounded_sequence(node.container.type):
             raise _refused(node, "count goes over a sequence of unbounded length: say it with `all` or `any`")
         return super()._Count(node)
 
     def _IndexOf(self, node: nodes.IndexOf) -> Value:
-        if is_long(node.container.type):
+        if is_unbounded_sequence(node.container.type):
             words = "index goes over a sequence of unbounded length: write min(i for i in range(len(...)) if ...)"
             raise _refused(node, words)
         return super()._IndexOf(node)
 
     def _Sorted(self, node: nodes.Sorted) -> Value:
-        if is_long(node.base.type) or is_open(getattr(node.type, "capacity", None)):
+        if is_unbounded_sequence(node.base.type) or is_open(getattr(node.type, "capacity", None)):
             raise _refused(node, "a sequence of unbounded length cannot be sorted")
         return super()._Sorted(node)
 
     def _ItemsOf(self, node: nodes.ItemsOf) -> Value:
-        assert not is_long(node.type)
+        assert not is_unbounded_sequence(node.type)
         return super()._ItemsOf(node)
 
     def _MapBuild(self, node: nodes.MapBuild) -> Value:
@@ -173,7 +179,7 @@ class QuantifiedLowering(SymbolicStatements):
         value = self.frame.locals[node.local]
         member = value.item if isinstance(value, SymbolicOption) else value
         kind = node.local.type.item if isinstance(node.local.type, OptionType) else node.local.type
-        if isinstance(kind, DomainType) and not member.is_known and not self.variables:
+        if isinstance(kind, DomainType) and not member.is_concrete and not self.variables:
             is_new = all(not member.term.eq(found.term) for found in self.cases)
             self.cases += [member] if is_new else []
 
@@ -205,7 +211,7 @@ class QuantifiedLowering(SymbolicStatements):
             return over.low.type.low is None or is_open(over.low.type.low) or is_open(over.high.type.high)
         if isinstance(over, nodes.Universe):
             return is_open(over.type.cardinality())
-        return is_long(over.type)
+        return is_unbounded_sequence(over.type)
 
     def _item(self, clause: nodes.ForClause) -> tuple[SymbolicInteger, Truth, dict[nodes.Local, Value]]:
         """Return a variable for an item of an endless clause, when it is there, and the clause's locals with it."""
@@ -218,13 +224,13 @@ class QuantifiedLowering(SymbolicStatements):
             item: Value = integers.narrowed(index, low.low, high.high - 1)
         elif isinstance(over, nodes.Universe):
             assert isinstance(over.type, IntType)
-            low, high = known(over.type.low or 0), known(0)
+            low, high = concrete(over.type.low or 0), concrete(0)
             inside = both(compare("<=", low, index), integers.within_open_bound(index, over.type))
             item = integers.narrowed(index, low.low, index.high)
         else:
             base = self.evaluate(over)
             index = integers.narrowed(index, 0, index.high)
-            inside = both(compare("<", known(0), base.length), sequences.is_inside(base, _plain(index)))
+            inside = both(compare("<", concrete(0), base.length), sequences.is_inside(base, _plain(index)))
             item = base.at(index)
         bound[clause.local] = converted(item, item_type(over), clause.local.type)[0]
         if clause.counter is not None:
@@ -368,7 +374,7 @@ class QuantifiedLowering(SymbolicStatements):
 
 def _plain(number: SymbolicInteger) -> SymbolicInteger:
     """Return a number of which no interval is known: what its term alone says is compared."""
-    return SymbolicInteger(number.term, -float("inf"), float("inf")) if not number.is_known else number
+    return SymbolicInteger(number.term, -float("inf"), float("inf")) if not number.is_concrete else number
 
 
 def _none_before(index: Term, decides: Truth) -> Truth:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checker.engines.smt.lowering import arrays, integers
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, both, exists, negate
 from checker.engines.smt.lowering.symbolic_values import (
     SymbolicArray,
@@ -15,30 +15,30 @@ from checker.engines.smt.lowering.symbolic_values import (
 )
 
 
-def as_long(value: SymbolicArray | UnboundedSequence) -> UnboundedSequence:
+def as_unbounded(value: SymbolicArray | UnboundedSequence) -> UnboundedSequence:
     """Return a sequence as one of any length."""
     if isinstance(value, UnboundedSequence):
         return value
     items = list(value.items)
-    return UnboundedSequence(value.length, lambda index: arrays.select(items, index))
+    return UnboundedSequence(value.length, lambda index: arrays.value_at(items, index))
 
 
 def inserted(base: UnboundedSequence, index: SymbolicInteger, item: Value) -> UnboundedSequence:
     """Return a sequence with an item before the one at an index, or at the end."""
 
     def at(position: SymbolicInteger) -> Value:
-        later = base.at(integers.subtract(position, known(1)))
+        later = base.at(integers.subtract(position, concrete(1)))
         here = merged(compare("==", position, index), item, later)
         return merged(compare("<", position, index), base.at(position), here)
 
-    return UnboundedSequence(_length(integers.add(base.length, known(1))), at)
+    return UnboundedSequence(_length(integers.add(base.length, concrete(1))), at)
 
 
 def appended(base: UnboundedSequence, item: Value) -> UnboundedSequence:
     """Return a sequence with an item more at the end."""
     end = base.length
     return UnboundedSequence(
-        _length(integers.add(end, known(1))),
+        _length(integers.add(end, concrete(1))),
         lambda position: merged(compare("==", position, end), item, base.at(position)),
     )
 
@@ -60,10 +60,12 @@ def without_span(base: UnboundedSequence, start: SymbolicInteger, size: Symbolic
     return UnboundedSequence(_length(integers.subtract(base.length, size)), at)
 
 
-def cut(base: UnboundedSequence, low: SymbolicInteger, high: SymbolicInteger, *, inverted: bool) -> UnboundedSequence:
+def sliced(
+    base: UnboundedSequence, low: SymbolicInteger, high: SymbolicInteger, *, inverted: bool
+) -> UnboundedSequence:
     """Return the items low to high - 1, or (inverted) the others; bounds past the end are clipped, none is negative."""
-    high = integers.extreme("min", high, base.length)
-    low = integers.extreme("min", low, high)
+    high = integers.extremum("min", high, base.length)
+    low = integers.extremum("min", low, high)
     size = _length(integers.subtract(high, low))
     if not inverted:
         return UnboundedSequence(size, lambda position: base.at(integers.add(position, low)))
@@ -72,7 +74,7 @@ def cut(base: UnboundedSequence, low: SymbolicInteger, high: SymbolicInteger, *,
     return without_span(base, low, size)
 
 
-def joined(left: UnboundedSequence, right: UnboundedSequence) -> UnboundedSequence:
+def concatenated(left: UnboundedSequence, right: UnboundedSequence) -> UnboundedSequence:
     """Return one sequence after the other."""
 
     def at(position: SymbolicInteger) -> Value:
@@ -85,13 +87,13 @@ def joined(left: UnboundedSequence, right: UnboundedSequence) -> UnboundedSequen
 def contains(base: UnboundedSequence, item: Value) -> Truth:
     """Return whether an item is in a sequence."""
     index = new_index()
-    inside = both(compare("<=", known(0), index), compare("<", index, base.length))
+    inside = both(compare("<=", concrete(0), index), compare("<", index, base.length))
     return exists([index.term], both(inside, equal(base.at(index), item)))
 
 
 def is_inside(base: UnboundedSequence, index: SymbolicInteger) -> Truth:
     """Return whether an index is one of a sequence's items."""
-    return both(compare("<=", known(0), index), compare("<", index, base.length))
+    return both(compare("<=", concrete(0), index), compare("<", index, base.length))
 
 
 def is_outside(base: UnboundedSequence, index: SymbolicInteger) -> Truth:

@@ -1,4 +1,4 @@
-"""Proof by induction for every value of some constants: the queries, each split into as small parts as it has."""
+"""Proof by induction for every value of some constants; each query is split into its conjuncts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def prove(
 ) -> InductionProof:
     """Prove invariants and step invariants, with lemmas, by induction for every value of the open constants.
 
-    A cell that is not proved is `unknown`, also where Z3 has a model: with quantifiers a model is no counterexample
-    before it is confirmed. Raises SpecError where the hypothesis contradicts itself, or `init` leads nowhere.
+    A cell that is not proved is `unknown`, even if Z3 has a model: a model of formulas with quantifiers need not be a
+    counterexample. Raises SpecError if the hypothesis is contradictory or the spec has no initial state.
     """
     return _UnboundedInduction(system, targets, lemmas, limits, on_query).run()
 
 
 TYPES = "the types"
-"""The name of the hypothesis that every value is one of its type."""
+"""Name of the hypothesis that every variable has a well-formed value of its type."""
 
 
 class _UnboundedInduction:
@@ -71,14 +71,14 @@ class _UnboundedInduction:
             yield Hypothesis(name, self.system.claim(name, self.system.state).holds)
 
     def _goal(self, conjunct: str, transition: Transition) -> Truth:
-        """Return what must be true of a transition for a conjunct to be preserved by it."""
+        """Return the condition under which a transition preserves a conjunct."""
         if conjunct == BOUNDS:
             return negate(transition.failed)
         is_step = self.system.spec.roles[conjunct] is Role.STEP_INVARIANT
         return self.system.claim(conjunct, transition.successor, self.system.state if is_step else None).holds
 
     def _refuse_contradictions(self, hypotheses: list[Hypothesis]) -> None:
-        """Raise SpecError if no state satisfies the hypothesis, or if `init` is never enabled."""
+        """Raise SpecError if no state satisfies the hypothesis, or if `init` is always disabled."""
         facts, solver = [*self.system.axioms, *self.system.definitions], solver_for([])
         solver.add(*[truth_term(fact) for fact in facts])
         markers = {f"hypothesis {number}": found.name for number, found in enumerate(hypotheses)}
@@ -89,8 +89,8 @@ class _UnboundedInduction:
             core = [markers[found.decl().name()] for found in solver.unsat_core()]
             named = " and ".join(name for name in core if name != TYPES) or TYPES
             verb = "contradict each other" if " and " in named else "is false in every state"
-            words = f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it"
-            raise SpecError(words)
+            message = f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it"
+            raise SpecError(message)
         begins = any_of(both(found.assumed, either(found.failed, found.enabled)) for found in self.system.initials)
         if ask(solver_for([*facts, begins]), limits).answer == "no":
             name = self.system.spec.name
@@ -117,7 +117,7 @@ class _UnboundedInduction:
     def _first_open(
         self, conjunct: str, transition: Transition, hypotheses: list[Hypothesis], limits: QueryLimits
     ) -> AnsweredQuery | None:
-        """Return the first query about a transition that Z3 does not refute; None if it refutes them all."""
+        """Return the first query about a transition that Z3 does not refute; None if it refutes all of them."""
         goal = self._goal(conjunct, transition)
         taken = transition.assumed if conjunct == BOUNDS else transition.taken
         if taken is False or goal is True:

@@ -1,4 +1,4 @@
-"""A spec with constants left open as a transition system: what holds of it holds for every value of the constants."""
+"""A spec with open constants as a transition system: its proofs hold for every value of the constants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from checker.engines.smt.lowering.conversion import converted, shaped
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import Truth, all_of, has_quantifier, negate, truth_term
-from checker.engines.smt.lowering.symbolic_values import constant, fresh, well_formed
+from checker.engines.smt.lowering.symbolic_values import constant, new_value, well_formed
 from checker.engines.smt.transition_system import SymbolicParameter, SymbolicProperty, Transition, either_failed
 from checker.engines.smt.unbounded.attempts import conjuncts
 from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
@@ -24,17 +24,17 @@ from checker.language.spec import Spec
 from checker.language.symbols import OpenNumber
 from checker.language.types import BoolType, DomainType, EnumType, Type
 
-QUICK = 100
-"""Milliseconds after which an obligation is kept for the proof instead of being settled at once."""
+MAX_MILLISECONDS = 100
+"""Time limit for discharging an obligation during lowering; after it the obligation is left to the proof."""
 
 
 class UnboundedSystem:
-    """A spec over one set of Z3 constants and functions for a state, with some of its constants left open.
+    """A spec with some constants left open, as Z3 terms over the constants and functions of one state.
 
-    An action has a transition for each choice of those parameters that have few values. All numbers are mathematical
-    integers. Terms hold together with `definitions`, which grow as terms are made, and `axioms`: the least and greatest
-    values of the open constants. Raises SpecError where the spec is outside the language, or has what an unbounded type
-    cannot take.
+    An action has one transition for each choice of its parameters of few values (domains, enums, bools). All numbers
+    are mathematical integers. The terms are meaningful only together with `axioms`, the bounds of the open constants,
+    and `definitions`, which lowering extends with the meaning of auxiliary constants. Raises SpecError if the spec is
+    outside the language or uses an operation that unbounded types do not support.
     """
 
     def __init__(self, spec: Spec, unbounded: list[str], properties: list[str]):
@@ -46,11 +46,11 @@ class UnboundedSystem:
         self._predicates = {found.name: found for found in self.program.properties}
         with integers.mathematical(), self.spec.bound():
             self.axioms = list(self._axioms())
-            self.state = {name: fresh(kind, name) for name, kind in self.program.variables.items()}
+            self.state = {name: new_value(kind, name) for name, kind in self.program.variables.items()}
             self.well_formed = all_of(
                 well_formed(kind, self.state[name]) for name, kind in self.program.variables.items()
             )
-            self._certainty = _Certainty([*self.axioms, *conjuncts(self.well_formed)])
+            self._quick_prover = _QuickProver([*self.axioms, *conjuncts(self.well_formed)])
             shapes = {shape.name: shape for shape in self.spec.shapes()}
             self.transitions = [
                 self._transition(action, choice, self.state)
@@ -68,7 +68,7 @@ class UnboundedSystem:
             yield integers.is_within(number)
 
     def _engine(self, state: State, old: State | None = None) -> QuantifiedLowering:
-        return QuantifiedLowering(state, old, self._certainty.implied)
+        return QuantifiedLowering(state, old, self._quick_prover.is_implied)
 
     def _transition(self, action: nodes.Action, parameters: tuple[SymbolicParameter, ...], state: State) -> Transition:
         engine = self._engine(state)
@@ -85,7 +85,7 @@ class UnboundedSystem:
         return made
 
     def cases_of(self, transition: Transition) -> list[SymbolicInteger]:
-        """Return the numbers of few values by which what a transition does differs most."""
+        """Return the numbers of few values on which a transition depends, for case splits."""
         return self._cases.get(id(transition), [])
 
     def _initials(self) -> list[Transition]:
@@ -97,7 +97,7 @@ class UnboundedSystem:
         return [self._transition(self.program.init, choice, first) for choice in choices]
 
     def claim(self, name: str, state: State, old: State | None = None) -> SymbolicProperty:
-        """Return a property, lemma or constraint as a term about a state, whose values may be any terms."""
+        """Return a property, lemma or constraint as a term about a state of arbitrary terms."""
         predicate = self._predicates.get(name)
         if predicate is None:
             predicate = next(found for found in self.program.constraints if found.name == name)
@@ -111,17 +111,17 @@ class UnboundedSystem:
 
     @property
     def constraints(self) -> list[str]:
-        """The names of the constraints."""
+        """The names of the spec's constraints."""
         return [found.name for found in self.program.constraints]
 
 
 def _choices(action: str, parameters: tuple[Declared, ...]) -> Iterator[tuple[SymbolicParameter, ...]]:
-    """Iterate over the parameters of an action: those of few values as each value, the others as constants."""
+    """Iterate over the choices of an action's parameters: each value of those of few values, constants for the rest."""
     few = [list(p.type.values()) if _has_few_values(p.type) else [None] for p in parameters]
     for values in itertools.product(*few):
         yield tuple(
             SymbolicParameter(
-                p.name, p.type, constant(p.type, v) if v is not None else fresh(p.type, f"{action}({p.name})")
+                p.name, p.type, constant(p.type, v) if v is not None else new_value(p.type, f"{action}({p.name})")
             )
             for p, v in zip(parameters, values, strict=True)
         )
@@ -131,18 +131,22 @@ def _has_few_values(kind: Type) -> bool:
     return isinstance(kind, (DomainType, EnumType, BoolType))
 
 
-class _Certainty:
-    """Settles small obligations at once: an index that a loop keeps within its sequence, for one."""
+class _QuickProver:
+    """Discharges small obligations during lowering, such as an index that a loop keeps within its sequence.
+
+    It uses only quantifier-free premises, so a failure to prove is always possible and never unsound: the obligation
+    then stays in the proof.
+    """
 
     def __init__(self, facts: list[Truth]):
         self._solver = z3.SolverFor("QF_UFLIA")
-        self._solver.set("timeout", QUICK)
+        self._solver.set("timeout", MAX_MILLISECONDS)
         self._solver.add(*[truth_term(fact) for fact in facts if not has_quantifier(fact)])
         self._known: dict[tuple[int, ...], bool] = {}
         self._kept: list[Truth] = []
 
-    def implied(self, premises: list[Truth], conclusion: Truth) -> bool:
-        """Say whether something follows from what is free of quantifiers among some conditions."""
+    def is_implied(self, premises: list[Truth], conclusion: Truth) -> bool:
+        """Return whether a conclusion follows from the facts and the quantifier-free conjuncts of the premises."""
         parts = [part for premise in premises for part in conjuncts(premise) if part is not True]
         usable = [part for part in parts if part is False or not has_quantifier(part)]
         if any(part is False for part in usable):
@@ -151,7 +155,7 @@ class _Certainty:
             return False
         key = (conclusion.get_id(), *sorted(part.get_id() for part in usable))
         if key not in self._known:
-            self._kept += [conclusion, *usable]  # terms keep their numbers while they live
+            self._kept += [conclusion, *usable]  # An id is unique only while its term is alive.
             self._solver.push()
             self._solver.add(*usable, truth_term(negate(conclusion)))
             self._known[key] = self._solver.check() == z3.unsat

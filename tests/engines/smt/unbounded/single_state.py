@@ -13,14 +13,14 @@ import z3
 
 from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.evaluation import State
-from checker.engines.smt.lowering.integers import SymbolicInteger, known
+from checker.engines.smt.lowering.integers import SymbolicInteger, concrete
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, is_quantifier, subterms, truth_term
 from checker.engines.smt.lowering.symbolic_values import (
     UnboundedSequence,
     Value,
     constant,
     decoded,
-    fresh,
+    new_value,
     number_in,
     parts_of,
 )
@@ -52,8 +52,8 @@ class _Given:
             assert isinstance(kind, SeqType)
             self._put_part(symbol.length, value.length)
             length = number_in(value.length, lambda term: term)
-            template = fresh(kind.item, f"{name}[]")
-            items = [value.at(known(index)) for index in range(length)]
+            template = new_value(kind.item, f"{name}[]")
+            items = [value.at(concrete(index)) for index in range(length)]
             # Outside a sequence anything may be that is of the items' type.
             outside = constant(kind.item, kind.item.first())
             for position, part in enumerate(parts_of(template)):
@@ -103,7 +103,7 @@ class UnboundedProbe:
         self.system = UnboundedSystem(spec, unbounded, spec.properties if properties is None else properties)
         kinds = self.system.program.variables
         with integers.mathematical():
-            self.old = {name: fresh(kind, f"old {name}") for name, kind in kinds.items()}
+            self.old = {name: new_value(kind, f"old {name}") for name, kind in kinds.items()}
         self._claims: dict[str, SymbolicProperty] = {}
         for name in [*(found.name for found in self.system.program.properties), *self.system.constraints]:
             is_step = spec.roles[name] is Role.STEP_INVARIANT
@@ -170,9 +170,9 @@ class UnboundedProbe:
     def _plain(self, kind: Type, value: Value, given: _Given) -> Any:
         if isinstance(value, UnboundedSequence):
             assert isinstance(kind, SeqType)
-            length = int(self._value(value.length.term, given).as_long()) if not value.length.is_known else None
+            length = int(self._value(value.length.term, given).as_long()) if not value.length.is_concrete else None
             count = value.length.term if length is None else length
-            return kind.coerce([self._plain(kind.item, value.at(known(index)), given) for index in range(count)])
+            return kind.coerce([self._plain(kind.item, value.at(concrete(index)), given) for index in range(count)])
         if isinstance(kind, StructType):
             fields = zip(kind.fields, value.parts, strict=True)
             return kind.declared.of({name: self._plain(inner, part, given) for (name, inner), part in fields})
@@ -259,7 +259,7 @@ def _outermost_quantifiers(term: Term) -> list[Term]:
 
 
 def _is_known(value: Value) -> bool:
-    return isinstance(value, bool) or bool(value.is_known)
+    return isinstance(value, bool) or bool(value.is_concrete)
 
 
 def _same(one: Value, other: Value) -> bool:

@@ -110,7 +110,7 @@ def test_what_is_true_for_small_constants_only_is_not_proved():
     assert examine(WrongOnlyWhereLarge(), proof, QueryLimits(5), 1).proof.verdict == "unknown"
     found = examine(WrongOnlyWhereLarge(most=9), proof, QueryLimits(5), 1)
     assert found.proof.verdict == "fails"
-    assert found.whereabouts["is_small", "increment"].trace[-1].state.number == 7
+    assert found.reachability["is_small", "increment"].trace[-1].state.number == 7
 
 
 def test_a_missing_lemma_shows_as_an_unreachable_step_at_one_size():
@@ -118,7 +118,7 @@ def test_a_missing_lemma_shows_as_an_unreachable_step_at_one_size():
     assert open_cells(proof) == {("ascending", "append"), ("bounds", "cut")}
     found = examine(Counted(), proof, QueryLimits(5), 1)
     assert found.proof.verdict == "fails"
-    where = found.whereabouts["ascending", "append"]
+    where = found.reachability["ascending", "append"]
     assert (where.trace, where.is_certain) == (None, True)
 
 
@@ -126,7 +126,7 @@ def test_an_append_over_a_capacity_that_is_open_is_an_error():
     proof = proof_of(Overflowing(), ["size", "most"])
     assert open_cells(proof) == {("bounds", "append")}
     found = examine(Overflowing(), proof, QueryLimits(5), 1)
-    assert found.whereabouts["bounds", "append"].trace[-1].state.next == 3
+    assert found.reachability["bounds", "append"].trace[-1].state.next == 3
 
 
 def test_a_dropped_obligation_would_prove_too_much(monkeypatch):
@@ -175,7 +175,7 @@ def test_faulty_brokers_break_the_induction_in_reachable_states(kind):
     proof = proof_of(spec, SIZES, QueryLimits(3), list(scenario.expect))
     found = examine(spec, proof, QueryLimits(10), 1)
     assert found.proof.verdict == "fails"
-    assert found.whereabouts[FAULTY[kind], "handle"].trace is not None
+    assert found.reachability[FAULTY[kind], "handle"].trace is not None
     assert set(scenario.expect) <= set(found.violations)
 
 
