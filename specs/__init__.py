@@ -1,1 +1,1 @@
-"""The protocols, a package for each family. A spec is named `family/name`; `scenarios` say how it is checked."""
+"""Executable specs of Kafka's protocols, one package per family; a spec is named `family/name`."""

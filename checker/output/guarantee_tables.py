@@ -1,14 +1,18 @@
-"""A computed table of guarantees as Markdown: in short, in full, its notes, and what shows each yes."""
+"""A computed table of guarantees as Markdown: merged rows, all rows, notes, and counterexamples."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow
 from checker.run.guarantee_table import CellAnswer, GuaranteeTable, ShownViolation
 
+PROSE_WIDTH = 120
+"""Characters per line of a paragraph; tables and lists of counterexamples are not wrapped."""
+
 Values = tuple[tuple[str, ...], ...]
-"""For each setting, the values that a merged row stands for."""
+"""For each setting, the values of the rows that a merged row replaces."""
 
 
 class Labels:
@@ -26,16 +30,16 @@ class Labels:
 def markdown(
     tabulation: GuaranteeTable, place_of: Callable[[ShownViolation, str], str], *, anchored: bool = False
 ) -> list[str]:
-    """Return the lines of a table that was computed.
+    """Return a computed table as lines of Markdown.
 
-    `place_of` says for a counterexample, and its mark, what shows it: a command or a file. `anchored`: marks are links
+    `place_of` maps a counterexample and its mark to the command or the file that shows it. `anchored`: marks are links
     within the page.
     """
     labels = Labels(tabulation)
     lines = ["In short:", "", *short_table(tabulation), "", "In full:", "", *full_table(tabulation, labels), ""]
     reasons = dict.fromkeys(row.refused for row in tabulation.table.rows if row.refused)
     for paragraph in (*tabulation.table.legend, *(f"Refused: {reason}." for reason in reasons)):
-        lines += [paragraph, ""]
+        lines += [*textwrap.wrap(paragraph, PROSE_WIDTH, break_long_words=False, break_on_hyphens=False), ""]
     lines += [*_notes(tabulation, labels, anchored), "", "Counterexamples:", ""]
     lines += _counterexamples(tabulation, labels, place_of, anchored)
     lines += ["", conclusion(tabulation)]
@@ -46,18 +50,18 @@ def markdown(
 
 
 def conclusion(tabulation: GuaranteeTable) -> str:
-    """Return how much was explored, and how the answers compare with the documentation's."""
+    """Return the size of the explorations, and how many documented answers they confirm."""
     cells = [cell for row in tabulation.table.rows for cell in row.cells.values() if cell.documented is not None]
     known = sum(tabulation.answer(cell).is_yes == cell.documented for cell in cells)
     return (
         f"{tabulation.explored} of {len(tabulation.explorations)} explorations, "
         f"{tabulation.distinct_states:,} distinct states. "
-        f"Where the documentation gives an answer, it is this one in {known} of {len(cells)} cells."
+        f"Documented answers: {len(cells)}; confirmed: {known}."
     )
 
 
 def short_table(tabulation: GuaranteeTable) -> list[str]:
-    """Return the table with rows merged whose answers are the same; those that are refused come last."""
+    """Return the table with rows of equal answers merged; refused combinations come last."""
     by_pattern: dict[tuple[str, ...], list[GuaranteeRow]] = {}
     for row in sorted(tabulation.table.rows, key=lambda row: bool(row.refused)):
         by_pattern.setdefault(_pattern(tabulation, row), []).append(row)
@@ -66,7 +70,7 @@ def short_table(tabulation: GuaranteeTable) -> list[str]:
 
 
 def full_table(tabulation: GuaranteeTable, labels: Labels) -> list[str]:
-    """Return the table with a row for each combination; those that are refused come last, merged."""
+    """Return the table with a row for each combination; refused combinations come last, merged."""
     shown = [
         [*row.settings.values(), *(_cell_text(tabulation, cell, labels) for cell in row.cells.values())]
         for row in tabulation.table.rows
@@ -84,7 +88,7 @@ def _merged_lines(tabulation: GuaranteeTable, rows: list[GuaranteeRow], pattern:
 
 
 def merge(rows: Sequence[tuple[str, ...]]) -> list[Values]:
-    """Merge rows of values that differ in one setting only, setting by setting, the last one first."""
+    """Merge rows that differ in one setting only, setting by setting, the last one first."""
     merged: list[Values] = [tuple((value,) for value in row) for row in rows]
     for position in reversed(range(len(rows[0]))):
         grouped: dict[Values, dict[str, None]] = {}
@@ -128,7 +132,7 @@ def _heading(tabulation: GuaranteeTable) -> list[str]:
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    """Return a Markdown table whose columns are as wide as their widest cell; the first row is the heading."""
+    """Return a Markdown table with aligned columns; the first row is the heading."""
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows

@@ -1,1 +1,1 @@
-"""Two small classics, to learn the language from."""
+"""Two small classic specs that introduce the language."""

@@ -1,12 +1,12 @@
-"""The jugs of the film Die Hard 3: measure four gallons with a jug of five and a jug of three."""
+"""The water jugs of the film Die Hard 3: measure four gallons with a five-gallon and a three-gallon jug."""
 
 from checker.language import Range, Scenario, Spec, action, invariant
 
 
 class DieHard(Spec):
-    """How do four gallons get into the big jug, with a small jug, a fountain, and no other way to measure?
+    """A big jug of five gallons, a small jug of three, and a fountain.
 
-    The property says that it cannot be done. The shortest counterexample is the shortest solution.
+    The property states that four gallons cannot be measured. Its shortest counterexample is the shortest solution.
 
     Source: the film Die Hard with a Vengeance (1995), by way of Leslie Lamport's TLA+ lectures.
     """
@@ -26,12 +26,12 @@ class DieHard(Spec):
 
     @action
     def empty_big(self):
-        """Pour the big jug away."""
+        """Empty the big jug."""
         self.big = 0
 
     @action
     def empty_small(self):
-        """Pour the small jug away."""
+        """Empty the small jug."""
         self.small = 0
 
     @action
@@ -50,7 +50,7 @@ class DieHard(Spec):
 
     @invariant(says="the big jug holds {self.big} gallons")
     def big_jug_never_holds_four(self):
-        """Nobody can measure four gallons, or so it is claimed."""
+        """The big jug never holds four gallons."""
         return self.big != 4
 
 

@@ -1,4 +1,4 @@
-"""Peterson's algorithm: two processes share a resource, with nothing but reads and writes of shared variables."""
+"""Peterson's algorithm: mutual exclusion of two processes by reads and writes of shared variables."""
 
 from checker.language import Domain, Enum, Map, Scenario, Spec, action, invariant, lemma, reachable, require
 
@@ -10,7 +10,7 @@ class Process(Domain):
 
 
 class At(Enum):
-    """Where a process stands: each step of the program is one atomic read or write."""
+    """The program counter of a process: each step of the program is one atomic read or write."""
 
     IDLE = "idle"
     YIELDING = "yielding"
@@ -19,10 +19,10 @@ class At(Enum):
 
 
 class Peterson(Spec):
-    """Two processes enter their critical sections one at a time: I want in, but after you.
+    """Two processes that enter their critical sections one at a time.
 
-    A process that wants in raises its flag, then gives the other one the turn. It waits until the other's flag is down
-    or the turn has come back.
+    A process that wants to enter raises its flag, then gives the turn to the other process. It waits until the other's
+    flag is down or the turn is its own again.
 
     Source: G. L. Peterson, Myths About the Mutual Exclusion Problem, Information Processing Letters 12(3), 1981.
     """
@@ -36,19 +36,19 @@ class Peterson(Spec):
         return Process[1] if process == Process[0] else Process[0]
 
     def may_enter(self, process: Process):
-        """Return whether a waiting process need not wait any longer."""
+        """Return whether a waiting process may enter."""
         return not self.wants_in[self.other(process)] or self.turn == process
 
     @action
     def raise_flag(self, process: Process):
-        """Say that this process wants in."""
+        """Raise the flag: this process wants to enter."""
         require(self.at[process] == At.IDLE)
         self.wants_in[process] = True
         self.at[process] = At.YIELDING
 
     @action
     def yield_turn(self, process: Process):
-        """Let the other process go first."""
+        """Give the turn to the other process."""
         require(self.at[process] == At.YIELDING)
         self.turn = self.other(process)
         self.at[process] = At.WAITING
@@ -69,7 +69,7 @@ class Peterson(Spec):
 
     @invariant(says="{one} and {other} are in their critical sections at the same time")
     def mutual_exclusion(self):
-        """Never are both processes in their critical sections."""
+        """At most one process is in its critical section."""
         return not any(
             one != other and self.at[one] == At.CRITICAL and self.at[other] == At.CRITICAL
             for one in Process
@@ -78,12 +78,12 @@ class Peterson(Spec):
 
     @lemma
     def flags_are_up(self):
-        """A process that is not idle has raised its flag."""
+        """A process has raised its flag exactly if it is not idle."""
         return all(self.wants_in[process] == (self.at[process] != At.IDLE) for process in Process)
 
     @lemma
     def other_process_has_the_turn(self):
-        """Where one process is in its critical section and the other one waits, the turn is not the other's."""
+        """If one process is in its critical section and the other one waits, the first one has the turn."""
         return all(
             self.turn == process
             for process in Process
@@ -92,19 +92,19 @@ class Peterson(Spec):
 
     @reachable
     def first_process_enters(self):
-        """The first process gets in, so the algorithm does not exclude everybody."""
+        """The first process enters: the algorithm does not exclude it."""
         return self.at[Process[0]] == At.CRITICAL
 
     @reachable
     def second_process_enters(self):
-        """The second process gets in, so the algorithm does not prefer one."""
+        """The second process enters: the algorithm does not exclude it."""
         return self.at[Process[1]] == At.CRITICAL
 
 
 class PetersonHasty(Peterson):
-    """Peterson's algorithm with its first two steps swapped: the turn is given away before the flag is up.
+    """Peterson's algorithm with its first two steps swapped: a process gives the turn away before it raises its flag.
 
-    Then a process can look at a flag that the other one is about to raise.
+    A process may then read the other's flag just before the other raises it.
     """
 
     flags_are_up = None
@@ -112,14 +112,14 @@ class PetersonHasty(Peterson):
 
     @action
     def raise_flag(self, process: Process):
-        """Say that this process wants in: too late."""
+        """Raise the flag, one step too late."""
         require(self.at[process] == At.YIELDING)
         self.wants_in[process] = True
         self.at[process] = At.WAITING
 
     @action
     def yield_turn(self, process: Process):
-        """Let the other process go first: too early."""
+        """Give the turn to the other process, one step too early."""
         require(self.at[process] == At.IDLE)
         self.turn = self.other(process)
         self.at[process] = At.YIELDING
@@ -131,6 +131,6 @@ scenarios = [
         PetersonHasty,
         "swapped_steps",
         expect={"mutual_exclusion": 7},
-        description="Both processes get in where the turn is given away first.",
+        description="Both processes enter if the turn is given away first.",
     ),
 ]

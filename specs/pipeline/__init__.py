@@ -1,1 +1,1 @@
-"""The whole pipeline, as the application sees it: a producer, a replicated partition and a consumer."""
+"""The whole pipeline as an application sees it: a producer, a replicated partition and a consumer."""

@@ -1,6 +1,6 @@
-"""What each combination of settings is good for, from the most available to the most consistent: docs/guarantees.md.
+"""The guarantees of combinations of settings, from the most available to the most consistent: docs/guarantees.md.
 
-What the cells are held against is Kafka's documentation of `acks`, `min.insync.replicas`, `enable.idempotence`,
+Each cell is compared with Kafka's documentation of `acks`, `min.insync.replicas`, `enable.idempotence`,
 `unclean.leader.election.enable` and eligible leader replicas.
 """
 
@@ -11,10 +11,10 @@ COLUMNS = {
     "crash": "lost: one broker crashes",
     "crashes": "lost: two brokers crash",
     "power": "lost: one broker loses power",
-    "both": "lost: one crashes, one loses power",
+    "both": "lost: one broker crashes, one loses power",
     "blackout": "lost: all brokers lose power",
     "twice": "written twice: a response is lost",
-    "restart": "written twice: the producer starts again",
+    "restart": "written twice: the producer restarts",
     "order": "out of order: a response is lost",
     "vanish": "read, then gone: two brokers crash",
 }
@@ -30,10 +30,10 @@ FAILURES = {
     "order": dict(lost_responses=1, late_requests=True),
     "vanish": dict(broker_crashes=2, consumer="commits_last"),
 }
-"""What goes wrong in each column, beside two followers that fall behind."""
+"""The failures of each column; in every column two followers may lag."""
 
 PROPERTIES = {"twice": "no_duplicate", "restart": "no_duplicate", "order": "no_reorder", "vanish": "reads_are_stable"}
-"""What is asked; in the other columns, whether an acknowledged record is lost."""
+"""The property of each column; in the other columns `no_acked_loss`."""
 
 SETTINGS = (
     dict(acks="0", idempotent=False),
@@ -49,26 +49,25 @@ SETTINGS = (
     dict(acks="all", min_insync_replicas=2, flushes=True),
     dict(acks="all", min_insync_replicas=3),
 )
-"""From the most available to the most consistent; three replicas in all of them."""
+"""From the most available to the most consistent; three replicas in each."""
 
 LEGEND = (
-    "Yes, with the number of states of the shortest counterexample, the initial state included; or no, with the number "
-    "of distinct states that were explored, all that there are. Lost is an acknowledged record that is not in the log "
-    "of whoever leads. Written twice, or out of order, is a record in the log of whoever leads. Read, then gone is a "
-    "record that a consumer has read and whoever leads does not have.",
+    "Yes: the number of states of the shortest counterexample, the initial state included. No: the number of distinct "
+    "states in the complete exploration. Lost: an acknowledged record is not in the leader's log. Written twice, out "
+    "of order: in the leader's log. Read, then gone: a consumer has read a record that the leader does not have.",
     "Explored: one partition, three replicas, two records, Kafka 3.7 or later (strict min ISR), the failures of the "
-    "column at every moment, and two followers that fall behind; where a connection closes, what the broker had not "
-    "read may be handled later. Writes go on: with so many of the three brokers down a write can still succeed.",
+    "column at every moment, and two followers that may lag. When a connection closes, the broker may still handle "
+    "requests that it had not read. May be down: how many of the three brokers may be down while a write can succeed.",
 )
 
 
 def documented(column, settings):
-    """Return what Kafka's documentation says; None: nothing."""
+    """Return the answer of Kafka's documentation, None if it has none."""
     acks, is_unclean = settings["acks"], settings.get("unclean_elections", False)
     if column in ("crash", "crashes") and acks != "all":
         return True
     if column in ("crash", "crashes"):
-        # An unclean election may lose, says the documentation, and not after how many crashes.
+        # The documentation says that an unclean election may lose records, but not after how many crashes.
         return None if is_unclean else False
     if column in ("twice", "order") and settings.get("idempotent", True):
         return False
@@ -77,13 +76,13 @@ def documented(column, settings):
     return None
 
 
-def writes_go_on(settings):
-    """Return with how many of three brokers down a write succeeds. Source: Partition.appendRecordsToLeader."""
+def brokers_that_may_be_down(settings):
+    """Return how many of three brokers may be down while writes succeed. Source: Partition.appendRecordsToLeader."""
     return 3 - settings["min_insync_replicas"] if settings["acks"] == "all" else 2
 
 
 def row(settings):
-    """Return the row of a combination."""
+    """Return the row of a combination of settings."""
     shown = {
         "acks": settings["acks"],
         "min ISR": str(settings.get("min_insync_replicas", 2)) if settings["acks"] == "all" else "-",
@@ -92,7 +91,7 @@ def row(settings):
         "flush": "each" if settings.get("flushes", False) else "-",
         "idempotence": "on" if settings.get("idempotent", True) else "off",
         "in flight": "1" if settings.get("max_in_flight", 2) == 1 else "2",
-        "writes go on with down": str(writes_go_on(settings)),
+        "may be down": str(brokers_that_may_be_down(settings)),
     }
     return GuaranteeRow(shown, {column: cell(column, settings) for column in COLUMNS})
 

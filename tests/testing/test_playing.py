@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.language import Disabled, SpecError
+from checker.errors import Disabled, SpecError
 from checker.testing import is_enabled, play, state_with
 from specs.examples.die_hard import DieHard
 from specs.examples.peterson import Peterson
