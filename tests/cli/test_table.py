@@ -35,7 +35,7 @@ def test_printed(table):
     ]
     assert cells(outcome) == [heading, *in_short, heading, *in_full]
     assert "Refused: a counter is reset once." in outcome.out
-    assert "this one in 3 of 3 cells" in outcome.out
+    assert "Documented answers: 3; confirmed: 3" in outcome.out
 
 
 def test_a_yes_names_the_command_that_shows_it(table, checker):
