@@ -14,7 +14,7 @@ from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.run.result import TraceStep, Violation
-from traces.json_values import decode, encode
+from traces.json_values import from_plain_json, to_plain_json
 
 Fate = Literal["same", "differs", "disabled", "missing", "error"]
 """How a step fares on the sibling: the same state, another one, not enabled, no such action, out of bounds."""
@@ -50,12 +50,12 @@ class ComparedSchedule:
     notes: tuple[str, ...] = ()
 
     @property
-    def parts_at(self) -> int | None:
+    def first_divergence(self) -> int | None:
         """The number of the first step that fares differently; None where there is none."""
         return next((number for number, step in enumerate(self.steps, 1) if step.fate != "same"), None)
 
     @property
-    def parts_for_good_at(self) -> int | None:
+    def final_divergence(self) -> int | None:
         """The number of the first step after which the states are never the same again; None where they are at last."""
         same = [number for number, step in enumerate(self.steps, 1) if step.fate == "same"]
         last_same = same[-1] if same else 0
@@ -64,7 +64,7 @@ class ComparedSchedule:
     @property
     def conclusion(self) -> str:
         """Where the sibling parts from the trace, in a sentence."""
-        first, final = self.parts_at, self.parts_for_good_at
+        first, final = self.first_divergence, self.final_divergence
         if first is None:
             return "takes every step, to the same states"
         step = self.steps[first - 1]
@@ -173,7 +173,7 @@ def _arguments(spec: Spec, other: Spec, step: TraceStep) -> list[object]:
         raise InputError(f"{other.name}'s {step.action} takes {', '.join(found.name for found in theirs) or 'nothing'}")
     with other.bound():
         return [
-            decode(there.type, encode(here.type, value))
+            from_plain_json(there.type, to_plain_json(here.type, value))
             for here, there, value in zip(mine, theirs, step.arguments, strict=True)
         ]
 

@@ -10,7 +10,7 @@ from checker.language.source import source_of
 from checker.language.spec import Spec
 
 
-def conjuncts_of(spec: Spec, name: str) -> list[ast.expr]:
+def conjunct_expressions(spec: Spec, name: str) -> list[ast.expr]:
     """Return the operands of the `and` that a property returns at its end; nothing where it returns none."""
     method = getattr(type(spec), name, None) if name in spec.roles else None
     last = source_of(method).tree.body[-1] if method is not None else None
@@ -21,7 +21,7 @@ def conjuncts_of(spec: Spec, name: str) -> list[ast.expr]:
 
 def false_conjunct(spec: Spec, name: str, state: State, old: State | None = None) -> int | None:
     """Return the number of the first false conjunct of a property that is false; None where it has none."""
-    operands = conjuncts_of(spec, name)
+    operands = conjunct_expressions(spec, name)
     if not operands:
         return None
     with spec.bound():
@@ -32,4 +32,4 @@ def false_conjunct(spec: Spec, name: str, state: State, old: State | None = None
 
 def conjunct_text(spec: Spec, name: str, number: int | None) -> str:
     """Return a conjunct as it is written, on one line; nothing for None."""
-    return "" if number is None else ast.unparse(conjuncts_of(spec, name)[number])
+    return "" if number is None else ast.unparse(conjunct_expressions(spec, name)[number])

@@ -27,39 +27,41 @@ from checker.language.values import show
 Plain = None | bool | int | str | list[Any] | dict[str, Any]
 
 
-def encode(kind: Type, value: Any) -> Plain:
+def to_plain_json(kind: Type, value: Any) -> Plain:
     """Return a value of a type as plain JSON."""
     match kind:
         case OptionType():
-            return None if value is None else encode(kind.item, value)
+            return None if value is None else to_plain_json(kind.item, value)
         case StructType():
-            return {name: encode(part, value.field(name)) for name, part in kind.fields}
+            return {name: to_plain_json(part, value.field(name)) for name, part in kind.fields}
         case MapType():
             pairs = zip(kind.key.values(), value.items_in_order(), strict=True)
-            return {show(key): encode(kind.value, item) for key, item in pairs}
+            return {show(key): to_plain_json(kind.value, item) for key, item in pairs}
         case SetType() | SeqType() | BagType():
-            return [encode(kind.item, item) for item in value]
+            return [to_plain_json(kind.item, item) for item in value]
         case DomainType() | EnumType():
             return show(value)
     return value  # type: ignore[no-any-return]
 
 
-def decode(kind: Type, plain: Any) -> Any:
+def from_plain_json(kind: Type, plain: Any) -> Any:
     """Return the value of a type that plain JSON spells; raise BoundsError where it spells none."""
     match kind:
         case OptionType():
-            return None if plain is None else decode(kind.item, plain)
+            return None if plain is None else from_plain_json(kind.item, plain)
         case StructType():
             parts = _object(kind, plain, [name for name, _ in kind.fields])
-            return kind.coerce(kind.declared(**{name: decode(part, parts[name]) for name, part in kind.fields}))
+            return kind.coerce(
+                kind.declared(**{name: from_plain_json(part, parts[name]) for name, part in kind.fields})
+            )
         case MapType():
             keys = list(kind.key.values())
             parts = _object(kind, plain, [show(key) for key in keys])
-            return kind.coerce({key: decode(kind.value, parts[show(key)]) for key in keys})
+            return kind.coerce({key: from_plain_json(kind.value, parts[show(key)]) for key in keys})
         case SetType():
-            return kind.coerce({decode(kind.item, item) for item in _array(kind, plain)})
+            return kind.coerce({from_plain_json(kind.item, item) for item in _array(kind, plain)})
         case SeqType() | BagType():
-            return kind.coerce([decode(kind.item, item) for item in _array(kind, plain)])
+            return kind.coerce([from_plain_json(kind.item, item) for item in _array(kind, plain)])
         case DomainType() | EnumType():
             return _member(kind, plain)
         case BoolType() | IntType():

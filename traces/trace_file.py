@@ -19,7 +19,7 @@ from checker.explain.differences import changes
 from checker.language.error_location import source_files
 from checker.language.spec import Spec
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
-from traces.json_values import Plain, decode, encode
+from traces.json_values import Plain, from_plain_json, to_plain_json
 
 FORMAT = "tidemark-trace"
 VERSION = 1
@@ -91,7 +91,7 @@ def steps_to_json(spec: Spec, trace: tuple[TraceStep, ...]) -> list[dict[str, An
         for number, step in enumerate(trace):
             before = trace[number - 1].state if number else None
             changed = [change.path for change in changes(spec, before, step.state)] if before is not None else []
-            state = {name: encode(kind, step.state.values[name]) for name, kind in spec.variables.items()}
+            state = {name: to_plain_json(kind, step.state.values[name]) for name, kind in spec.variables.items()}
             arguments = arguments_to_json(spec, step.action, step.arguments)
             steps.append({"action": step.action, "arguments": arguments, "changed": changed, "state": state})
     return steps
@@ -102,10 +102,10 @@ def arguments_to_json(spec: Spec, action: str | None, arguments: tuple[Any, ...]
     if action is None or not arguments:
         return {}
     parameters = zip(spec.parameters_of(action), arguments, strict=True)
-    return {parameter.name: encode(parameter.type, argument) for parameter, argument in parameters}
+    return {parameter.name: to_plain_json(parameter.type, argument) for parameter, argument in parameters}
 
 
-def to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
+def trace_to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
     """Return a violation of a spec as the JSON object of a trace file."""
     failed = violation.failed_action
     return {
@@ -128,12 +128,12 @@ def to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
     }
 
 
-def write(path: Path, spec: Spec, violation: Violation, origin: Origin) -> None:
+def write_trace(path: Path, spec: Spec, violation: Violation, origin: Origin) -> None:
     """Write a violation to a trace file; raise OSError if that fails."""
-    path.write_text(json.dumps(to_json(spec, violation, origin), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(trace_to_json(spec, violation, origin), indent=1) + "\n", encoding="utf-8")
 
 
-def read(path: Path) -> TraceFile:
+def read_trace(path: Path) -> TraceFile:
     """Read a trace file; raise UserError if it is none, is cut off, or has a version that is not known here."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -203,7 +203,7 @@ def _cut_text(error: json.JSONDecodeError) -> str:
         number += 1
 
 
-def violation_of(file: TraceFile, spec: Spec) -> Violation:
+def rebuild_violation(file: TraceFile, spec: Spec) -> Violation:
     """Rebuild the violation of a trace file as one of `spec`; raise UserError where a step is none of that spec."""
     trace = tuple(_step(file, spec, number, step) for number, step in enumerate(file.steps, 1))
     failed = file.failed_action and _call(file, spec, len(trace) + 1, file.failed_action)
@@ -221,7 +221,7 @@ def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> Tra
     with spec.bound():
         for name, kind in spec.variables.items():
             try:
-                values[name] = decode(kind, state[name])
+                values[name] = from_plain_json(kind, state[name])
             except BoundsError as error:
                 raise InputError(f"{file.path}, step {number}: {name} cannot be read: {error}") from None
         found = spec.state_of(values)
@@ -237,7 +237,9 @@ def _call(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> Act
     parameters = spec.parameters_of(action)
     try:
         with spec.bound():
-            return ActionCall(action, tuple(decode(parameter.type, given[parameter.name]) for parameter in parameters))
+            return ActionCall(
+                action, tuple(from_plain_json(parameter.type, given[parameter.name]) for parameter in parameters)
+            )
     except (KeyError, TypeError, BoundsError):
         names = ", ".join(parameter.name for parameter in parameters) or "no arguments"
         raise InputError(f"{file.path}, step {number}: {action} takes {names}, not {given}") from None

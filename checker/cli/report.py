@@ -21,7 +21,7 @@ from checker.run.request import EXIT_OK, EXIT_VIOLATED
 from checker.run.result import Violation
 from spark_analysis.report.charts import share_text
 from spark_analysis.report.make_report import WalkReport, dot_of, report_on
-from spark_analysis.report.report_page import report_page
+from spark_analysis.report.report_page import walk_report_page
 from spark_analysis.session import master_url
 from traces import trace_file
 from traces.walks.records import read_run
@@ -50,7 +50,7 @@ def make_report(folder: Path, out: Path | None, json_name: str, master: str | No
         raise typer.Abort from None
     words = ["python", "-m", "checker", "report", str(folder), *(["--out", str(out)] if out else [])]
     pages = _write_pages(to, found, folder)
-    _write_text(to / "report.html", report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
+    _write_text(to / "report.html", walk_report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
     _write_text(to / "report.json", _json_text(found.data))
     _write_text(to / "causes.dot", dot_of(found))
     if json_name == STANDARD_OUTPUT:

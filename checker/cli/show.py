@@ -25,11 +25,11 @@ def replayed(path: Path) -> Counterexample:
     Raises UserError if the file is no whole trace, its spec is not here, or the spec as it is now does not take the
     same steps.
     """
-    file = trace_file.read(path)
+    file = trace_file.read_trace(path)
     entry = registry.select_spec(file.origin.target)
     try:
         spec = entry.spec(**file.origin.constants)
-        violation = trace_file.violation_of(file, spec)
+        violation = trace_file.rebuild_violation(file, spec)
         if not violation.trace:
             raise InputError("it has no steps")
         replay(spec, violation)

@@ -17,7 +17,7 @@ def comparison_lines(found: Counterexample, sides: list[ComparedSchedule]) -> li
     lines.append(line((f"{found.violation.property} is violated: the same steps elsewhere", "bold red")))
     for side in sides:
         lines.append(
-            line(f"  {side.name} ", ("takes every step" if side.parts_at is None else side.conclusion, "bold"))
+            line(f"  {side.name} ", ("takes every step" if side.first_divergence is None else side.conclusion, "bold"))
         )
         lines += [line((f"    {note}", "yellow")) for note in (*side.notes, *_property_notes(found, side))]
     for number in range(1, len(sides[0].steps) + 1 if sides else 1):
@@ -36,7 +36,7 @@ def comparison_page(found: Counterexample, sides: list[ComparedSchedule]) -> str
             comparison.ComparedStep(step.fate, step.words, step.state, step.is_property_false) for step in side.steps
         )
         notes = (*side.notes, *_property_notes(found, side))
-        parts = frozenset(number for number in (side.parts_at, side.parts_for_good_at) if number is not None)
+        parts = frozenset(number for number in (side.first_divergence, side.final_divergence) if number is not None)
         columns.append(comparison.ComparedSpec(side.name, side.spec, steps, parts, side.conclusion, notes))
     occasion = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
     return comparison.comparison_page(found.violation, columns, occasion)
@@ -64,5 +64,5 @@ def _step_lines(found: Counterexample, sides: list[ComparedSchedule], number: in
     for side in sides:
         step = side.steps[number - 1]
         if step.words:
-            mark = "  <- parts here" if number in (side.parts_at, side.parts_for_good_at) else ""
+            mark = "  <- parts here" if number in (side.first_divergence, side.final_divergence) else ""
             yield line("       ", (f"{side.name}: {step.words}", "yellow"), (mark, "bold red"))

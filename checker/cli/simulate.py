@@ -19,9 +19,9 @@ from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from spark_analysis.session import master_url
 from spark_analysis.walks.simulation import simulate
-from traces.walks.records import WALKS, WalkConfiguration, WalkRun, missing_parts, part_path, parts
-from traces.walks.run_statistics import WalkTotals, summary_of, total
-from traces.walks.walk_request import WalkRequest, run_of
+from traces.walks.records import WALKS, WalkConfiguration, WalkRun, missing_parts, part_path, part_paths
+from traces.walks.walk_request import WalkRequest, requested_run
+from traces.walks.walk_totals import WalkTotals, add_totals, read_totals
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ def execute(request: WalkRequest, where: WalkDestination) -> int:
     """Make the walks that a request asks for and return the exit status; raise UserError where the input is wrong."""
     # What is wrong with the options is told before Java starts, which takes seconds.
     master_url(where.master)
-    run = run_of(request)
+    run = requested_run(request)
     watch = _PartWatcher(run, where.out)
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:
         is_whole = _simulate(run, where, watch, cancelled)
         if not is_whole:
             print(_stopped(run, where.out), file=sys.stderr)
             return EXIT_STOPPED
-        parts(where.out, run)
-        summaries = [watch.summary_of(configuration) for configuration in run.configurations]
+        part_paths(where.out, run)
+        summaries = [watch.totals_of(configuration) for configuration in run.configurations]
         for configuration, summary in zip(run.configurations, summaries, strict=True):
             json_lines.write(summary_to_json(run, configuration, summary))
     if where.json != STANDARD_OUTPUT:
@@ -107,15 +107,15 @@ class _PartWatcher:
         missing = set(missing_parts(self._folder, self._run))
         for number in range(self._run.parts):
             if number not in missing and number not in self._summaries:
-                summary = self._summaries[number] = summary_of(part_path(self._folder, WALKS, number))
+                summary = self._summaries[number] = read_totals(part_path(self._folder, WALKS, number))
                 self.walks += summary.walks
                 self.failures += summary.failures
 
-    def summary_of(self, configuration: WalkConfiguration) -> WalkTotals:
+    def totals_of(self, configuration: WalkConfiguration) -> WalkTotals:
         """Return what all walks of a configuration come to."""
         size = self._run.parts_per_configuration
         first = configuration.number * size
-        return total(self._summaries[number] for number in range(first, first + size))
+        return add_totals(self._summaries[number] for number in range(first, first + size))
 
 
 def unexpected(run: WalkRun, summary: WalkTotals) -> list[str]:
@@ -190,7 +190,7 @@ def _value(value: int | bool | str) -> str:
 
 def _notes(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
     """Return what is not as the scenario expects, and what no walk reached."""
-    whole = total(summaries)
+    whole = add_totals(summaries)
     notes = []
     if run.expected is not None:
         notes += [line((f"{words}, which is not expected", "red")) for words in unexpected(run, whole)]

@@ -15,7 +15,7 @@ from checker.run import registry
 from traces import trace_file
 from traces.shrink import shrink
 from traces.walks.records import WalkRun, read_run
-from traces.walks.replay_walk import rewalk
+from traces.walks.replay_walk import rebuild_walk
 
 
 def replay_walk(folder: Path, walk: int, format: Format, out: Path | None, max_states: int | None) -> None:
@@ -37,7 +37,7 @@ def replay_walk(folder: Path, walk: int, format: Format, out: Path | None, max_s
 
 def walked(folder: Path, run: WalkRun, walk: int, max_states: int | None) -> Counterexample:
     """Return a walk as a counterexample, shrunk with a search of `max_states` states unless that is None."""
-    spec, violation = rewalk(folder, run, walk)
+    spec, violation = rebuild_walk(folder, run, walk)
     command = ["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk)]
     notes: tuple[str, ...] = ()
     if max_states is not None:

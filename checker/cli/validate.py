@@ -19,7 +19,7 @@ from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG
 from traces import trace_file
 from traces.validate.events import RecordedTrace, read_log, read_many
 from traces.validate.task import RunningValidation, ValidationTask, unreadable
-from traces.validate.totals import ValidationTotals, row_of
+from traces.validate.totals import ValidationTotals, verdict_row
 from traces.validate.verdict import TraceVerdict
 
 ON_SPARK = 1000
@@ -126,7 +126,7 @@ def _here(validation: RunningValidation, settings: ValidationSettings) -> Valida
                     _write_explanation(validation, recorded, settings.out)
             else:
                 outcome, controls = recorded, None
-            row = row_of(outcome, controls)
+            row = verdict_row(outcome, controls)
             output.write(row)
             summary.add(row)
             if outcome.verdict == "unreadable":

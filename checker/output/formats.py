@@ -48,7 +48,7 @@ def _text(found: Counterexample) -> str:
 
 
 def _json(found: Counterexample) -> str:
-    return json.dumps(trace_file.to_json(found.spec, found.violation, found.origin), indent=1) + "\n"
+    return json.dumps(trace_file.trace_to_json(found.spec, found.violation, found.origin), indent=1) + "\n"
 
 
 def _itf(found: Counterexample) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from checker.engines.native.batch import BatchCode
 from checker.errors import InputError, UserError
-from spark_analysis.explore.level_expansion import REPORTED, ROW, LevelTask, expand, insert, rows_of, to_batch
+from spark_analysis.explore.level_expansion import REPORTED, ROW, LevelTask, expand, insert, partition_rows, to_batch
 from spark_analysis.explore.state_columns import StateColumns
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Jobs:
         """Insert the initial states, sorted by hash, as level 0, and return the reports of all partitions."""
         work = self._work(-1, state_mask, 0, range(self._partitions))
         empty = [(key, target, b"") for target, key in enumerate(work.keys)]
-        return _parsed(insert(work, iter([to_batch([*rows_of(states, work.keys), *empty])])))
+        return _parsed(insert(work, iter([to_batch([*partition_rows(states, work.keys), *empty])])))
 
     def level(self, level: int, states: int, state_mask: int, step_mask: int) -> Reports:
         """Expand a level, of so many states, insert the next one, and return the reports of all partitions."""

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from checker.engines.native.batch import BatchCode, BatchEngine, ExpandedBatch
-from spark_analysis.explore.state_columns import StateColumns, concatenated, distinct, known, open_run, write_run
+from spark_analysis.explore.state_columns import StateColumns, concatenated, distinct, open_run, stored_mask, write_run
 
 ROW = "key long, target int, content binary"
 REPORTED = "report string"
@@ -84,7 +84,7 @@ def starts_of(hashes: np.ndarray, partitions: int) -> list[int]:
     return [int(start) for start in np.searchsorted(owners, np.arange(partitions + 1, dtype=np.uint64))]
 
 
-def rows_of(states: StateColumns, keys: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
+def partition_rows(states: StateColumns, keys: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
     """Yield a row for each partition that some of the states, sorted by hash, belong to."""
     starts = starts_of(states.hashes, len(keys))
     for target, key in enumerate(keys):
@@ -124,7 +124,7 @@ def _expand_partition(work: LevelTask, partition: int) -> Iterator[pa.RecordBatc
 
 def _handed_on(work: LevelTask, gathered: list[StateColumns]) -> Iterator[pa.RecordBatch]:
     if any(map(len, gathered)):
-        yield to_batch(rows_of(distinct(concatenated(gathered)), work.keys))
+        yield to_batch(partition_rows(distinct(concatenated(gathered)), work.keys))
 
 
 def to_batch(rows: Iterable[tuple[int, int, bytes]]) -> pa.RecordBatch:
@@ -211,7 +211,7 @@ def insert(work: LevelTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
 
 def _insert_partition(work: LevelTask, partition: int, states: StateColumns) -> dict[str, Any]:
     for level in range(work.level + 1):
-        states = states[~known(states, open_run(work.run(partition, level), work.batch.words))]
+        states = states[~stored_mask(states, open_run(work.run(partition, level), work.batch.words))]
     bits = work.batch.check(states.words, work.state_mask)
     by_instance = np.bincount(states.instances, minlength=work.batch.instances)[: work.batch.instances]
     size = write_run(work.run(partition, work.level + 1), states)

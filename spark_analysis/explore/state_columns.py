@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
 from checker.engines.native.explore.store import Words
 
-__all__ = ["INITIAL_INSTANCE", "StateColumns", "concatenated", "distinct", "known", "locate", "open_run", "write_run"]
+__all__ = [
+    "INITIAL_INSTANCE",
+    "StateColumns",
+    "concatenated",
+    "distinct",
+    "locate",
+    "open_run",
+    "stored_mask",
+    "write_run",
+]
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ def distinct(states: StateColumns) -> StateColumns:
     return StateColumns(ordered.hashes[starts], ordered.words[starts], parents, instances.astype(np.uint16))
 
 
-def known(states: StateColumns, run: StateColumns) -> NDArray[np.bool_]:
+def stored_mask(states: StateColumns, run: StateColumns) -> NDArray[np.bool_]:
     """Return (n,) which of some states are in a run; both are sorted as `distinct` sorts."""
     found = np.zeros(len(states), np.bool_)
     searched = np.arange(len(states))

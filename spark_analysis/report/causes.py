@@ -1,6 +1,6 @@
 """Violations by cause: walks whose shrunk traces violate the same part of a property by the same actions.
 
-Walks that end alike are one shape (`traces.walks.records.shape_fingerprint`). The first walk of each of the most
+Walks that end alike are one shape (`traces.walks.records.pattern_fingerprint`). The first walk of each of the most
 frequent shapes is shrunk. Shapes that shrink to the same property, the same failing conjunct and the same set of
 actions have one cause.
 """
@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from checker.errors import UserError
 from checker.language.spec import Spec
 from checker.run.result import Violation
-from spark_analysis.report.walk_counts import ViolationShape
+from spark_analysis.report.walk_counts import ViolationPattern
 from traces.failed_conjunct import false_conjunct
 from traces.schedule import calls_of
 from traces.shrink import ShorteningSearch, ShrunkViolation, reduce, search_shorter
-from traces.walks.replay_walk import violation_of
+from traces.walks.replay_walk import violation_from_row
 
 MOST_SHAPES = 200
 """Of how many shapes the first walk is shrunk by leaving steps out."""
@@ -73,19 +73,19 @@ class _Group:
 
     name: str
     walks: dict[int, int]
-    first: ViolationShape
+    first: ViolationPattern
 
     @property
     def count(self) -> int:
         return sum(self.walks.values())
 
 
-def representatives(shapes: Sequence[ViolationShape], properties: Sequence[str]) -> list[_Group]:
+def representatives(shapes: Sequence[ViolationPattern], properties: Sequence[str]) -> list[_Group]:
     """Return the fingerprints with their walks, the most frequent first.
 
     Walks whose last state violates several properties stand for each of them; `properties` are those of the run.
     """
-    gathered: dict[tuple[str, str, int], list[ViolationShape]] = defaultdict(list)
+    gathered: dict[tuple[str, str, int], list[ViolationPattern]] = defaultdict(list)
     for shape in shapes:
         for name in _violated(shape, properties):
             gathered[name, shape.verdict, shape.fingerprint].append(shape)
@@ -99,31 +99,31 @@ def representatives(shapes: Sequence[ViolationShape], properties: Sequence[str])
     return sorted(groups, key=lambda group: (-group.count, group.name, group.first.walk))
 
 
-def _violated(shape: ViolationShape, properties: Sequence[str]) -> list[str]:
+def _violated(shape: ViolationPattern, properties: Sequence[str]) -> list[str]:
     if shape.verdict == "error":
         return [shape.property]
     return [name for bit, name in enumerate(properties) if shape.violated >> bit & 1]
 
 
-def cluster(
-    shapes: Sequence[ViolationShape],
+def cluster_by_cause(
+    shapes: Sequence[ViolationPattern],
     properties: Sequence[str],
-    rows_of: Callable[[Sequence[int]], Mapping[int, dict[str, Any]]],
+    read_rows: Callable[[Sequence[int]], Mapping[int, dict[str, Any]]],
     spec_of: Callable[[int], Spec],
     max_states: int,
 ) -> CauseClusters:
     """Gather shapes by their causes; `properties` are those of the run.
 
-    `rows_of` returns the rows of some walks by number, `spec_of` the spec of a configuration. `max_states` bounds each
-    search for a shortest trace.
+    `read_rows` returns the rows of some walks by number, `spec_of` the spec of a configuration. `max_states` bounds
+    each search for a shortest trace.
     """
     groups = representatives(shapes, properties)
     looked_at, rare = groups[:MOST_SHAPES], groups[MOST_SHAPES:]
-    rows = rows_of(sorted({group.first.walk for group in looked_at}))
+    rows = read_rows(sorted({group.first.walk for group in looked_at}))
     reduced = []
     for group in looked_at:
         spec = spec_of(group.first.configuration)
-        found = violation_of(spec, rows[group.first.walk], group.name)
+        found = violation_from_row(spec, rows[group.first.walk], group.name)
         short = reduce(spec, found)
         shrunk = ShrunkViolation(short, found.length, short.length, "rarer causes are not searched")
         reduced.append(_cluster_of(spec, group.walks, 1, group.first, shrunk))
@@ -135,7 +135,7 @@ def cluster(
 
 
 def _cluster_of(
-    spec: Spec, walks: Mapping[int, int], shapes: int, first: ViolationShape, shrunk: ShrunkViolation
+    spec: Spec, walks: Mapping[int, int], shapes: int, first: ViolationPattern, shrunk: ShrunkViolation
 ) -> CauseCluster:
     return CauseCluster(cause_of(spec, shrunk.violation), walks, shapes, first.configuration, first.walk, shrunk)
 

@@ -195,7 +195,9 @@ class HeatMap:
     rows: tuple[tuple[str, tuple[HeatMapCell | None, ...]], ...]
 
 
-def heat_maps(sweep: dict[str, list[Any]], cells: Sequence[tuple[dict[str, Any], float, str, int]]) -> list[HeatMap]:
+def sweep_heat_maps(
+    sweep: dict[str, list[Any]], cells: Sequence[tuple[dict[str, Any], float, str, int]]
+) -> list[HeatMap]:
     """Return the maps of a sweep.
 
     A cell is given by the swept constants, a share, words for it and the configuration's number. The longest two lists

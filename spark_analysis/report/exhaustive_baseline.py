@@ -32,7 +32,7 @@ class ExhaustiveBaseline:
     reason: str = ""
 
 
-def known_of(spec: Spec, run: WalkRun, configuration: int, max_states: int) -> ExhaustiveBaseline:
+def baseline_of(spec: Spec, run: WalkRun, configuration: int, max_states: int) -> ExhaustiveBaseline:
     """Return what an exploration of `max_states` states at most tells, or what the ledger says of the scenario."""
     if max_states and configuration < MOST_CONFIGURATIONS:
         found = _explored(spec, run, max_states)

@@ -13,11 +13,11 @@ from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.result import Violation
-from spark_analysis.report.causes import CauseCluster, CauseClusters, cluster
-from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, known_of
+from spark_analysis.report.causes import CauseCluster, CauseClusters, cluster_by_cause
+from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, baseline_of
 from spark_analysis.report.readable_parts import readable_parts
-from spark_analysis.report.report_data import summary
-from spark_analysis.report.walk_counts import WalkCounts, rows_of, tally
+from spark_analysis.report.report_data import report_data
+from spark_analysis.report.walk_counts import WalkCounts, count_walks, read_rows
 from spark_analysis.session import FORWARDING, opened
 from traces.walks.records import WalkRun, read_run, spec_of
 
@@ -73,12 +73,12 @@ def report_on(
             with opened(master, settings=settings) as own:
                 return _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
 
-        tallies, clusters = _waited_for(counted)
+        counts, clusters = _waited_for(counted)
     else:
-        tallies, clusters = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
+        counts, clusters = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
     on_stage("exploring, to tell what walks have not met")
-    known = {number: known_of(spec, run, number, max_states) for number, spec in specs.items()}
-    data = summary(run, _roles(run), tallies, clusters, known, specs, notes)
+    known = {number: baseline_of(spec, run, number, max_states) for number, spec in specs.items()}
+    data = report_data(run, _roles(run), counts, clusters, known, specs, notes)
     missed = tuple(
         (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
         for entry in data["missed"]
@@ -120,14 +120,16 @@ def _counted(
     on_stage: Callable[[str], None],
 ) -> tuple[WalkCounts, CauseClusters]:
     on_stage(f"counting {len(paths):,} parts")
-    tallies = tally(spark, run, paths)
-    if tallies.foreign:
-        notes.append(f"Not counted: {tallies.foreign:,} walks of another version of {run.spec} than the run's.")
-    shapes = [shape for shape in tallies.shapes if shape.configuration in specs]
+    counts = count_walks(spark, run, paths)
+    if counts.foreign:
+        notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec} than the run's.")
+    shapes = [shape for shape in counts.shapes if shape.configuration in specs]
     if not shapes:
-        return tallies, CauseClusters(())
+        return counts, CauseClusters(())
     on_stage("shrinking violations and gathering their causes")
-    return tallies, cluster(shapes, run.properties, lambda walks: rows_of(spark, walks), specs.__getitem__, max_states)
+    return counts, cluster_by_cause(
+        shapes, run.properties, lambda walks: read_rows(spark, walks), specs.__getitem__, max_states
+    )
 
 
 def _specs(run: WalkRun, notes: list[str]) -> dict[int, Spec]:

@@ -69,7 +69,7 @@ def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]
             interval = f"{share_text(entry['low'])} to {share_text(entry['high'])}"
             title = f"{entry['walks']:,} of {found['walks']:,} walks; 95% interval {interval}"
             cells.append((found["swept"], entry["rate"], title, found["number"]))
-        maps = charts.heat_maps(data["sweep"], cells)
+        maps = charts.sweep_heat_maps(data["sweep"], cells)
         if maps:
             result.append((name_of(failure), maps))
     return result

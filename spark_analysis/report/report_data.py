@@ -13,7 +13,7 @@ from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
 from spark_analysis.report.causes import CauseCluster, CauseClusters
 from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline
-from spark_analysis.report.walk_counts import ViolationShape, WalkCounts, WalkOutcome
+from spark_analysis.report.walk_counts import ViolationPattern, WalkCounts, WalkOutcome
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
@@ -33,7 +33,7 @@ class WalkFailure(NamedTuple):
     is_error: bool
 
 
-def failures_of(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[WalkOutcome]) -> list[WalkFailure]:
+def walk_failures(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[WalkOutcome]) -> list[WalkFailure]:
     """Return the properties that walks can violate, in the run's order, and after them the errors that were met.
 
     Of a property without a role (the spec does not have it any more) only the walks can tell that it is one of them.
@@ -50,10 +50,10 @@ def failures_of(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[Walk
     return [WalkFailure(name, False) for name in properties] + [WalkFailure(name, True) for name in errors]
 
 
-def summary(
+def report_data(
     run: WalkRun,
     roles: Mapping[str, Role],
-    tallies: WalkCounts,
+    counts: WalkCounts,
     clusters: CauseClusters,
     known: Mapping[int, ExhaustiveBaseline],
     specs: Mapping[int, Spec],
@@ -64,17 +64,17 @@ def summary(
     `roles` are those of the properties; `known` and `specs` are by configuration, without those whose spec has changed
     since; `notes` are sentences about what is not in the report.
     """
-    failures = failures_of(run, roles, tallies.outcomes)
+    failures = walk_failures(run, roles, counts.outcomes)
     configurations = [
-        _configuration(run, found, tallies, failures, known.get(found.number))
+        _configuration(run, found, counts, failures, known.get(found.number))
         for found in run.configurations
-        if tallies.walks.get(found.number)
+        if counts.walks.get(found.number)
     ]
     totals = Counter(dict.fromkeys(failures, 0))
     for found in configurations:
         for entry in found["failures"]:
             totals[WalkFailure(entry["property"], entry["is_error"])] += entry["walks"]
-    walks = sum(tallies.walks.values())
+    walks = sum(counts.walks.values())
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -88,7 +88,7 @@ def summary(
         "sweep": run.sweep,
         "expected": run.expected,
         "walks": walks,
-        "steps": sum(taken.takes for by in tallies.taken.values() for taken in by.values()),
+        "steps": sum(taken.takes for by in counts.taken.values() for taken in by.values()),
         "is_complete": walks == run.walks * len(run.configurations),
         "notes": notes,
         "failures": [
@@ -153,12 +153,12 @@ def _share(found: Share) -> dict[str, Any]:
 def _configuration(
     run: WalkRun,
     configuration: WalkConfiguration,
-    tallies: WalkCounts,
+    counts: WalkCounts,
     failures: Sequence[WalkFailure],
     known: ExhaustiveBaseline | None,
 ) -> dict[str, Any]:
     number = configuration.number
-    outcomes = [found for found in tallies.outcomes if found.configuration == number]
+    outcomes = [found for found in counts.outcomes if found.configuration == number]
     endings: Counter[str] = Counter()
     for found in outcomes:
         endings[found.ending] += found.walks
@@ -167,28 +167,28 @@ def _configuration(
         "number": number,
         "constants": configuration.constants,
         "swept": {name: configuration.constants[name] for name in run.sweep},
-        "walks": tallies.walks[number],
+        "walks": counts.walks[number],
         "endings": dict(sorted(endings.items())),
-        "any": _share(wilson(violating, tallies.walks[number])),
-        "failures": [_failure(run, found, outcomes, tallies, number) for found in failures],
-        "reached": _reached(run, tallies.reached.get(number, {}), {found.name for found in failures}),
-        "actions": [_action(found, tallies.taken.get(number, {})) for found in configuration.actions],
+        "any": _share(wilson(violating, counts.walks[number])),
+        "failures": [_failure(run, found, outcomes, counts, number) for found in failures],
+        "reached": _reached(run, counts.reached.get(number, {}), {found.name for found in failures}),
+        "actions": [_action(found, counts.taken.get(number, {})) for found in configuration.actions],
         "branches": [
             {
                 "file": condition.file,
                 "line": condition.line,
                 "text": condition.text,
-                "true_walks": tallies.branches.get(number, {}).get(2 * bit, 0),
-                "false_walks": tallies.branches.get(number, {}).get(2 * bit + 1, 0),
+                "true_walks": counts.branches.get(number, {}).get(2 * bit, 0),
+                "false_walks": counts.branches.get(number, {}).get(2 * bit + 1, 0),
             }
             for bit, condition in enumerate(configuration.conditions)
         ],
-        "saturation": _saturation(tallies, number, run),
+        "saturation": _saturation(counts, number, run),
         "known": _known(known),
     }
 
 
-def _is_violated(run: WalkRun, failure: WalkFailure, outcome: WalkOutcome | ViolationShape) -> bool:
+def _is_violated(run: WalkRun, failure: WalkFailure, outcome: WalkOutcome | ViolationPattern) -> bool:
     """Return whether walks that ended so violate something: several properties may be violated in one state."""
     if failure.is_error:
         return outcome.verdict == "error" and outcome.property == failure.name
@@ -196,7 +196,7 @@ def _is_violated(run: WalkRun, failure: WalkFailure, outcome: WalkOutcome | Viol
 
 
 def _failure(
-    run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], tallies: WalkCounts, number: int
+    run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], counts: WalkCounts, number: int
 ) -> dict[str, Any]:
     violated: Counter[int] = Counter()
     censored: Counter[int] = Counter()
@@ -205,11 +205,11 @@ def _failure(
             violated[outcome.length] += outcome.walks
         elif outcome.verdict != "holds":
             censored[outcome.length] += outcome.walks
-    total = tallies.walks[number]
+    total = counts.walks[number]
     curve = violated_by_step(total, violated, censored)
     last: Counter[str] = Counter()
     configuration = run.configurations[number]
-    for shape in tallies.shapes:
+    for shape in counts.shapes:
         if shape.configuration == number and _is_violated(run, failure, shape):
             last[_action_of(configuration, shape.instance)] += shape.walks
     return {
@@ -252,16 +252,16 @@ def _action(action: ActionRange, taken: Mapping[int, Any]) -> dict[str, Any]:
     }
 
 
-def _saturation(tallies: WalkCounts, number: int, run: WalkRun) -> dict[str, Any]:
-    growth = tallies.states.get(number)
+def _saturation(counts: WalkCounts, number: int, run: WalkRun) -> dict[str, Any]:
+    growth = counts.states.get(number)
     if growth is None:
         return {"scale": 1 << run.sampling, "sampled": 0}
     found, met, growing = growth.saturation, 0, []
     for power in range(max(growth.first_met) + 1):
         met += growth.first_met.get(power, 0)
         growing.append([min(1 << power, run.walks), met * found.scale])
-    if growing[-1][0] < tallies.walks[number]:
-        growing.append([tallies.walks[number], met * found.scale])
+    if growing[-1][0] < counts.walks[number]:
+        growing.append([counts.walks[number], met * found.scale])
     return {
         "scale": found.scale,
         "sampled": found.sampled,

@@ -38,7 +38,9 @@ class PropertyRow:
         return bool(self.share["walks"])
 
 
-def report_page(data: Mapping[str, Any], pages: Sequence[str | None], missed: Mapping[str, str], command: str) -> str:
+def walk_report_page(
+    data: Mapping[str, Any], pages: Sequence[str | None], missed: Mapping[str, str], command: str
+) -> str:
     """Return the page of a report.
 
     `pages` are the addresses of the clusters' counterexample pages, None for one that has none; `missed` those of the

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from checker.errors import InputError
-from spark_analysis.report import contents
+from spark_analysis.report import column_counts
 from traces.walks.records import WalkRun
 from traces.walks.statistics import Saturation
 
@@ -36,7 +36,7 @@ class WalkOutcome(NamedTuple):
     walks: int
 
 
-class ViolationShape(NamedTuple):
+class ViolationPattern(NamedTuple):
     """The violating walks of a configuration with one fingerprint and one last action instance.
 
     `walk` is the first of those that violate soonest, after `violated_at` steps.
@@ -79,7 +79,7 @@ class WalkCounts:
 
     outcomes: list[WalkOutcome]
     reached: dict[int, dict[int, int]]
-    shapes: list[ViolationShape]
+    shapes: list[ViolationPattern]
     taken: dict[int, dict[int, ActionCount]]
     branches: dict[int, dict[int, int]]
     states: dict[int, StateGrowth]
@@ -105,7 +105,7 @@ _SHAPES = """
 _CONTENTS = f"""
     SELECT what, configuration, number, count(*) AS keys, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first,
            count_if(walks = 1) AS once, count_if(walks = 2) AS twice
-    FROM (SELECT *, CASE WHEN what <> {contents.STATE} THEN key
+    FROM (SELECT *, CASE WHEN what <> {column_counts.STATE} THEN key
                          WHEN first % {{walks}} = 0 THEN 0 ELSE length(bin(first % {{walks}})) END AS number
           FROM (SELECT what, configuration, key, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first
                 FROM counted GROUP BY ALL))
@@ -113,7 +113,7 @@ _CONTENTS = f"""
 """
 
 
-def tally(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCounts:
+def count_walks(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCounts:
     """Count the walks in some parts; raise UserError where a part is damaged within."""
     digests = sorted({found.spec_digest for found in run.configurations})
     with _damage_in_words():
@@ -121,7 +121,7 @@ def tally(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCount
         everything.createOrReplaceTempView("everything")
         own = everything.where(everything.spec_digest.isin(digests))
         own.createOrReplaceTempView("walks")
-        counted = own.select(*contents.COLUMNS).mapInArrow(contents.counts, contents.SQL_SCHEMA)
+        counted = own.select(*column_counts.COLUMNS).mapInArrow(column_counts.counts, column_counts.SQL_SCHEMA)
         counted.createOrReplaceTempView("counted")
         ends = _rows(spark, _ENDS)
         shapes = sorted((_shape(*row) for row in _rows(spark, _SHAPES)), key=lambda shape: shape.walk)
@@ -132,9 +132,9 @@ def tally(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCount
         _outcomes(ends),
         _reached(ends),
         shapes,
-        _taken([row[1:] for row in inside if row[0] == contents.INSTANCE]),
-        _branches([row[1:] for row in inside if row[0] == contents.BRANCH]),
-        _states([row[1:] for row in inside if row[0] == contents.STATE], 1 << run.sampling),
+        _taken([row[1:] for row in inside if row[0] == column_counts.INSTANCE]),
+        _branches([row[1:] for row in inside if row[0] == column_counts.BRANCH]),
+        _states([row[1:] for row in inside if row[0] == column_counts.STATE], 1 << run.sampling),
         foreign,
         _walks(ends),
     )
@@ -190,14 +190,16 @@ def _states(inside: Rows, scale: int) -> dict[int, StateGrowth]:
     return found
 
 
-def _shape(*row: Any) -> ViolationShape:
+def _shape(*row: Any) -> ViolationPattern:
     """Return a row of `_SHAPES`; the fingerprint comes as text, for Spark's numbers are signed."""
     configuration, verdict, name, violated, conjunct, fingerprint, instance, walks, (at, walk) = row
-    return ViolationShape(configuration, verdict, name, violated, conjunct, int(fingerprint), instance, walks, at, walk)
+    return ViolationPattern(
+        configuration, verdict, name, violated, conjunct, int(fingerprint), instance, walks, at, walk
+    )
 
 
-def rows_of(spark: SparkSession, walks: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return the rows of some of the walks that `tally` has counted, by number; what a trace is made of."""
+def read_rows(spark: SparkSession, walks: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the rows of some of the walks that `count_walks` has counted, by number; what a trace is made of."""
     columns = ("walk", "initial", "ending", "verdict", "property", "failed_instance", "actions")
     with _damage_in_words():
         found = spark.table("walks").where(spark.table("walks").walk.isin(list(walks))).select(*columns).collect()

@@ -16,14 +16,14 @@ from checker.errors import InputError, UserError
 from spark_analysis.session import opened
 from traces.validate.events import UnparsedTrace, read_log, read_many
 from traces.validate.task import RunningValidation, ValidationTask, unreadable
-from traces.validate.totals import Row, ValidationTotals, row_of
+from traces.validate.totals import Row, ValidationTotals, verdict_row
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
 VERDICTS = "verdicts.parquet"
-"""The rows of all traces, in the folder of the report; see `traces.validate.totals.row_of`."""
+"""The rows of all traces, in the folder of the report; see `traces.validate.totals.verdict_row`."""
 
 TRACES = "trace string, file string, events array<string>, lines array<int>"
 """What is sent to a task: `events` as JSON with the line of each; none: the task reads the file itself."""
@@ -183,9 +183,9 @@ def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
         else:
             recorded = UnparsedTrace(name, file, texts, found["lines"] or list(range(1, len(texts) + 1))).recorded()
     except UserError as error:
-        return row_of(unreadable(name, file, error))
+        return verdict_row(unreadable(name, file, error))
     outcome = validation.outcome(recorded)
-    return row_of(outcome, validation.controls(recorded, outcome))
+    return verdict_row(outcome, validation.controls(recorded, outcome))
 
 
 def _arrow_schema() -> pyarrow.Schema:

@@ -136,13 +136,13 @@ def _write_parts(
     """Write the missing parts that an executor is given; what will not go better the next time is told, not raised."""
     import pyarrow as pa
 
-    from traces.walks.parts import write_part_of
+    from traces.walks.parts import write_walks_of_part
 
     for batch in batches:
         for position in batch.column(0).to_pylist():
             number, error = missing[position], None
             try:
-                write_part_of(run, Path(folder), number)
+                write_walks_of_part(run, Path(folder), number)
             except UserError as raised:
                 error = str(raised)
             except OSError as raised:

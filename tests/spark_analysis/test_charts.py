@@ -2,10 +2,10 @@
 
 import pytest
 
-from spark_analysis.report.charts import Series, count_text, growth_chart, heat_maps, share_chart, share_text
-from spark_analysis.report.exhaustive_baseline import known_of
+from spark_analysis.report.charts import Series, count_text, growth_chart, share_chart, share_text, sweep_heat_maps
+from spark_analysis.report.exhaustive_baseline import baseline_of
 from traces.walks.records import spec_of
-from traces.walks.walk_request import WalkRequest, run_of
+from traces.walks.walk_request import WalkRequest, requested_run
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_point_of_a_sweep_has_its_cell():
         for flag in (False, True)
         if (acks, many) != ("all", 2)
     ]
-    maps = heat_maps(sweep, points)
+    maps = sweep_heat_maps(sweep, points)
     assert [found.facet for found in maps] == ["idempotent = false", "idempotent = true"]
     for found in maps:
         assert (found.columns_name, found.rows_name, found.columns) == ("in_flight", "acks", ("1", "2", "3"))
@@ -63,16 +63,16 @@ def test_every_point_of_a_sweep_has_its_cell():
         assert texts == [["10%", "20%", "30%"], ["10%", None, "30%"]]
         depths = [cell.depth for cell in found.rows[0][1]]
         assert depths == sorted(depths) and depths[-1] == 1
-    assert heat_maps({}, points) == []
+    assert sweep_heat_maps({}, points) == []
 
 
 def test_where_nothing_is_explored_the_ledger_says_how_many_states_there_are():
-    run = run_of(WalkRequest("replication/kip320/two_replicas", 10, 5, 1))
+    run = requested_run(WalkRequest("replication/kip320/two_replicas", 10, 5, 1))
     spec = spec_of(run, 0)
-    recorded, explored = known_of(spec, run, 0, 0), known_of(spec, run, 0, 100_000)
+    recorded, explored = baseline_of(spec, run, 0, 0), baseline_of(spec, run, 0, 100_000)
     assert recorded.source == "ledger" and explored.source == "exhaustive exploration"
     assert recorded.states == explored.states and not explored.violations
-    run = run_of(
+    run = requested_run(
         WalkRequest("replication/kip320", 10, 5, 1, settings=("replicas=2", "max_leader_epoch=1", "log_size=1"))
     )
-    assert known_of(spec_of(run, 0), run, 0, 0).states is None
+    assert baseline_of(spec_of(run, 0), run, 0, 0).states is None

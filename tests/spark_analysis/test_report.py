@@ -15,12 +15,12 @@ from checker.errors import UserError
 from checker.run.plan import Plan
 from spark_analysis.report import make_report as reports
 from spark_analysis.report.make_report import dot_of, report_on
-from spark_analysis.report.report_page import report_page
+from spark_analysis.report.report_page import walk_report_page
 from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 from traces import trace_file
 from traces.replay import replay
 from traces.walks.records import WALKS, part_path, spec_of
-from traces.walks.walk_request import run_of
+from traces.walks.walk_request import requested_run
 
 TWO_CAUSES = SOURCE.replace(
     "    @invariant\n",
@@ -44,7 +44,7 @@ TWO_CAUSES = SOURCE.replace(
 @pytest.fixture(scope="module")
 def made(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    run = run_of(request(spec_file(folder, TWO_CAUSES), walks=2500))
+    run = requested_run(request(spec_file(folder, TWO_CAUSES), walks=2500))
     walks = simulated(folder / "walks", run)
     return run, walks, report_on(walks, spark=spark)
 
@@ -118,7 +118,7 @@ class _Page(HTMLParser):
 def test_the_page_needs_nothing_else_and_its_links_lead_somewhere(made):
     _, _, found = made
     pages = [f"counterexamples/{number}.html" for number in range(len(found.clusters))]
-    text = report_page(found.data, pages, {}, "python -m checker report DIR")
+    text = walk_report_page(found.data, pages, {}, "python -m checker report DIR")
     page = _Page()
     page.feed(text)
     for link in page.links:
@@ -146,7 +146,7 @@ def test_the_command_writes_everything_and_says_what_it_found(made, one_session,
     pages = sorted(path.name for path in (tmp_path / "out/counterexamples").iterdir())
     assert len(pages) == 3 * len(found.clusters)
     first = next((tmp_path / "out/counterexamples").glob("01-*.json"))
-    assert trace_file.read(first).property == found.data["clusters"][0]["property"]
+    assert trace_file.read_trace(first).property == found.data["clusters"][0]["property"]
     assert main(["show", str(first)]) == 0
     assert main(["report", str(walks), "--out", str(tmp_path / "out")]) == 1
     shown = capsys.readouterr().out
@@ -170,7 +170,7 @@ def test_what_is_missing_or_damaged_is_counted_and_said(spark, tmp_path):
     assert found.data["walks"] == run.walks - run.span(0)[2] - run.span(1)[2]
     missing, damaged = found.data["notes"]
     assert "1 of its 3 parts are missing" in missing and f"{cut} is cut off" in damaged
-    assert "not finished" in report_page(found.data, [None] * len(found.clusters), {}, "report")
+    assert "not finished" in walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
 
 
 def test_a_folder_that_is_not_there_is_not_made(tmp_path, capsys):
@@ -195,7 +195,7 @@ def test_of_a_spec_that_has_changed_since_only_the_counts_are_shown(spark, tmp_p
     found = report_on(walks, spark=spark)
     assert "has changed since" in found.data["notes"][0]
     assert found.data["failures"][0]["walks"] > 0 and not found.clusters
-    assert "has changed since" in report_page(found.data, [], {}, "report")
+    assert "has changed since" in walk_report_page(found.data, [], {}, "report")
 
 
 def test_an_unknown_master_is_refused(made):

@@ -17,20 +17,20 @@ from checker.errors import UserError
 from spark_analysis import session as sessions
 from spark_analysis.walks import simulation
 from spark_analysis.walks.simulation import simulate
-from traces.walks.parts import write_part_of
-from traces.walks.records import WALKS, WalkRun, missing_parts, part_path, parts
-from traces.walks.walk_request import WalkRequest, run_of
+from traces.walks.parts import write_walks_of_part
+from traces.walks.records import WALKS, WalkRun, missing_parts, part_path, part_paths
+from traces.walks.walk_request import WalkRequest, requested_run
 from traces.walks.writing import begin
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
 
 
 def contents(folder: Path, run: WalkRun) -> list[bytes]:
-    return [path.read_bytes() for path in parts(folder, run)]
+    return [path.read_bytes() for path in part_paths(folder, run)]
 
 
 def small_run(walks: int = 4000, **options: object) -> WalkRun:
-    return run_of(WalkRequest(SCENARIO, walks, 30, 3, **options))  # type: ignore[arg-type]
+    return requested_run(WalkRequest(SCENARIO, walks, 30, 3, **options))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Return the parts of `small_run`, written by this process."""
     run, folder = small_run(), tmp_path_factory.mktemp("expected") / "walks"
     for number in begin(folder, run):
-        write_part_of(run, folder, number)
+        write_walks_of_part(run, folder, number)
     return contents(folder, run)
 
 
@@ -59,7 +59,7 @@ def test_run_survives_a_killed_worker(spark, tmp_path: Path, expected: list[byte
     def dies_once(run, folder, missing, batches):
         from traces.walks import parts
 
-        write = parts.write_part_of
+        write = parts.write_walks_of_part
 
         def write_or_die(run, folder, number):
             if number == 3 and not marker.exists():
@@ -67,11 +67,11 @@ def test_run_survives_a_killed_worker(spark, tmp_path: Path, expected: list[byte
                 os.kill(os.getpid(), signal.SIGKILL)
             write(run, folder, number)
 
-        parts.write_part_of = write_or_die
+        parts.write_walks_of_part = write_or_die
         try:
             yield from original(run, folder, missing, batches)
         finally:
-            parts.write_part_of = write
+            parts.write_walks_of_part = write
 
     monkeypatch.setattr(simulation, "_write_parts", dies_once)
     run = small_run()

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from spark_analysis.explore.level_expansion import partition_of, rows_of, starts_of
+from spark_analysis.explore.level_expansion import partition_of, partition_rows, starts_of
 from spark_analysis.explore.state_columns import (
     StateColumns,
     concatenated,
     distinct,
-    known,
     locate,
     open_run,
+    stored_mask,
     write_run,
 )
 
@@ -64,7 +64,7 @@ def test_each_state_once_with_its_least_origin(states: StateColumns) -> None:
 def test_what_is_known(states: StateColumns, visited: StateColumns) -> None:
     states, visited = distinct(states), distinct(visited)
     inside = set(map(tuple, visited.words.tolist()))
-    assert known(states, visited).tolist() == [tuple(words) in inside for words in states.words.tolist()]
+    assert stored_mask(states, visited).tolist() == [tuple(words) in inside for words in states.words.tolist()]
     for hashed in visited.hashes.tolist():
         found = [visited.hashes[position] for position in locate(visited, hashed)]
         assert found == [hashed] * visited.hashes.tolist().count(hashed)
@@ -77,7 +77,7 @@ def test_partitions_are_ranges_of_hashes_and_nothing_is_lost_on_the_way(states: 
     for partition in range(partitions):
         mine = states.hashes[starts[partition] : starts[partition + 1]].tolist()
         assert all(partition_of(hashed, partitions) == partition for hashed in mine)
-    rows = list(rows_of(states, [target * 10 for target in range(partitions)]))
+    rows = list(partition_rows(states, [target * 10 for target in range(partitions)]))
     assert all(key == target * 10 for key, target, _ in rows)
     arrived = [StateColumns.from_bytes(content, hashes_of, 2) for _, _, content in rows]
     assert [row for part in arrived for row in rows_in(part)] == rows_in(states)

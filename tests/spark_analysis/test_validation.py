@@ -14,7 +14,7 @@ from spark_analysis.validate.validation import VERDICTS, validate_on_spark
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from traces.validate.events import UnparsedTrace
 from traces.validate.task import RunningValidation, ValidationTask
-from traces.validate.totals import ValidationTotals, row_of
+from traces.validate.totals import ValidationTotals, verdict_row
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_spark_says_what_one_process_says(spark, task, tmp_path):
             outcome = validation.outcome(raw.recorded())
         except UserError:
             continue
-        expected.add(row_of(outcome, validation.controls(raw.recorded(), outcome)))
+        expected.add(verdict_row(outcome, validation.controls(raw.recorded(), outcome)))
     assert found.verdicts == {"conforms": 30, "rejected": 10, "unreadable": 1}
     assert expected.verdicts == {"conforms": 30, "rejected": 10}
     assert (found.tried, found.caught, found.skipped) == (expected.tried, expected.caught, expected.skipped)

@@ -81,14 +81,14 @@ def fates(side):
 def test_a_sibling_that_does_the_same():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "ordered", Ordered)
     assert fates(side) == ["same", "same", "same"]
-    assert (side.parts_at, side.parts_for_good_at) == (None, None)
+    assert (side.first_divergence, side.final_divergence) == (None, None)
     assert side.conclusion == "takes every step, to the same states"
 
 
 def test_a_disabled_step_waits_until_it_is_enabled():
     side = replay_against(Two(), trace_of(("follow",), ("up", 2), ("follow",)), "ordered", Ordered)
     assert fates(side) == ["same", "disabled", "same", "same"]
-    assert (side.parts_at, side.parts_for_good_at) == (2, None)
+    assert (side.first_divergence, side.final_divergence) == (2, None)
     assert "require(self.second < self.first) is false (test_compare.py:" in side.steps[1].words
     assert side.steps[2].words == "then, late, follow()"
     assert side.conclusion.endswith("at the end it is in the same state again")
@@ -97,7 +97,7 @@ def test_a_disabled_step_waits_until_it_is_enabled():
 def test_another_state_is_named_by_what_differs():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "double", Double)
     assert fates(side) == ["same", "differs", "differs"]
-    assert (side.parts_at, side.parts_for_good_at) == (2, 2)
+    assert (side.first_divergence, side.final_divergence) == (2, 2)
     assert side.steps[1].words == "first is 2 instead of 1"
 
 

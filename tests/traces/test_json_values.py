@@ -5,7 +5,7 @@ import json
 import pytest
 
 from checker.language import Bag, BoundsError, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct
-from traces.json_values import decode, encode
+from traces.json_values import from_plain_json, to_plain_json
 
 
 class Node(Domain):
@@ -60,7 +60,7 @@ def filled(spec):
 
 def test_plain_form(spec):
     with spec.bound():
-        plain = {name: encode(kind, filled(spec).values[name]) for name, kind in spec.variables.items()}
+        plain = {name: to_plain_json(kind, filled(spec).values[name]) for name, kind in spec.variables.items()}
     assert plain == {
         "flag": True,
         "number": -2,
@@ -77,9 +77,9 @@ def test_round_trip(spec):
     state = filled(spec)
     with spec.bound():
         plain = json.loads(
-            json.dumps({name: encode(kind, state.values[name]) for name, kind in spec.variables.items()})
+            json.dumps({name: to_plain_json(kind, state.values[name]) for name, kind in spec.variables.items()})
         )
-        again = spec.state_of({name: decode(kind, plain[name]) for name, kind in spec.variables.items()})
+        again = spec.state_of({name: from_plain_json(kind, plain[name]) for name, kind in spec.variables.items()})
     assert again == state
 
 
@@ -99,4 +99,4 @@ def test_round_trip(spec):
 )
 def test_wrong_values_are_refused(spec, variable, plain):
     with spec.bound(), pytest.raises(BoundsError):
-        decode(spec.variables[variable], plain)
+        from_plain_json(spec.variables[variable], plain)

@@ -8,7 +8,7 @@ from checker.explain import violations
 from checker.run import registry
 from traces.schedule import calls_of
 from traces.shrink import reduce, search_shorter
-from traces.walks.replay_walk import walked
+from traces.walks.replay_walk import trace_of_instances
 
 CASES = [
     ("producer/plain_producer/p1_reorder_by_retry", "no_reorder"),
@@ -34,7 +34,9 @@ def first_violation(spec, name):
         if len(violating):
             number = violating[0]
             actions = found.actions[found.ends[number] - found.lengths[number] : found.ends[number]]
-            return violations.false_property(spec, name, walked(spec, int(found.initial[number]), actions.tolist()))
+            return violations.false_property(
+                spec, name, trace_of_instances(spec, int(found.initial[number]), actions.tolist())
+            )
     raise AssertionError("no walk violates it")
 
 

@@ -16,7 +16,7 @@ from traces.replay import replay
 def written(tmp_path, spec, *properties, **plan):
     violation = explore(spec, Plan(properties=properties, **plan)).violations[0]
     path = tmp_path / "trace.json"
-    trace_file.write(path, spec, violation, trace_file.origin_of(spec, "toy/spec", None, "toy.py/spec", "run it"))
+    trace_file.write_trace(path, spec, violation, trace_file.origin_of(spec, "toy/spec", None, "toy.py/spec", "run it"))
     return path, violation
 
 
@@ -38,8 +38,8 @@ def edited(path, **changed):
 )
 def test_round_trip_and_replay(tmp_path, spec, property, plan):
     path, violation = written(tmp_path, spec, property, **plan)
-    file = trace_file.read(path)
-    again = trace_file.violation_of(file, spec)
+    file = trace_file.read_trace(path)
+    again = trace_file.rebuild_violation(file, spec)
     assert again == violation
     assert file.origin.constants == spec.constants
     assert file.origin.command == "run it"
@@ -83,13 +83,13 @@ def test_a_file_that_cannot_be_read(tmp_path, change, says):
     path, _ = written(tmp_path, Counter(), "below_limit")
     change(path)
     with pytest.raises(UserError, match=says):
-        trace_file.read(path)
+        trace_file.read_trace(path)
 
 
 def test_a_trace_of_another_spec(tmp_path):
     path, _ = written(tmp_path, Counter(), "below_limit")
     with pytest.raises(UserError, match="step 1: the state is not one of toy/spec"):
-        trace_file.violation_of(trace_file.read(path), Log())
+        trace_file.rebuild_violation(trace_file.read_trace(path), Log())
 
 
 def test_a_state_that_a_step_does_not_lead_to(tmp_path):

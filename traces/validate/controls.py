@@ -56,7 +56,7 @@ class ControlResults:
     unread: tuple[str, ...]
 
 
-def controlled(validator: Validator, recorded: RecordedTrace, count: int, seed: int) -> ControlResults:
+def try_controls(validator: Validator, recorded: RecordedTrace, count: int, seed: int) -> ControlResults:
     """Try `count` controls of a trace that conforms, of each kind in turn; the same ones for the same seed."""
     tried, rejected = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     survivors = []

@@ -14,7 +14,7 @@ Taken = tuple[str, tuple[Any, ...], Key]
 """A step: its action, its arguments, and the state that it leads to."""
 
 
-def explanation(validator: Validator, recorded: RecordedTrace) -> Violation:
+def explaining_behaviour(validator: Validator, recorded: RecordedTrace) -> Violation:
     """Return a behaviour that explains the trace up to the first event that has no explanation, as a trace to show.
 
     Silent steps are part of it, as few of them as possible before each event.

@@ -16,9 +16,9 @@ from checker.language.error_location import located
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
 from checker.run.result import Violation
-from traces.validate.controls import ControlResults, controlled
+from traces.validate.controls import ControlResults, try_controls
 from traces.validate.events import RecordedTrace
-from traces.validate.explanation import explanation
+from traces.validate.explanation import explaining_behaviour
 from traces.validate.mapping import Mapping
 from traces.validate.moves import invariants_of, moves_of
 from traces.validate.validator import ValidationLimits, Validator
@@ -74,12 +74,12 @@ class RunningValidation:
         """Return what became of altered copies of a trace that conforms; None where none was asked for."""
         if not self.task.controls or outcome.verdict != "conforms":
             return None
-        return controlled(self._validator(recorded), recorded, self.task.controls, self.task.seed)
+        return try_controls(self._validator(recorded), recorded, self.task.controls, self.task.seed)
 
     def explanation(self, recorded: RecordedTrace) -> tuple[Spec, Violation]:
         """Return the spec of a readable trace and a behaviour of it that explains the trace as far as possible."""
         validator = self._validator(recorded)
-        return validator.spec, explanation(validator, recorded)
+        return validator.spec, explaining_behaviour(validator, recorded)
 
     def _validator(self, recorded: RecordedTrace) -> Validator:
         told = self._told(recorded)

@@ -12,13 +12,13 @@ from traces.validate.controls import ControlResults
 from traces.validate.verdict import TraceVerdict
 
 Row = dict[str, Any]
-"""One validated trace, as it is kept in Parquet and in JSON; see `row_of`."""
+"""One validated trace, as it is kept in Parquet and in JSON; see `verdict_row`."""
 
 EXAMPLES = 5
 """How many traces a cluster names, the first ones by name."""
 
 
-def row_of(outcome: TraceVerdict, controls: ControlResults | None = None) -> Row:
+def verdict_row(outcome: TraceVerdict, controls: ControlResults | None = None) -> Row:
     """Return a trace's row: `line`, `event`, `cause`, `reasons` and `candidates` are those of the rejecting event."""
     rejection = outcome.rejection
     return {

@@ -17,7 +17,7 @@ _walkers: dict[tuple[str, str, str], Walker] = {}
 _MOST_WALKERS = 8
 
 
-def write_part_of(run: WalkRun, folder: Path, number: int) -> None:
+def write_walks_of_part(run: WalkRun, folder: Path, number: int) -> None:
     """Walk the walks of a part and write it, unless it is there; raise UserError if the spec is not the run's own."""
     files = [part_path(folder, kind, number) for kind in ((WALKS, STEPS) if run.steps else (WALKS,))]
     if all(file.exists() for file in files):
@@ -39,7 +39,7 @@ def write_part_of(run: WalkRun, folder: Path, number: int) -> None:
 
 def walker_of(run: WalkRun, configuration: WalkConfiguration) -> Walker:
     """Return the compiled spec of a configuration, compiled once a process while it is in use."""
-    key = (run.target, configuration.constants_text, configuration.spec_digest)
+    key = (run.target, configuration.constants_json, configuration.spec_digest)
     if key not in _walkers:
         if len(_walkers) >= _MOST_WALKERS:
             del _walkers[next(iter(_walkers))]

@@ -27,7 +27,7 @@ A part appears whole or not at all, and its content depends on the run and its n
 | `actions` | binary | the action instances taken, little-endian uint16 |
 | `coverage` | binary | bit i (of byte i // 8, the lowest first): action instance i was taken |
 | `branches` | binary | bits 2i and 2i + 1: a step took the true, the false side of condition i of `run.json` |
-| `fingerprint` | uint64? | of the violation's shape, see `shape_fingerprint` |
+| `fingerprint` | uint64? | of the violation's shape, see `pattern_fingerprint` |
 | `sampled_states` | binary | hashes (little-endian uint64) of the visited states with their top `sampling` bits 0 |
 
 Columns of `steps`: `walk` (int64), `step` (int32, from 1), `instance` (int32), `action` (string), `enabled` (int32: how
@@ -56,7 +56,7 @@ SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
 WALKS, STEPS = "walks", "steps"
 
-SHAPE_ACTIONS = 3
+PATTERN_ACTIONS = 3
 """How many of the last actions make the shape of a violation."""
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
@@ -141,9 +141,9 @@ class WalkConfiguration:
         return sum(action.instances for action in self.actions)
 
     @property
-    def constants_text(self) -> str:
+    def constants_json(self) -> str:
         """The constants as the column `constants` has them."""
-        return constants_text(self.constants)
+        return constants_json(self.constants)
 
 
 @dataclass(frozen=True)
@@ -193,18 +193,18 @@ class WalkRun:
         return {"format": FORMAT, "version": SCHEMA_VERSION, **asdict(self)}
 
 
-def constants_text(constants: dict[str, int | bool | str]) -> str:
+def constants_json(constants: dict[str, int | bool | str]) -> str:
     """Return constants as canonical JSON."""
     return json.dumps(constants, sort_keys=True, separators=(",", ":"))
 
 
-def shape_fingerprint(name: str, conjunct: int | None, last_actions: Iterable[str]) -> int:
+def pattern_fingerprint(name: str, conjunct: int | None, last_actions: Iterable[str]) -> int:
     """Return the 64-bit fingerprint of a violation's shape.
 
-    The shape: the property, its false conjunct, and the names of the last SHAPE_ACTIONS actions, the violating one at
+    The shape: the property, its false conjunct, and the names of the last PATTERN_ACTIONS actions, the violating one at
     the end; of an error the failing action stands at the end.
     """
-    content = json.dumps([name, conjunct, list(last_actions)[-SHAPE_ACTIONS:]], separators=(",", ":"))
+    content = json.dumps([name, conjunct, list(last_actions)[-PATTERN_ACTIONS:]], separators=(",", ":"))
     return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "little")
 
 
@@ -213,14 +213,14 @@ def part_path(folder: Path, kind: str, number: int) -> Path:
     return folder / kind / f"part-{number:06d}.parquet"
 
 
-def kinds(run: WalkRun) -> tuple[str, ...]:
+def part_kinds(run: WalkRun) -> tuple[str, ...]:
     """Return what a run has parts of."""
     return (WALKS, STEPS) if run.steps else (WALKS,)
 
 
 def missing_parts(folder: Path, run: WalkRun) -> list[int]:
     """Return the numbers of the parts that are not there."""
-    there = {kind: {path.name for path in (folder / kind).glob("part-*.parquet")} for kind in kinds(run)}
+    there = {kind: {path.name for path in (folder / kind).glob("part-*.parquet")} for kind in part_kinds(run)}
     return [
         number
         for number in range(run.parts)
@@ -261,7 +261,7 @@ def _configuration(content: dict[str, Any]) -> WalkConfiguration:
     return WalkConfiguration(**(content | {"actions": actions, "conditions": conditions}))
 
 
-def parts(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
+def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
     """Return the paths of a whole run's parts; raise UserError where one is missing, cut off or of another schema."""
     if kind == STEPS and not run.steps:
         raise InputError(f"{folder} has no steps: simulate with --steps")

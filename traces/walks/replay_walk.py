@@ -25,7 +25,7 @@ _ENDINGS = {
 }
 
 
-def rewalk(folder: Path, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
+def rebuild_walk(folder: Path, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
     """Return the spec and the trace of a walk, as the violation that it is.
 
     A walk that violates nothing has the kind `walk`. Raises UserError where there is no such walk, its part is damaged,
@@ -36,18 +36,18 @@ def rewalk(folder: Path, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
     if row["spec_digest"] != run.configurations[row["configuration"]].spec_digest:
         raise InputError(f"walk {walk} is of another version of {run.spec} than its run: simulate again")
     try:
-        return spec, violation_of(spec, row)
+        return spec, violation_from_row(spec, row)
     except UserError as error:
         raise InputError(f"walk {walk} cannot be walked again: {error.message}") from None
 
 
-def violation_of(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
+def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
     """Return a row (by column) as the violation that it records; raise UserError where the spec does not take it so.
 
     `name`: another property that the last state violates too, instead of the first one.
     """
     instances = np.frombuffer(row["actions"], dtype="<u2").tolist()
-    trace = walked(spec, row["initial"], instances)
+    trace = trace_of_instances(spec, row["initial"], instances)
     if row["verdict"] == "holds":
         steps = f"{len(instances)} step{'' if len(instances) == 1 else 's'}"
         return Violation(WALK, "walk", trace, _ENDINGS[row["ending"]].format(steps=steps))
@@ -61,7 +61,7 @@ def violation_of(spec: Spec, row: dict[str, Any], name: str | None = None) -> Vi
     return violations.false_property(spec, name or row["property"], trace)
 
 
-def walked(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:
+def trace_of_instances(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:
     """Return the trace of some action instances from an initial state; raise UserError where one cannot be taken."""
     states = spec.initial_states()
     if not 0 <= initial < len(states):

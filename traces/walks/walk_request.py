@@ -49,7 +49,7 @@ class WalkRequest:
     deadlock: bool = False
 
 
-def run_of(request: WalkRequest) -> WalkRun:
+def requested_run(request: WalkRequest) -> WalkRun:
     """Return the run that a request asks for; raise UserError for unknown names, wrong constants and wrong weights."""
     entry, scenario = _selected(request)
     settings = settings_of(entry.spec, request.settings)

@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 
 from checker.engines.native.walk.kernel import CONSTRAINT, ENDINGS
 from checker.engines.native.walk.walker import Walker, Walks
-from traces.walks.records import SHAPE_ACTIONS, STEP_SCHEMA, WALK_SCHEMA, WalkConfiguration, WalkRun, shape_fingerprint
-from traces.walks.run_statistics import SUMMARY, VERDICTS, WalkTotals
+from traces.walks.records import (
+    PATTERN_ACTIONS,
+    STEP_SCHEMA,
+    WALK_SCHEMA,
+    WalkConfiguration,
+    WalkRun,
+    pattern_fingerprint,
+)
+from traces.walks.walk_totals import SUMMARY, VERDICTS, WalkTotals
 
 _NOTHING = -1
 
@@ -29,7 +36,7 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
         "configuration": np.full(count, configuration.number, dtype=np.int32),
         "spec": _same(run.spec, count),
         "scenario": _same(run.scenario, count),
-        "constants": _same(configuration.constants_text, count),
+        "constants": _same(configuration.constants_json, count),
         "spec_digest": _same(configuration.spec_digest, count),
         "seed": walks.seeds,
         "initial": walks.initial,
@@ -132,9 +139,9 @@ class _Causes:
         failed = walks.failed_instance[rows]
         has_failed = failed >= 0
         ends, lengths = walks.ends[rows] + has_failed, walks.lengths[rows] + has_failed
-        shapes = np.full((len(rows), 2 + SHAPE_ACTIONS), _NOTHING, dtype=np.int64)
+        shapes = np.full((len(rows), 2 + PATTERN_ACTIONS), _NOTHING, dtype=np.int64)
         shapes[:, 0], shapes[:, 1] = self.properties[rows], walks.conjunct[rows]
-        for back in range(1, SHAPE_ACTIONS + 1):
+        for back in range(1, PATTERN_ACTIONS + 1):
             is_failed = has_failed & (back == 1)
             is_taken = (lengths >= back) & ~is_failed
             column = shapes[:, -back]
@@ -145,7 +152,7 @@ class _Causes:
     def _fingerprint(self, shape: list[int]) -> int:
         name, conjunct, *actions = shape
         last = [self._configuration.actions[action].name for action in actions if action != _NOTHING]
-        return shape_fingerprint(self.names[name], None if conjunct == _NOTHING else conjunct, last)
+        return pattern_fingerprint(self.names[name], None if conjunct == _NOTHING else conjunct, last)
 
 
 def _actions_by_instance(configuration: WalkConfiguration) -> Numbers:

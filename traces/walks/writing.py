@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker.errors import InputError, OutputError
-from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, kinds, missing_parts, read_run
+from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
 
 
 def begin(folder: Path, run: WalkRun) -> list[int]:
@@ -25,7 +25,7 @@ def begin(folder: Path, run: WalkRun) -> list[int]:
     elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
         raise InputError(f"{folder} exists and holds no walks: choose a new folder with --out")
     try:
-        for kind in kinds(run):
+        for kind in part_kinds(run):
             (folder / kind).mkdir(parents=True, exist_ok=True)
         if not file.exists():
             hidden = folder / f".{RUN_FILE}.{os.getpid()}"
@@ -75,7 +75,7 @@ def write_part(path: Path, table: pa.Table) -> None:
 
 def finish(folder: Path, run: WalkRun) -> bool:
     """Return whether all parts are there, and remove what attempts that died have left behind."""
-    for kind in kinds(run):
+    for kind in part_kinds(run):
         for hidden in (folder / kind).glob(".part-*"):
             hidden.unlink(missing_ok=True)
     return not missing_parts(folder, run)

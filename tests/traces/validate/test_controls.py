@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.traces.validate.toys import Wire, WireLog, recorded
 from traces.validate import Mapping, Observation, PossibleStep, event
-from traces.validate.controls import controlled, controls_of
+from traces.validate.controls import controls_of, try_controls
 from traces.validate.moves import moves_of
 from traces.validate.validator import Validator
 
@@ -19,7 +19,7 @@ GOOD = recorded(
 
 
 def test_controls_are_rejected_or_told_why_not():
-    found = controlled(Validator(moves_of(Wire(), "python", ()), WireLog()), GOOD, 60, seed=1)
+    found = try_controls(Validator(moves_of(Wire(), "python", ()), WireLog()), GOOD, 60, seed=1)
     assert found.tried == {"dropped": 4, "swapped": 4, "altered": 6}
     assert found.rejected["altered"] == 6 and found.rejected["swapped"] >= 2
     assert {(survivor.kind, survivor.line, survivor.why) for survivor in found.survivors} == {
@@ -42,7 +42,7 @@ def test_a_mapping_that_accepts_everything_is_exposed():
         def anything(self, found):
             return Observation({})
 
-    found = controlled(Validator(moves_of(Wire(), "python", ()), Lax()), GOOD, 60, seed=1)
+    found = try_controls(Validator(moves_of(Wire(), "python", ()), Lax()), GOOD, 60, seed=1)
     assert sum(found.rejected.values()) == 0 and sum(found.tried.values()) > 3
     assert "sent.number" in found.unread
 
@@ -54,5 +54,5 @@ def test_what_a_mapping_refuses_is_rejected():
             return PossibleStep("send", number={0: 0, 1: 1}[found["number"]])
 
     trace = recorded({"event": "sent", "number": 0}, {"event": "sent", "number": 1})
-    found = controlled(Validator(moves_of(Wire(), "python", ()), Strict()), trace, 30, seed=1)
+    found = try_controls(Validator(moves_of(Wire(), "python", ()), Strict()), trace, 30, seed=1)
     assert found.tried == found.rejected

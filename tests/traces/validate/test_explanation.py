@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.traces.validate.toys import Wire, WireLog, recorded, walk
 from traces.replay import replay
-from traces.validate.explanation import explanation
+from traces.validate.explanation import explaining_behaviour
 from traces.validate.moves import moves_of
 from traces.validate.validator import Validator
 
@@ -22,7 +22,7 @@ def validator() -> Validator:
 @given(seed=st.integers(0, 10_000))
 def test_it_is_a_behaviour_with_the_recorded_steps(validator, seed):
     trace = walk(Wire(), seed)
-    found = explanation(validator, trace)
+    found = explaining_behaviour(validator, trace)
     replay(Wire(), found)
     taken = [(step.action, step.arguments) for step in found.trace if step.action not in (None, "lose")]
     sent = {"sent": "send", "received": "receive"}
@@ -34,7 +34,9 @@ def test_it_is_a_behaviour_with_the_recorded_steps(validator, seed):
 def test_it_ends_where_nothing_explains_what_follows(validator):
     sent = [{"event": "sent", "number": number} for number in (0, 1)]
     looked = {"event": "looked", "stored": [1], "colour": "red"}
-    found = explanation(validator, recorded(*sent, {"event": "received"}, looked, {"event": "sent", "number": 0}))
+    found = explaining_behaviour(
+        validator, recorded(*sent, {"event": "received"}, looked, {"event": "sent", "number": 0})
+    )
     actions = [step.action for step in found.trace]
     assert (
         actions[0] is None and sorted(actions[1:]) == ["lose", "receive", "send", "send"] and actions[-1] == "receive"

@@ -10,8 +10,8 @@ from tests.traces.walks.walked import SOURCE, spec_file, walks_in
 from traces import trace_file
 from traces.failed_conjunct import conjunct_text, false_conjunct
 from traces.replay import replay
-from traces.walks.records import parts, read_parts
-from traces.walks.replay_walk import rewalk
+from traces.walks.records import part_paths, read_parts
+from traces.walks.replay_walk import rebuild_walk
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +20,13 @@ def walked(tmp_path_factory):
 
 
 def rows(folder, run):
-    return [row for table in read_parts(parts(folder, run)) for row in table.to_pylist()]
+    return [row for table in read_parts(part_paths(folder, run)) for row in table.to_pylist()]
 
 
 def test_every_row_is_the_walk_that_it_records(walked):
     run, folder = walked
     for row in rows(folder, run)[::13]:
-        spec, found = rewalk(folder, run, row["walk"])
+        spec, found = rebuild_walk(folder, run, row["walk"])
         replay(spec, found)
         assert found.length == row["length"] + 1
         assert (found.kind == "walk") == (row["verdict"] == "holds")
@@ -43,12 +43,12 @@ def test_a_walk_that_leaves_a_types_bounds(tmp_path):
     (tmp_path / "loose").mkdir()
     file = spec_file(tmp_path / "loose", source)
     from tests.traces.walks.walked import request, simulated
-    from traces.walks.walk_request import run_of
+    from traces.walks.walk_request import requested_run
 
-    run = run_of(request(file, scenario="careful", properties=("is_full",), walks=300))
+    run = requested_run(request(file, scenario="careful", properties=("is_full",), walks=300))
     folder = simulated(tmp_path / "loose" / "walks", run)
     row = next(row for row in rows(folder, run) if row["verdict"] == "error")
-    spec, found = rewalk(folder, run, row["walk"])
+    spec, found = rebuild_walk(folder, run, row["walk"])
     replay(spec, found)
     assert (found.kind, found.property) == ("bounds_error", row["property"])
 
@@ -83,7 +83,7 @@ def test_a_walk_is_shrunk(walked, tmp_path, capsys):
         main(["traces", "replay", str(folder), "--walk", walk, "--shrink", "--format", "json", "--out", str(file)]) == 0
     )
     assert json.loads(file.read_text())["length"] == 3
-    assert [step["action"] for step in trace_file.read(file).steps][::2] == [None, "overtake"]
+    assert [step["action"] for step in trace_file.read_trace(file).steps][::2] == [None, "overtake"]
 
 
 def wrong(capsys, *arguments):

@@ -15,28 +15,28 @@ from walked import SOURCE, request, simulated, spec_file, walks_in
 from checker.engines.native.walk.walker import walk_seeds
 from checker.errors import UserError
 from checker.run.plan import DEADLOCK
-from traces.walks.parts import write_part_of
+from traces.walks.parts import write_walks_of_part
 from traces.walks.records import (
     STEPS,
     WALK_SCHEMA,
     WALKS,
     missing_parts,
     part_path,
-    parts,
+    part_paths,
+    pattern_fingerprint,
     read_parts,
     read_run,
     read_walk,
-    shape_fingerprint,
     spec_of,
 )
-from traces.walks.run_statistics import summary_of, total
-from traces.walks.walk_request import run_of
+from traces.walks.walk_request import requested_run
+from traces.walks.walk_totals import add_totals, read_totals
 from traces.walks.writing import begin, finish
 
 
 def rows_of(folder: Path) -> list[dict]:
     run = read_run(folder)
-    return [row for table in read_parts(parts(folder, run)) for row in table.to_pylist()]
+    return [row for table in read_parts(part_paths(folder, run)) for row in table.to_pylist()]
 
 
 def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
         assert row["violated_at"] == (len(instances) if is_violated else None)
         assert row["violated"] == (1 if is_violated else 0)
         last = [by_instance[instance] for instance in instances]
-        assert row["fingerprint"] == (shape_fingerprint("in_order", 1, last) if is_violated else None)
+        assert row["fingerprint"] == (pattern_fingerprint("in_order", 1, last) if is_violated else None)
         assert row["coverage"] == bytes([sum(1 << instance for instance in set(instances))])
         assert row["branches"] == bytes([(1 in instances) | (2 in instances) << 1])
         assert json.loads(row["constants"]) == spec.constants
@@ -78,7 +78,7 @@ def test_parts_are_of_the_run_and_their_number_alone(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path)
     other = tmp_path / "other"
     for number in reversed(begin(other, run)):
-        write_part_of(run, other, number)
+        write_walks_of_part(run, other, number)
     assert run.parts == 3
     for number in range(run.parts):
         assert part_path(folder, WALKS, number).read_bytes() == part_path(other, WALKS, number).read_bytes()
@@ -92,7 +92,7 @@ def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
     (folder / WALKS / ".part-000001.parquet.123.abc").write_bytes(b"what a process that died has left")
     assert missing_parts(folder, run) == [1, 2]
     with pytest.raises(UserError, match="lacks 2 of 3 parts: run the same simulate command again"):
-        parts(folder, run)
+        part_paths(folder, run)
     untouched = part_path(folder, WALKS, 0).stat().st_mtime_ns
     simulated(folder, run)
     assert finish(folder, run)
@@ -102,7 +102,7 @@ def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
 
 
 def test_a_run_that_died_at_once_goes_on(tmp_path: Path) -> None:
-    run = run_of(request(spec_file(tmp_path)))
+    run = requested_run(request(spec_file(tmp_path)))
     folder = tmp_path / "walks"
     (folder / WALKS).mkdir(parents=True)
     (folder / ".run.json.123").write_text("{")
@@ -111,7 +111,7 @@ def test_a_run_that_died_at_once_goes_on(tmp_path: Path) -> None:
 
 def test_steps(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, steps=True)
-    steps = pa.concat_tables(read_parts(parts(folder, run, STEPS))).to_pylist()
+    steps = pa.concat_tables(read_parts(part_paths(folder, run, STEPS))).to_pylist()
     walks = rows_of(folder)
     assert len(steps) == sum(walk["length"] for walk in walks)
     position = 0
@@ -127,7 +127,7 @@ def test_summaries_count_what_rows_say(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, sweep=("careful=true,false",), scenario="", deadlock=True)
     assert [found.constants["careful"] for found in run.configurations] == [True, False]
     rows = rows_of(folder)
-    summary = total(summary_of(path) for path in parts(folder, run))
+    summary = add_totals(read_totals(path) for path in part_paths(folder, run))
     assert summary.walks == len(rows) == 2400
     assert summary.steps == sum(row["length"] for row in rows)
     assert summary.verdicts == Counter(row["verdict"] for row in rows)
@@ -147,16 +147,16 @@ def test_errors_are_named(tmp_path: Path) -> None:
     source = SOURCE.replace(
         "        require(len(self.queue) < self.size)\n        self.queue.append", "        self.queue.append"
     )
-    run = run_of(request(spec_file(tmp_path, source)))
+    run = requested_run(request(spec_file(tmp_path, source)))
     folder = simulated(tmp_path / "walks", run)
     errors = [row for row in rows_of(folder) if row["verdict"] == "error"]
     assert errors
     for row in errors:
         assert (row["property"], row["ending"], row["failed_instance"], row["conjunct"]) == ("send", "bounds", 0, None)
-    assert total(summary_of(path) for path in parts(folder, run)).errors == {"send": len(errors)}
+    assert add_totals(read_totals(path) for path in part_paths(folder, run)).errors == {"send": len(errors)}
     row = errors[0]
     last = [["send", "take", "take", "overtake"][instance] for instance in np.frombuffer(row["actions"], "<u2")]
-    assert row["fingerprint"] == shape_fingerprint("send", None, [*last, "send"])
+    assert row["fingerprint"] == pattern_fingerprint("send", None, [*last, "send"])
 
 
 def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has changed since these walks were made"):
         spec_of(read_run(folder), 0)
     with pytest.raises(UserError, match="holds walks of another version of queueing/queue"):
-        begin(folder, run_of(request(file, walks=10)))
+        begin(folder, requested_run(request(file, walks=10)))
     spec_file(tmp_path, SOURCE.replace("in_order", "ordered"))
     with pytest.raises(UserError, match="it has no property in_order any more"):
         spec_of(read_run(folder), 0)
@@ -179,7 +179,7 @@ def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, walks=10)
     with pytest.raises(UserError, match="its seed is 7, not 8"):
-        begin(folder, run_of(request(spec_file(tmp_path), walks=10, seed=8)))
+        begin(folder, requested_run(request(spec_file(tmp_path), walks=10, seed=8)))
     full = tmp_path / "full"
     full.mkdir()
     (full / "letter.txt").write_text("mine")
@@ -188,7 +188,7 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"it has no run.json"):
         read_run(full)
     with pytest.raises(UserError, match="has no steps"):
-        parts(folder, run, STEPS)
+        part_paths(folder, run, STEPS)
     with pytest.raises(UserError, match="has no walk 10: its walks are numbered from 0 to 9"):
         read_walk(folder, run, 10)
     content = json.loads((folder / "run.json").read_text())
@@ -211,27 +211,27 @@ def test_parts_that_are_damaged(tmp_path: Path) -> None:
     path = part_path(folder, WALKS, 1)
     good = path.read_bytes()
     path.write_bytes(good[: len(good) // 2])
-    for read in (lambda: parts(folder, run), lambda: summary_of(path), lambda: read_walk(folder, run, 501)):
+    for read in (lambda: part_paths(folder, run), lambda: read_totals(path), lambda: read_walk(folder, run, 501)):
         with pytest.raises(UserError, match="is cut off or no"):
             read()
     damaged = bytearray(good)
     damaged[200 : len(good) // 2] = bytes(len(good) // 2 - 200)
     path.write_bytes(damaged)
     with pytest.raises(UserError, match="is damaged"):
-        list(read_parts(parts(folder, run)))
+        list(read_parts(part_paths(folder, run)))
     table = pq.read_table(pa.BufferReader(good))
     pq.write_table(table.slice(0, 3), path)
     with pytest.raises(UserError, match="has 3 walks, not 500"):
-        parts(folder, run)
+        part_paths(folder, run)
     pq.write_table(table.drop_columns(["conjunct"]), path)
     with pytest.raises(UserError, match="another schema than version 1 of the walks': see conjunct"):
-        parts(folder, run)
+        part_paths(folder, run)
     pq.write_table(table.replace_schema_metadata({**WALK_SCHEMA.metadata, b"version": b"2"}), path)
     with pytest.raises(UserError, match="has version 2 of the walks' schema; this program reads 1"):
-        parts(folder, run)
+        part_paths(folder, run)
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(UserError, match="has version none"):
-        parts(folder, run)
+        part_paths(folder, run)
 
 
 @pytest.mark.parametrize(
@@ -253,21 +253,21 @@ def test_parts_that_are_damaged(tmp_path: Path) -> None:
 )
 def test_wrong_requests(tmp_path: Path, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        run_of(request(spec_file(tmp_path), **options))
+        requested_run(request(spec_file(tmp_path), **options))
 
 
 def test_what_a_request_asks_for(tmp_path: Path) -> None:
     file = spec_file(tmp_path)
-    run = run_of(request(file))
+    run = requested_run(request(file))
     assert (run.scenario, run.expected, run.properties) == ("hasty", ["in_order"], ("in_order", "is_full"))
-    assert run_of(request(file, scenario="careful")).expected == "holds"
-    assert run_of(request(file, scenario="")).scenario == "hasty"
-    assert run_of(request(file, properties=("is_full",))).expected == "holds"
-    own = run_of(request(file, settings=("size=2",)))
+    assert requested_run(request(file, scenario="careful")).expected == "holds"
+    assert requested_run(request(file, scenario="")).scenario == "hasty"
+    assert requested_run(request(file, properties=("is_full",))).expected == "holds"
+    own = requested_run(request(file, settings=("size=2",)))
     assert (own.scenario, own.expected, own.configurations[0].constants["size"]) == (None, None, 2)
-    weighted = run_of(request(file, bias="rare", weights=("send=3",)))
+    weighted = requested_run(request(file, bias="rare", weights=("send=3",)))
     weights = {action.name: action.weight for action in weighted.configurations[0].actions}
     assert weights["send"] == 3 and max(weights.values()) > 1
-    assert run_of(request(file, walks=5_000_000, depth=40)).sampling > 3
-    assert run_of(request(file, walks=5_000_000, depth=40)).part == 50_000
-    assert run_of(request(file, walks=5_000_000, depth=60_000)).part == 66
+    assert requested_run(request(file, walks=5_000_000, depth=40)).sampling > 3
+    assert requested_run(request(file, walks=5_000_000, depth=40)).part == 50_000
+    assert requested_run(request(file, walks=5_000_000, depth=60_000)).part == 66

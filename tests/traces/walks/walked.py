@@ -6,9 +6,9 @@ import linecache
 from pathlib import Path
 from typing import Any
 
-from traces.walks.parts import write_part_of
+from traces.walks.parts import write_walks_of_part
 from traces.walks.records import WalkRun
-from traces.walks.walk_request import WalkRequest, run_of
+from traces.walks.walk_request import WalkRequest, requested_run
 from traces.walks.writing import begin
 
 SOURCE = '''
@@ -81,10 +81,10 @@ def request(file: Path, **options: Any) -> WalkRequest:
 def simulated(folder: Path, run: WalkRun) -> Path:
     """Return a folder with all walks of a run, made in this process."""
     for number in begin(folder, run):
-        write_part_of(run, folder, number)
+        write_walks_of_part(run, folder, number)
     return folder
 
 
 def walks_in(tmp_path: Path, **options: Any) -> tuple[WalkRun, Path]:
-    run = run_of(request(spec_file(tmp_path), **options))
+    run = requested_run(request(spec_file(tmp_path), **options))
     return run, simulated(tmp_path / "walks", run)

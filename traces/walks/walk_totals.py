@@ -45,7 +45,7 @@ class WalkTotals:
         return json.dumps(vars(self), sort_keys=True)
 
 
-def total(summaries: Iterable[WalkTotals]) -> WalkTotals:
+def add_totals(summaries: Iterable[WalkTotals]) -> WalkTotals:
     """Return the summary of all the walks of some summaries."""
     found = list(summaries)
     return WalkTotals(
@@ -58,7 +58,7 @@ def total(summaries: Iterable[WalkTotals]) -> WalkTotals:
     )
 
 
-def summary_of(part: Path) -> WalkTotals:
+def read_totals(part: Path) -> WalkTotals:
     """Return the summary that a part of `walks` carries; raise UserError where it cannot be read."""
     try:
         content = json.loads((pq.read_schema(part).metadata or {})[SUMMARY])

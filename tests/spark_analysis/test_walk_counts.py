@@ -10,47 +10,51 @@ import pyarrow as pa
 import pytest
 
 from checker.errors import UserError
-from spark_analysis.report import contents
-from spark_analysis.report.walk_counts import WalkOutcome, rows_of, tally
+from spark_analysis.report import column_counts
+from spark_analysis.report.walk_counts import WalkOutcome, count_walks, read_rows
 from tests.traces.walks.walked import walks_in
-from traces.walks.records import parts, read_parts
+from traces.walks.records import part_paths, read_parts
 
 
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory):
     sweep = ("size=1,3", "careful=true,false")
-    return walks_in(tmp_path_factory.mktemp("tallies"), scenario=None, sweep=sweep, walks=700, sampling=1)
+    return walks_in(tmp_path_factory.mktemp("counts"), scenario=None, sweep=sweep, walks=700, sampling=1)
 
 
 def table_of(run, folder):
-    return pa.concat_tables(read_parts(parts(folder, run)))
+    return pa.concat_tables(read_parts(part_paths(folder, run)))
 
 
 def counted_one_by_one(table):
     found = defaultdict(lambda: [0, 0, 1 << 62])
     for row in table.to_pylist():
         actions = np.frombuffer(row["actions"], "<u2").tolist()
-        keys = [(contents.INSTANCE, row["configuration"], instance) for instance in actions]
-        keys += [(contents.STATE, row["configuration"], state) for state in np.frombuffer(row["sampled_states"], "<i8")]
+        keys = [(column_counts.INSTANCE, row["configuration"], instance) for instance in actions]
+        keys += [
+            (column_counts.STATE, row["configuration"], state) for state in np.frombuffer(row["sampled_states"], "<i8")
+        ]
         bits = int.from_bytes(row["branches"], "little")
-        keys += [(contents.BRANCH, row["configuration"], bit) for bit in range(bits.bit_length()) if bits >> bit & 1]
+        keys += [
+            (column_counts.BRANCH, row["configuration"], bit) for bit in range(bits.bit_length()) if bits >> bit & 1
+        ]
         for key, times in Counter(keys).items():
             entry = found[key]
             entry[0] += 1
-            entry[1] += times if key[0] == contents.INSTANCE else 0
+            entry[1] += times if key[0] == column_counts.INSTANCE else 0
             entry[2] = min(entry[2], row["walk"])
     return dict(found)
 
 
 def test_the_binary_columns_are_counted_in_any_order_and_batch(walked):
-    table = table_of(*walked).select(list(contents.COLUMNS))
+    table = table_of(*walked).select(list(column_counts.COLUMNS))
     expected = counted_one_by_one(table)
     chance = random.Random(3)
     for size in (1, 97, 5000):
         order = list(range(len(table)))
         chance.shuffle(order)
         found = defaultdict(lambda: [0, 0, 1 << 62])
-        for batch in contents.counts(table.take(order).combine_chunks().to_batches(max_chunksize=size)):
+        for batch in column_counts.counts(table.take(order).combine_chunks().to_batches(max_chunksize=size)):
             for row in batch.to_pylist():
                 entry = found[row["what"], row["configuration"], row["key"]]
                 entry[0] += row["walks"]
@@ -71,22 +75,22 @@ def test_a_walk_that_meets_a_state_twice_counts_once():
     }
     kinds = {"walk": pa.int64(), "configuration": pa.int32()}
     batch = pa.RecordBatch.from_pydict(
-        columns, pa.schema([(name, kinds.get(name, pa.binary())) for name in contents.COLUMNS])
+        columns, pa.schema([(name, kinds.get(name, pa.binary())) for name in column_counts.COLUMNS])
     )
-    rows = [tuple(row.values()) for found in contents.counts([batch]) for row in found.to_pylist()]
+    rows = [tuple(row.values()) for found in column_counts.counts([batch]) for row in found.to_pylist()]
     assert sorted(rows) == [
-        (contents.INSTANCE, 0, 1, 2, 3, 20),
-        (contents.STATE, 0, -7, 2, 0, 20),
-        (contents.STATE, 0, 5, 2, 0, 20),
-        (contents.BRANCH, 0, 0, 1, 0, 20),
-        (contents.BRANCH, 0, 7, 2, 0, 20),
+        (column_counts.INSTANCE, 0, 1, 2, 3, 20),
+        (column_counts.STATE, 0, -7, 2, 0, 20),
+        (column_counts.STATE, 0, 5, 2, 0, 20),
+        (column_counts.BRANCH, 0, 0, 1, 0, 20),
+        (column_counts.BRANCH, 0, 7, 2, 0, 20),
     ]
 
 
 def test_spark_counts_what_is_there(spark, walked):
     run, folder = walked
     table = table_of(run, folder)
-    found = tally(spark, run, parts(folder, run))
+    found = count_walks(spark, run, part_paths(folder, run))
     names = [name for name in WalkOutcome._fields if name != "walks"]
     outcomes = Counter(tuple(row[name] for name in names) for row in table.to_pylist())
     assert {tuple(outcome[:-1]): outcome.walks for outcome in found.outcomes} == outcomes
@@ -94,13 +98,13 @@ def test_spark_counts_what_is_there(spark, walked):
     expected = counted_one_by_one(table)
     for configuration, taken in found.taken.items():
         for instance, entry in taken.items():
-            walks, takes, first = expected[contents.INSTANCE, configuration, instance]
+            walks, takes, first = expected[column_counts.INSTANCE, configuration, instance]
             assert (entry.walks, entry.takes, entry.first) == (walks, takes, first)
     for configuration, branches in found.branches.items():
         for bit, walks in branches.items():
-            assert walks == expected[contents.BRANCH, configuration, bit][0]
+            assert walks == expected[column_counts.BRANCH, configuration, bit][0]
     for configuration, growth in found.states.items():
-        own = {key[2]: entry for key, entry in expected.items() if key[:2] == (contents.STATE, configuration)}
+        own = {key[2]: entry for key, entry in expected.items() if key[:2] == (column_counts.STATE, configuration)}
         counts = [entry[0] for entry in own.values()]
         states = growth.saturation
         assert (states.sampled, states.visits) == (len(own), sum(counts))
@@ -112,7 +116,7 @@ def test_spark_counts_what_is_there(spark, walked):
 def test_each_shape_is_represented_by_the_walk_that_violates_soonest(spark, walked):
     run, folder = walked
     rows = [row for row in table_of(run, folder).to_pylist() if row["verdict"] != "holds"]
-    found = tally(spark, run, parts(folder, run))
+    found = count_walks(spark, run, part_paths(folder, run))
     assert sum(shape.walks for shape in found.shapes) == len(rows) > 0
     for shape in found.shapes:
         same = [
@@ -124,14 +128,14 @@ def test_each_shape_is_represented_by_the_walk_that_violates_soonest(spark, walk
         assert shape.walks == len(same)
         assert (shape.violated_at, shape.walk) == min((row["violated_at"], row["walk"]) for row in same)
     wanted = [shape.walk for shape in found.shapes]
-    assert sorted(rows_of(spark, wanted)) == sorted(wanted)
+    assert sorted(read_rows(spark, wanted)) == sorted(wanted)
 
 
 def test_a_part_with_damage_inside_is_named(spark, tmp_path):
     run, folder = walks_in(tmp_path)
-    paths = parts(folder, run)
+    paths = part_paths(folder, run)
     content = bytearray(paths[1].read_bytes())
     content[200 : len(content) // 2] = bytes(len(content) // 2 - 200)
     paths[1].write_bytes(bytes(content))
     with pytest.raises(UserError, match=rf"{paths[1].name} is damaged"):
-        tally(spark, run, paths)
+        count_walks(spark, run, paths)
