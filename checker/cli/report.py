@@ -14,7 +14,7 @@ import typer
 from checker.language.spec import Spec
 from checker.output import formats
 from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
-from checker.output.page.render import chosen_constants
+from checker.output.page.render import non_default_constants
 from checker.output.styled_lines import BLANK, Line, line, write
 from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_VIOLATED
@@ -113,7 +113,7 @@ def _write_missed(to: Path, found: WalkReport) -> dict[str, str]:
     pages = {}
     for spec, violation in found.missed:
         words = ["python", "-m", "checker", "run", entry.target]
-        for name, value in chosen_constants(spec).items():
+        for name, value in non_default_constants(spec).items():
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         command = shlex.join([*words, "--property", violation.property])
         origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)

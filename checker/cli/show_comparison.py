@@ -38,8 +38,8 @@ def comparison_page(found: Counterexample, sides: list[ComparedSchedule]) -> str
         notes = (*side.notes, *_property_notes(found, side))
         parts = frozenset(number for number in (side.first_divergence, side.final_divergence) if number is not None)
         columns.append(comparison.ComparedSpec(side.name, side.spec, steps, parts, side.conclusion, notes))
-    occasion = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
-    return comparison.comparison_page(found.violation, columns, occasion)
+    context = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
+    return comparison.comparison_page(found.violation, columns, context)
 
 
 def _property_notes(found: Counterexample, side: ComparedSchedule) -> Iterator[str]:

@@ -36,7 +36,7 @@ def explain(spec: Spec, name: str, state: State, old: State | None = None) -> st
         return _says(words, returned.scope, reason, generic) if words else generic
 
 
-def witness(spec: Spec, name: str, state: State, old: State | None = None) -> dict[str, Any]:
+def failure_bindings(spec: Spec, name: str, state: State, old: State | None = None) -> dict[str, Any]:
     """Return the variables that a false property bound on the way to the part that fails, with their values.
 
     Nothing where the way cannot be followed.

@@ -72,8 +72,8 @@ def _svg(found: Counterexample) -> str:
 def _html(found: Counterexample) -> str:
     from checker.output.page.render import PageContext, counterexample_page
 
-    occasion = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
-    return counterexample_page(found.spec, found.violation, occasion)
+    context = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
+    return counterexample_page(found.spec, found.violation, context)
 
 
 _WRITERS: dict[Format, Callable[[Counterexample], str]] = {

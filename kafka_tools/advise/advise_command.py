@@ -208,13 +208,13 @@ def _page(spec: Spec, advice: Advice, answer: GuaranteeAnswer, files: Sequence[s
     rows = words.setting_rows(advice.settled, of_consumer=answer.question.of_consumer)
     settings = [f"{name}={value} ({origin})" for name, value, origin in rows]
     command = f"python -m checker advise {' '.join(files)} --kafka {advice.cluster.version}"
-    occasion = PageContext(
+    context = PageContext(
         words.sentence(answer),
         f"{command} --failure {answer.failure.slug}",
         description=f"{words.sentence(answer)[0].upper()}{words.sentence(answer)[1:]}.",
         notes=("With these settings: " + ", ".join(settings) + ".",),
     )
-    return counterexample_page(spec, answer.violation, occasion)
+    return counterexample_page(spec, answer.violation, context)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Counterexamples to draw, each found once."""
+"""Counterexamples for pages and graphs; each is searched for once."""
 
 import functools
 
@@ -15,31 +15,31 @@ from tests.toy import Log
 
 
 @functools.cache
-def found(spec: type[Spec], name: str, **constants: int | bool | str) -> tuple[Spec, Violation]:
-    """Return a spec on some constants, and the violation of a property of it."""
+def violation_of(spec: type[Spec], name: str, **constants: int | bool | str) -> tuple[Spec, Violation]:
+    """Return a spec with its constants set, and the violation of one of its properties."""
     made = spec(**constants)
     return made, next(found for found in explore(made, Plan((name,), workers=1)).violations if found.property == name)
 
 
 @pytest.fixture(scope="session")
 def kip101():
-    return found(Kip101, "strong_isr", max_leader_epoch=1)
+    return violation_of(Kip101, "strong_isr", max_leader_epoch=1)
 
 
 @pytest.fixture(scope="session")
 def producer():
-    return found(PlainProducer, "no_reorder", max_in_flight=2, refusals=1)
+    return violation_of(PlainProducer, "no_reorder", max_in_flight=2, refusals=1)
 
 
 @pytest.fixture(scope="session")
 def toy_log():
-    return found(Log, "logs_agree")
+    return violation_of(Log, "logs_agree")
 
 
 @pytest.fixture(scope="session")
 def kip101_page(kip101):
     spec, violation = kip101
-    occasion = PageContext(
+    context = PageContext(
         "replication/kip101/three_replicas", "python -m checker run replication/kip101", "KAFKA-7128."
     )
-    return counterexample_page(spec, violation, occasion)
+    return counterexample_page(spec, violation, context)

@@ -1,4 +1,4 @@
-"""The pages in a real browser: slider, keys, deep links, the compare view; no error, and no request to a network."""
+"""Pages in a browser: slider, keys, deep links and the compare view, without errors and without network requests."""
 
 import shutil
 
@@ -31,16 +31,16 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Open a page in a window, and hold at the end that it had no error and asked nothing of a network."""
-    troubles, pages = [], []
+    """Return a function that opens a page; at the end, fail on messages of the page and on network requests."""
+    problems, pages = [], []
 
     def open_(content, address="", width=1280):
         file = tmp_path / "page.html"
         file.write_text(content, encoding="utf-8")
         page = browser.new_page(viewport={"width": width, "height": 800})
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(dialog.message))
         page.on("request", lambda request: _note(request.url))
         pages.append(page)
         page.goto(file.as_uri() + address)
@@ -48,16 +48,16 @@ def open_page(browser, tmp_path):
 
     def _note(url):
         if not url.startswith(("file:", "data:")):
-            troubles.append(url)
+            problems.append(url)
 
     yield open_
     for page in pages:
         page.close()
-    assert troubles == []
+    assert problems == []
 
 
 def wait_until(page, selector, value="", text=""):
-    # Playwright's own wait_for_function would be refused by the page's policy: it evaluates a text.
+    # The policy of the page blocks Playwright's wait_for_function, because it evaluates a string.
     expect = pytest.importorskip("playwright.sync_api").expect
     if value:
         expect(page.locator(selector)).to_have_value(value)
@@ -66,7 +66,7 @@ def wait_until(page, selector, value="", text=""):
 
 
 def position(page):
-    shown = page.locator(".moment:visible")
+    shown = page.locator(".step:visible")
     assert shown.count() == 1
     number = shown.first.get_attribute("data-step")
     assert page.locator("#position").text_content().split(" /")[0] == number
@@ -74,14 +74,14 @@ def position(page):
     return int(number)
 
 
-def test_the_page_opens_at_the_failure(open_page, kip101_page):
+def test_page_opens_at_the_violation(open_page, kip101_page):
     page = open_page(kip101_page)
     assert position(page) == 12
     assert page.locator("#forward").is_disabled()
-    assert page.locator(".moment.now .failure").is_visible()
+    assert page.locator(".step.now .failure").is_visible()
 
 
-def test_a_deep_link_opens_its_step(open_page, kip101_page):
+def test_deep_link_opens_its_step(open_page, kip101_page):
     page = open_page(kip101_page, "#step=7")
     assert position(page) == 7
     page.evaluate("location.hash = '#step=3'")
@@ -91,7 +91,7 @@ def test_a_deep_link_opens_its_step(open_page, kip101_page):
     assert position(open_page(kip101_page, "#step=<script>")) == 12
 
 
-def test_keys_move_through_the_steps_and_the_address_follows(open_page, kip101_page):
+def test_keys_move_through_the_steps_and_change_the_address(open_page, kip101_page):
     page = open_page(kip101_page, "#step=5")
     for key, number in [
         ("ArrowRight", 6),
@@ -107,7 +107,7 @@ def test_keys_move_through_the_steps_and_the_address_follows(open_page, kip101_p
         assert page.evaluate("location.hash") == f"#step={number}"
 
 
-def test_the_slider_the_buttons_the_list_and_the_overview_move_too(open_page, kip101_page):
+def test_slider_buttons_list_and_overview_move_through_the_steps(open_page, kip101_page):
     page = open_page(kip101_page, "#step=1")
     page.locator("#slider").fill("4")
     assert position(page) == 4
@@ -115,14 +115,14 @@ def test_the_slider_the_buttons_the_list_and_the_overview_move_too(open_page, ki
     assert position(page) == 5
     page.locator("#back").click()
     assert position(page) == 4
-    page.locator(".steps a").nth(8).click()
+    page.locator(".step-list a").nth(8).click()
     assert position(page) == 9
     page.locator(".timeline .column").nth(1).click()
     assert position(page) == 2
     assert page.locator(".timeline .now").count() == 1
 
 
-def test_play_goes_to_the_end_and_stops(open_page, kip101_page):
+def test_play_stops_at_the_last_step(open_page, kip101_page):
     page = open_page(kip101_page, "#step=11")
     page.locator("#play").click()
     wait_until(page, "#slider", value="12")
@@ -130,9 +130,9 @@ def test_play_goes_to_the_end_and_stops(open_page, kip101_page):
     assert position(page) == 12
 
 
-def test_only_changes_hides_the_rest(open_page, kip101_page):
+def test_only_changes_hides_unchanged_lanes(open_page, kip101_page):
     page = open_page(kip101_page, "#step=5")
-    lanes = page.locator(".moment.now .lane")
+    lanes = page.locator(".step.now .lane")
     assert lanes.filter(visible=True).count() == 4
     page.locator("#only-changes").check()
     assert lanes.filter(visible=True).count() == 1
@@ -140,7 +140,7 @@ def test_only_changes_hides_the_rest(open_page, kip101_page):
 
 
 @pytest.mark.parametrize("width", [1280, 375])
-def test_a_page_fits_its_window(open_page, kip101_page, width):
+def test_page_fits_its_window(open_page, kip101_page, width):
     page = open_page(kip101_page, "#step=8", width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -148,7 +148,7 @@ def test_a_page_fits_its_window(open_page, kip101_page, width):
 def test_every_step_is_printed(open_page, kip101_page):
     page = open_page(kip101_page)
     page.emulate_media(media="print")
-    assert page.locator(".moment:visible").count() == 12
+    assert page.locator(".step:visible").count() == 12
 
 
 def test_the_compare_view(open_page, kip101):
@@ -160,7 +160,7 @@ def test_the_compare_view(open_page, kip101):
     origin = origin_of(spec, "replication/kip101", None, "replication/kip101", "python -m checker run")
     page = open_page(comparison_page(Counterexample(spec, violation, origin), sides))
     assert position(page) == 12
-    columns = page.locator(".moment.now .side")
+    columns = page.locator(".step.now .side")
     assert columns.count() == 3
     assert "diverges here" not in columns.nth(1).text_content()
     assert "diverges here" in columns.nth(2).text_content()
@@ -171,7 +171,7 @@ def test_the_compare_view(open_page, kip101):
     assert position(page) == 2
 
 
-def test_names_with_markup_in_them_do_nothing(open_page):
+def test_markup_in_names_is_not_executed(open_page):
     page = open_page(evil_page())
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0

@@ -11,7 +11,7 @@ from tests.toy import Counter, Log, Overflow
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
 
 
-def test_a_trace_is_a_chain_with_the_violation_at_its_end(toy_log):
+def test_trace_is_a_chain_with_the_violation_at_its_end(toy_log):
     source = dot.trace_graph(*toy_log).source
     assert "1 -> 2 [label=" in source
     assert "logs_agree is violated" in source
@@ -19,7 +19,7 @@ def test_a_trace_is_a_chain_with_the_violation_at_its_end(toy_log):
 
 
 @needs_dot
-def test_a_graph_is_laid_out_as_svg(toy_log):
+def test_graph_as_svg(toy_log):
     svg = dot.svg(dot.trace_graph(*toy_log))
     assert svg.lstrip().startswith("<?xml")
     assert "logs_agree is violated" in svg

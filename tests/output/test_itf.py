@@ -1,4 +1,4 @@
-"""ITF: valid by the published description of the format, and every kind of value as it says."""
+"""ITF files: valid according to the published description of the format, for every type of value."""
 
 import json
 from pathlib import Path
@@ -86,7 +86,7 @@ def check(content):
 
 
 @pytest.mark.parametrize(("spec", "name"), [(Log(), "logs_agree"), (Everything(), "is_empty")])
-def test_a_trace_is_valid_and_every_state_has_every_variable(spec, name):
+def test_trace_is_valid_and_every_state_has_every_variable(spec, name):
     content = itf_of(spec, name)
     check(content)
     assert content["vars"] == list(spec.variables)
@@ -116,7 +116,7 @@ def test_values_of_every_type():
     }
 
 
-def test_the_schema_takes_the_example_of_the_description_and_refuses_what_it_forbids():
+def test_schema_accepts_the_published_example_and_rejects_invalid_values():
     first = {"#meta": {"index": 0}, "bank": "E", "who": {"#map": [["E", {"#set": ["c1"]}], ["W", {"#set": []}]]}}
     check({"#meta": {"source": "MC.tla"}, "vars": ["bank", "who"], "states": [first]})
     for wrong in ({"x": 2**53}, {"x": {"#map": [["a"]]}}, {"x": {"#bigint": 1}}, {"x": 1.5}, {"x": None}):

@@ -1,4 +1,4 @@
-"""The counterexample page: what it says, that it needs nothing else, and that nothing put into it is markup."""
+"""Counterexample pages: their text, that they need no other file, and that values are never markup."""
 
 import html
 import re
@@ -43,7 +43,7 @@ class EvilSpec(Spec):
 
 
 class Elements(HTMLParser):
-    """Gathers the elements of a page, and its text outside of scripts and styles."""
+    """The elements of a page, and its text outside of scripts and styles."""
 
     def __init__(self, page):
         super().__init__()
@@ -62,8 +62,8 @@ class Elements(HTMLParser):
         self._inside = ""
 
 
-def page_of(spec, violation, **occasion):
-    return counterexample_page(spec, violation, PageContext("mine/spec", "python -m checker run", **occasion))
+def page_of(spec, violation, **context):
+    return counterexample_page(spec, violation, PageContext("mine/spec", "python -m checker run", **context))
 
 
 def evil_page():
@@ -72,7 +72,7 @@ def evil_page():
     return page_of(spec, violation, description=EVIL, notes=(EVIL,))
 
 
-def test_the_headline_says_what_failed_and_how_to_find_it_again(kip101_page):
+def test_headline_has_the_violation_and_the_command(kip101_page):
     text = " ".join(Elements(kip101_page).text.split())
     assert "strong_isr is false at step 12" in text
     assert "replica b3, offset 0: record r0@0 is below b1's high watermark and missing" in text
@@ -81,27 +81,27 @@ def test_the_headline_says_what_failed_and_how_to_find_it_again(kip101_page):
     assert "KAFKA-7128." in text
 
 
-def test_every_step_shows_its_source_its_alternatives_and_its_properties(kip101_page):
-    moments = kip101_page.split('<section class="moment"')[1:]
-    assert len(moments) == 12
-    last = moments[-1]
+def test_every_step_shows_source_enabled_steps_and_properties(kip101_page):
+    steps = kip101_page.split('<section class="step"')[1:]
+    assert len(steps) == 12
+    last = steps[-1]
     assert "self.update_isr(leader, self.isr[leader] | {follower})" in html.unescape(last)
     assert 'class="taken"' in last
     assert "follower_fetch(b3)" in last
     assert "false for the first time" in last
-    assert not any("false for the first time" in moment for moment in moments[:-1])
+    assert not any("false for the first time" in step for step in steps[:-1])
 
 
-def test_the_lanes_have_leaders_in_sync_sets_and_the_failing_cells(kip101_page):
-    last = kip101_page.split('<section class="moment"')[-1].split("<footer")[0]
+def test_lanes_show_leaders_in_sync_sets_and_violating_cells(kip101_page):
+    last = kip101_page.split('<section class="step"')[-1].split("<footer")[0]
     assert last.count("♛ believes that it leads") == 2
     assert last.count("♛ leader in the quorum") == 1
-    assert len(re.findall(r'class="cell[^"]* witness', last)) == 2
+    assert len(re.findall(r'class="cell[^"]* violation', last)) == 2
     assert "ISR according to" in last
 
 
 @pytest.mark.parametrize("name", ["kip101", "producer", "toy_log"])
-def test_a_page_is_small_and_needs_nothing_else(name, request):
+def test_page_is_small_and_needs_no_other_file(name, request):
     spec, violation = request.getfixturevalue(name)
     page = page_of(spec, violation)
     assert len(page.encode()) < 300_000
@@ -112,16 +112,16 @@ def test_a_page_is_small_and_needs_nothing_else(name, request):
     assert "url(http" not in page
 
 
-def test_a_spec_without_a_drawing_is_shown_as_tables(toy_log):
+def test_spec_without_a_drawing_is_shown_as_tables(toy_log):
     page = page_of(*toy_log)
     assert '<table class="values">' in page
     assert '<table class="lanes' not in page
-    last = page.split('<section class="moment"')[-1]
+    last = page.split('<section class="step"')[-1]
     assert '<th scope="col">b1</th><th scope="col">b2</th>' in last
     assert re.search(r'<tr class="changed"><th scope="row">log</th><td', last)
 
 
-def test_an_action_that_leaves_its_bounds_has_a_step_of_its_own():
+def test_action_that_leaves_its_bounds_has_its_own_step():
     spec = Overflow()
     (violation,) = explore(spec, Plan(("never_falls",))).violations
     text = " ".join(Elements(page_of(spec, violation)).text.split())
@@ -129,7 +129,7 @@ def test_an_action_that_leaves_its_bounds_has_a_step_of_its_own():
     assert "This step cannot be executed: increment() cannot be executed" in text
 
 
-def test_names_with_markup_in_them_are_text():
+def test_markup_in_names_is_text():
     page = evil_page()
     parsed = Elements(page)
     assert [tag for tag, _ in parsed.elements if tag in ("img", "iframe", "object")] == []
@@ -138,7 +138,7 @@ def test_names_with_markup_in_them_are_text():
     assert EVIL + "1" in parsed.text
 
 
-def test_no_script_but_its_own_may_run(kip101_page):
+def test_policy_allows_only_the_script_of_the_page(kip101_page):
     (policy,) = [
         attributes["content"]
         for tag, attributes in Elements(kip101_page).elements
@@ -148,7 +148,7 @@ def test_no_script_but_its_own_may_run(kip101_page):
     assert re.search(r"script-src 'sha256-[A-Za-z0-9+/]{43}='", policy)
 
 
-def test_a_long_page_leaves_source_out_until_it_is_small(kip101, monkeypatch):
+def test_large_page_shows_less_source(kip101, monkeypatch):
     from checker.output.page import render
 
     whole = page_of(*kip101)
@@ -157,5 +157,5 @@ def test_a_long_page_leaves_source_out_until_it_is_small(kip101, monkeypatch):
     assert len(shorter) < len(whole)
     assert shorter.count('<figure class="source">') == sum(
         min(found, 3)
-        for found in (part.count('<figure class="source">') for part in whole.split('<section class="moment"'))
+        for found in (part.count('<figure class="source">') for part in whole.split('<section class="step"'))
     )

@@ -1,4 +1,4 @@
-"""The progress display where there is no terminal."""
+"""The progress display without a terminal."""
 
 import io
 
@@ -8,20 +8,20 @@ from checker.run.plan import ExplorationProgress
 SEEN = ExplorationProgress(3, 2_000, 5_000, 40, 2.0, 123_000_000)
 
 
-def test_words():
+def test_progress_text():
     assert display.progress_text(SEEN, 1000.0) == (
         "level 3, 2,000 distinct, 5,000 generated, queue 40, 1,000/s, 123 MB, 2 s"
     )
 
 
-def test_a_quick_run_prints_nothing():
+def test_short_run_prints_nothing():
     stream = io.StringIO()
     with display.ProgressDisplay("toy", stream) as shown:
         shown.update(SEEN)
     assert stream.getvalue() == ""
 
 
-def test_a_long_run_prints_plain_lines(monkeypatch):
+def test_long_run_prints_plain_lines(monkeypatch):
     monkeypatch.setattr(display, "_LINE_INTERVAL", 0.0)
     stream = io.StringIO()
     with display.ProgressDisplay("toy", stream) as shown:

@@ -1,1 +1,1 @@
-"""Counterexamples as pages: each one a single HTML file that needs no network, no server and no other file."""
+"""Counterexample pages: single HTML files that need no network, no server and no other file."""

@@ -1,4 +1,4 @@
-"""Collections as rows of boxes, with what a step added to them and took out of them."""
+"""Collections as rows of boxes, with the items that a step added and removed."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from checker.language.declared_types import declared_fields
 from checker.language.types import BagType, MapType, SeqType, SetType
 from checker.language.values import show
 
-Fate = Literal["kept", "added", "gone"]
-"""What a step did to a part of the drawing; `gone` is shown struck through for this one step."""
+ItemChange = Literal["kept", "added", "removed"]
+"""The effect of a step on an item. A `removed` item is shown struck through at this step and omitted afterwards."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """An item of a collection, with its index where it stands in a sequence, or its key in a map."""
+    """An item of a collection. `index` is its position in a sequence or its key in a map (None: it has neither)."""
 
     text: str
-    fate: Fate = "kept"
+    change: ItemChange = "kept"
     index: int | str | None = None
 
 
 def rows_of_boxes(title: str, before: Any, after: Any) -> Iterator[tuple[str, tuple[Box, ...]]]:
-    """Iterate over the titles and boxes of a collection; a map of collections has a row for each key."""
+    """Iterate over the rows (title, boxes) of a collection; a map of collections has one row per key."""
     kind = getattr(after, "type", None)
     if not isinstance(kind, MapType):
         yield title, boxes_of(before, after)
@@ -40,33 +40,33 @@ def rows_of_boxes(title: str, before: Any, after: Any) -> Iterator[tuple[str, tu
 
 
 def _entry_boxes(key: str, old: Any, new: Any) -> tuple[Box, ...]:
-    """Return the box of a map's entry; where it changed, the old one and the new one."""
+    """Return the box of an unchanged map entry, or the boxes of the old and the new entry."""
     return (Box(show(new), "kept", key),) if old == new else _replaced(key, old, new)
 
 
 def boxes_of(before: Any, after: Any) -> tuple[Box, ...]:
-    """Return the items of a collection, those that a step took out of it among them."""
+    """Return the boxes of a collection after a step, including the items that the step removed."""
     old, new = _items(before), _items(after)
     is_sequence = isinstance(getattr(after, "type", None), SeqType)
     boxes: list[Box] = []
-    for what, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
-        gone, added = old[start:end], new[new_start:new_end]
+    for edit, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
+        removed, added = old[start:end], new[new_start:new_end]
         indices = list(range(new_start, new_end)) if is_sequence else [None] * len(added)
-        if what == "replace" and len(gone) == len(added):
-            boxes += [box for found in zip(indices, gone, added, strict=True) for box in _replaced(*found)]
+        if edit == "replace" and len(removed) == len(added):
+            boxes += [box for found in zip(indices, removed, added, strict=True) for box in _replaced(*found)]
             continue
-        if what != "equal":
-            boxes += [Box(show(item), "gone") for item in gone]
-        fate: Fate = "kept" if what == "equal" else "added"
-        boxes += [Box(show(item), fate, index) for index, item in zip(indices, added, strict=True)]
+        if edit != "equal":
+            boxes += [Box(show(item), "removed") for item in removed]
+        change: ItemChange = "kept" if edit == "equal" else "added"
+        boxes += [Box(show(item), change, index) for index, item in zip(indices, added, strict=True)]
     return tuple(boxes)
 
 
 def _replaced(index: int | str | None, old: Any, new: Any) -> tuple[Box, ...]:
-    """Return the boxes of an item that another one took the place of."""
+    """Return the boxes of a replaced item."""
     if show(old) != show(new):
-        return Box(show(old), "gone"), Box(show(new), "added", index)
-    # What the type prints is the same: what it does not print has changed.
+        return Box(show(old), "removed"), Box(show(new), "added", index)
+    # Both are printed alike, because `shows` of the struct leaves out the changed fields: name these.
     fields = [
         f"{name} {show(new.field(name))}" for name in declared_fields(type(new)) if new.field(name) != old.field(name)
     ]

@@ -1,4 +1,4 @@
-"""The page of a counterexample to induction: a step, or a path, from a state that satisfies the hypothesis."""
+"""Pages of counterexamples to induction: a step, or a path, from a state that satisfies the hypothesis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from checker.explain import violations
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.output.page.render import PageContext, page_of
-from checker.output.page.story import tell
+from checker.output.page.story import story_of
 from checker.output.proof_text import whereabouts_words
 from checker.run.result import ActionCall, TraceStep, Violation
 
@@ -22,13 +22,14 @@ def induction_page(
     failed: ActionCall | None,
     where: Reachability,
 ) -> str:
-    """Return the page of the trace that breaks a conjunct; `failed` is the action that leaves its bounds after it.
+    """Return the page of a trace that violates a conjunct.
 
-    Where the first state is reachable the page has the whole trace to it, from an initial state on.
+    `failed` is the action after the last state that leaves the bounds of a type, if there is one. `where` is the
+    reachability of the first state; if it is reachable, the page starts with the trace from an initial state to it.
     """
     violation = violation_of(spec, conjunct, whole_trace(trace, where), failed)
     is_real = where.trace is not None
-    occasion = PageContext(
+    context = PageContext(
         name=name,
         command=command,
         verdict="is not preserved" if not is_real and failed is None else "",
@@ -39,16 +40,17 @@ def induction_page(
         if is_real
         else "Induction starts from any state in which the hypothesis is true.",
     )
-    return page_of(spec, violation, occasion, tell(spec, violation, lemmas=True, choices=_is_enumerable(spec)))
+    story = story_of(spec, violation, lemmas=True, enabled_steps=_is_enumerable(spec))
+    return page_of(spec, violation, context, story)
 
 
 def whole_trace(trace: tuple[TraceStep, ...], where: Reachability) -> tuple[TraceStep, ...]:
-    """Return a trace with, before its first state, the steps that lead there if it is reachable."""
+    """Return a trace, preceded by the steps from an initial state to its first state if that is reachable."""
     return trace if where.trace is None else (*where.trace, *trace[1:])
 
 
 def violation_of(spec: Spec, conjunct: str, trace: tuple[TraceStep, ...], failed: ActionCall | None) -> Violation:
-    """Return what breaks a conjunct as a violation."""
+    """Return the violation of a conjunct at the end of a trace, or by the action `failed` after it."""
     if failed is not None:
         return violations.bounds_in_action(spec, failed.action, failed.arguments, trace)
     old = trace[-2].state if spec.roles[conjunct] is Role.STEP_INVARIANT else None
@@ -60,7 +62,7 @@ def violation_of(spec: Spec, conjunct: str, trace: tuple[TraceStep, ...], failed
 
 
 def _is_enumerable(spec: Spec) -> bool:
-    """Say whether the interpreter can list the action instances: the prover takes more choices than it does."""
+    """Return whether the interpreter can enumerate the action instances; the prover supports larger choices."""
     try:
         type(spec)(**spec.constants).shapes()
     except UserError:

@@ -1,4 +1,4 @@
-"""Whose lanes a drawing has, and what the names of the drawing stand for in each of them."""
+"""The lanes of a drawing with their owners, and the values of the drawing's names in each lane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from checker.language.values import show
 
 @dataclass(frozen=True)
 class LaneOwner:
-    """A lane of the drawing: what declares it, and whose it is (`member` is None in a single lane)."""
+    """A lane of the drawing: its declaration `lane`, and the member of the type `kind` that owns it.
+
+    A single lane (declared without `each`) has no owner: `kind` and `member` are None.
+    """
 
     lane: Lane
     kind: Type | None
@@ -23,59 +26,68 @@ class LaneOwner:
     title: str
 
     def is_called(self, name: str) -> bool:
-        """Return whether a variable of this name may stand for the lane: a number could be anything otherwise."""
+        """Return whether a property's variable of this name can refer to the owner.
+
+        Members of domains and enums are unambiguous. A number is the owner only if the name agrees with the lane's
+        title: otherwise it could be an offset or an epoch.
+        """
         return not isinstance(self.member, int) or self.lane.title.startswith(name)
 
 
 @dataclass
-class Witness:
-    """The values that the failing property bound: members have their lanes marked, and offsets their cells."""
+class FailureBindings:
+    """The variables that a violated property bound at its violation: they select the lanes and cells to mark."""
 
     bindings: Mapping[str, Any] = field(default_factory=dict)
 
-    def names(self, place: LaneOwner) -> bool:
-        """Return whether a lane is one of those that fail."""
-        return any(is_of(place, value) and place.is_called(name) for name, value in self.bindings.items())
+    def names(self, owner: LaneOwner) -> bool:
+        """Return whether a binding refers to the owner of a lane."""
+        return any(is_of(owner, value) and owner.is_called(name) for name, value in self.bindings.items())
 
     def is_about(self, log: Log, item: Any) -> bool:
-        """Return whether an item of a log is one that the property names by its identity."""
+        """Return whether a binding refers to an item of a log by its identity."""
         return any(name in self.bindings and identity(item, log) == self.bindings[name] for name in log.called)
 
-    def is_at(self, place: LaneOwner, log: Log, offset: int) -> bool:
-        """Return whether a cell is where the property fails."""
-        return self.names(place) and any(self.bindings.get(name) == offset for name in log.at)
+    def is_at(self, owner: LaneOwner, log: Log, offset: int) -> bool:
+        """Return whether the bindings refer to the cell at an offset of a lane's log."""
+        return self.names(owner) and any(self.bindings.get(name) == offset for name in log.at)
 
 
-def places_of(spec: Spec, drawing: Drawing) -> list[LaneOwner]:
-    """Return the lanes of a drawing, one for each member of the types that have several.
+def lane_owners(spec: Spec, drawing: Drawing) -> list[LaneOwner]:
+    """Return the lanes of a drawing: one per single lane, and one per member of the types of the others.
 
-    A lane is called by its member alone where that cannot be mistaken for another one.
+    The title of a lane is the member's name if that is unambiguous; otherwise it starts with the declared title.
     """
     types = [lane.each for lane in drawing.lanes]
-    places = []
+    owners = []
     with spec.bound():
         for lane in drawing.lanes:
             if lane.each is None:
-                places.append(LaneOwner(lane, None, None, lane.title))
+                owners.append(LaneOwner(lane, None, None, lane.title))
                 continue
             kind = spec.resolved_type(lane.each)
             is_own_name = isinstance(kind, (DomainType, EnumType)) and types.count(lane.each) == 1
             for member in kind.values():
                 title = show(member) if is_own_name else f"{lane.title} {show(member)}"
-                places.append(LaneOwner(lane, kind, member, title))
-    return places
+                owners.append(LaneOwner(lane, kind, member, title))
+    return owners
 
 
-def value_of(working: Any, place: LaneOwner, name: str) -> Any:
-    """Return what a name of a drawing stands for in a lane; None where a part on the way is None or has no value."""
+def value_of(working: Any, owner: LaneOwner, name: str) -> Any:
+    """Return the value of a drawing's name in a lane.
+
+    A name is a path (`quorum.leader`) that begins with a variable or a helper of the spec. A map over the lane's type
+    is indexed by the owner, and a helper is called with the owner. Returns None if a part of the path is None or its
+    evaluation leaves the bounds of a type.
+    """
     first, *rest = name.split(".")
     kind = working.variables.get(first)
     try:
         value = getattr(working, first)
         if kind is None:
-            value = value() if place.member is None else value(place.member)
-        elif isinstance(kind, MapType) and place.kind is not None and kind.key == place.kind:
-            value = value[place.member]
+            value = value() if owner.member is None else value(owner.member)
+        elif isinstance(kind, MapType) and owner.kind is not None and kind.key == owner.kind:
+            value = value[owner.member]
         for part in rest:
             value = getattr(value, part) if value is not None else None
     except BoundsError:
@@ -83,24 +95,24 @@ def value_of(working: Any, place: LaneOwner, name: str) -> Any:
     return value
 
 
-def type_of(spec: Spec, place: LaneOwner, name: str) -> Type | None:
-    """Return the type of what a name stands for in a lane; None for a helper."""
+def type_of(spec: Spec, owner: LaneOwner, name: str) -> Type | None:
+    """Return the type of a drawing's name in a lane (see `value_of`); None for a helper."""
     first, *rest = name.split(".")
     kind: Any = spec.variables.get(first)
-    if isinstance(kind, MapType) and kind.key == place.kind:
+    if isinstance(kind, MapType) and kind.key == owner.kind:
         kind = kind.value
     for part in rest:
         kind = kind.type_of(part) if hasattr(kind, "type_of") else None
     return kind  # type: ignore[no-any-return]
 
 
-def is_of(place: LaneOwner, value: Any) -> bool:
-    """Return whether a lane is the one of a value."""
-    return place.member is not None and type(value) is type(place.member) and value == place.member
+def is_of(owner: LaneOwner, value: Any) -> bool:
+    """Return whether a value is the owner of a lane."""
+    return owner.member is not None and type(value) is type(owner.member) and value == owner.member
 
 
 def identity(item: Any, log: Log) -> Any:
-    """Return the value of what a log is coloured by, which tells its items apart."""
+    """Return the part of an item that a log is coloured by, or None if the log has no colours."""
     if item is None or not log.colour:
         return None
     return item if log.colour == "." else item.field(log.colour)

@@ -1,4 +1,4 @@
-"""Messages between the lanes of a drawing: in which step each was sent, and in which it arrived or was lost."""
+"""Messages between the lanes of a drawing, with the steps in which they were sent, and received or lost."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from checker.language.drawing import Arrow, Channel, Drawing
 from checker.language.spec import Spec
 from checker.language.types import MapType
 from checker.language.values import show
-from checker.output.page.lane_owners import LaneOwner, is_of, places_of
+from checker.output.page.lane_owners import LaneOwner, is_of, lane_owners
 from checker.run.result import TraceStep
 
 
 @dataclass(frozen=True)
-class MessageFlight:
-    """A message: its lanes, the steps in which it was sent and in which it arrived (None: it is still under way)."""
+class MessageTransfer:
+    """A message: the titles of its lanes, the step that sent it, and the step that removed it from its channel.
+
+    `arrived` is None if the message is still in flight at the end of the trace.
+    """
 
     text: str
     source: str
@@ -30,41 +33,41 @@ class MessageFlight:
 
 @dataclass(frozen=True)
 class _Message:
-    """A message in a channel: its text, and whether it is on its way back."""
+    """A message in a channel; `is_answer`: it travels from the target of the channel to the source."""
 
     text: str
     is_answer: bool = False
 
 
 @dataclass(frozen=True)
-class _Open:
-    """A message under way, and the step in which it was sent."""
+class _InFlight:
+    """A message in flight, and the step in which it was sent."""
 
     message: _Message
     sent: int
 
 
-def flights(spec: Spec, trace: tuple[TraceStep, ...]) -> list[MessageFlight]:
-    """Return every message of a trace that the spec's drawing knows of, by the step in which it was sent."""
+def transfers(spec: Spec, trace: tuple[TraceStep, ...]) -> list[MessageTransfer]:
+    """Return the messages of a trace that the spec's drawing declares, in the order of their sending steps."""
     drawing = spec.draws
     if drawing is None:
         return []
     with spec.bound():
-        places = places_of(spec, drawing)
-        found = [flight for channel in drawing.channels for flight in _of_channel(spec, channel, places, trace)]
-        found += _of_arrows(spec, drawing, places, trace)
-    return sorted(found, key=lambda flight: (flight.sent, flight.arrived or len(trace) + 1))
+        owners = lane_owners(spec, drawing)
+        found = [transfer for channel in drawing.channels for transfer in _of_channel(spec, channel, owners, trace)]
+        found += _of_arrows(spec, drawing, owners, trace)
+    return sorted(found, key=lambda transfer: (transfer.sent, transfer.arrived or len(trace) + 1))
 
 
 def _of_channel(
-    spec: Spec, channel: Channel, places: list[LaneOwner], trace: tuple[TraceStep, ...]
-) -> Iterator[MessageFlight]:
+    spec: Spec, channel: Channel, owners: list[LaneOwner], trace: tuple[TraceStep, ...]
+) -> Iterator[MessageTransfer]:
     kind = spec.variables[channel.name]
     keys: list[Any] = list(kind.key.values()) if isinstance(kind, MapType) else [None]
     for key in keys:
         values = [step.state.values[channel.name] for step in trace]
         contents = [_messages(value[key] if isinstance(kind, MapType) else value, channel) for value in values]
-        source, target = (_title(title, key, places) for title in (channel.source, channel.target))
+        source, target = (_title(title, key, owners) for title in (channel.source, channel.target))
         yield from _followed(contents, trace, source, target, channel.lost)
 
 
@@ -73,67 +76,70 @@ def _messages(value: Any, channel: Channel) -> list[_Message]:
     return [_Message(show(item), bool(channel.answered and item.field(channel.answered))) for item in items]
 
 
-def _title(title: str, key: Any, places: list[LaneOwner]) -> str:
-    """Return the lane that an end of a channel means: the one of the map's key, where there is one."""
-    for place in places:
-        if place.lane.title == title and is_of(place, key):
-            return place.title
+def _title(title: str, key: Any, owners: list[LaneOwner]) -> str:
+    """Return the title of the lane at an end of a channel; for a map of channels it is the lane of the key."""
+    for owner in owners:
+        if owner.lane.title == title and is_of(owner, key):
+            return owner.title
     return title
 
 
 def _followed(
     contents: list[list[_Message]], trace: tuple[TraceStep, ...], source: str, target: str, lost: tuple[str, ...]
-) -> Iterator[MessageFlight]:
-    """Follow each message of one channel from the step in which it appears to the one in which it is gone."""
+) -> Iterator[MessageTransfer]:
+    """Follow each message of one channel from the step that adds it to the step that removes it.
 
-    def flight(found: _Open, arrived: int | None, is_lost: bool = False) -> MessageFlight:
+    `contents` are the messages of the channel in each state of the trace, `lost` the actions that lose messages.
+    """
+
+    def transfer(found: _InFlight, arrived: int | None, is_lost: bool = False) -> MessageTransfer:
         ends = (target, source) if found.message.is_answer else (source, target)
-        return MessageFlight(found.message.text, *ends, found.sent, arrived, is_lost)
+        return MessageTransfer(found.message.text, *ends, found.sent, arrived, is_lost)
 
-    under_way = [_Open(message, 1) for message in contents[0]]
+    in_flight = [_InFlight(message, 1) for message in contents[0]]
     for number, new in enumerate(contents[1:], 2):
-        old = [found.message for found in under_way]
-        still: list[_Open] = []
-        for what, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
-            if what == "equal":
-                still += under_way[start:end]
+        old = [found.message for found in in_flight]
+        still: list[_InFlight] = []
+        for edit, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
+            if edit == "equal":
+                still += in_flight[start:end]
                 continue
-            for found in under_way[start:end]:
-                yield flight(found, number, trace[number - 1].action in lost)
-            still += [_Open(message, number) for message in new[new_start:new_end]]
-        under_way = still
-    for found in under_way:
-        yield flight(found, None)
+            for found in in_flight[start:end]:
+                yield transfer(found, number, trace[number - 1].action in lost)
+            still += [_InFlight(message, number) for message in new[new_start:new_end]]
+        in_flight = still
+    for found in in_flight:
+        yield transfer(found, None)
 
 
 def _of_arrows(
-    spec: Spec, drawing: Drawing, places: list[LaneOwner], trace: tuple[TraceStep, ...]
-) -> Iterator[MessageFlight]:
+    spec: Spec, drawing: Drawing, owners: list[LaneOwner], trace: tuple[TraceStep, ...]
+) -> Iterator[MessageTransfer]:
     for number in range(2, len(trace) + 1):
         for arrow in drawing.arrows:
             if arrow.action == trace[number - 1].action:
-                flight = _of_arrow(spec, arrow, places, trace, number)
-                if flight is not None:
-                    yield flight
+                transfer = _of_arrow(spec, arrow, owners, trace, number)
+                if transfer is not None:
+                    yield transfer
 
 
 def _of_arrow(
-    spec: Spec, arrow: Arrow, places: list[LaneOwner], trace: tuple[TraceStep, ...], number: int
-) -> MessageFlight | None:
+    spec: Spec, arrow: Arrow, owners: list[LaneOwner], trace: tuple[TraceStep, ...], number: int
+) -> MessageTransfer | None:
     step = trace[number - 1]
     parameters = [parameter.name for parameter in spec.parameters_of(arrow.action)]
     given = dict(zip(parameters, step.arguments, strict=True))
     before = trace[number - 2]
-    ends = [_end(_value(spec, end, before, given), places) for end in (arrow.source, arrow.target)]
+    ends = [_end(_value(spec, end, before, given), owners) for end in (arrow.source, arrow.target)]
     if None in ends or ends[0] == ends[1]:
         return None
     text = str(_value(spec, f"f{arrow.says!r}", before, given)) if arrow.says else arrow.action
     sent = _appeared(spec, arrow.since, trace, number, given) if arrow.since else number
-    return MessageFlight(text, ends[0] or "", ends[1] or "", sent, number)
+    return MessageTransfer(text, ends[0] or "", ends[1] or "", sent, number)
 
 
 def _appeared(spec: Spec, since: str, trace: tuple[TraceStep, ...], number: int, given: dict[str, Any]) -> int:
-    """Return the step in which an expression got the value that it has before step `number`."""
+    """Return the step that gave an expression the value that it has in the state before step `number`."""
     value = _value(spec, since, trace[number - 2], given)
     sent = number - 1
     while sent > 1:
@@ -155,7 +161,7 @@ def _value(spec: Spec, expression: str, step: TraceStep, given: dict[str, Any]) 
         raise InputError(f"{spec.name}.draws: {expression} cannot be evaluated: {error}") from None
 
 
-def _end(value: Any, places: list[LaneOwner]) -> str | None:
+def _end(value: Any, owners: list[LaneOwner]) -> str | None:
     if isinstance(value, str):
         return value
-    return next((place.title for place in places if is_of(place, value)), None)
+    return next((owner.title for owner in owners if is_of(owner, value)), None)

@@ -1,13 +1,13 @@
 "use strict";
 
-// Every step is in the page already; this shows one at a time and remembers which in the address: #step=7.
+// The page contains every step. This script shows one at a time and keeps its number in the address: #step=7.
 (function () {
-  const moments = Array.from(document.querySelectorAll(".moment"));
+  const steps = Array.from(document.querySelectorAll(".step"));
   const slider = document.getElementById("slider");
   const position = document.getElementById("position");
   const play = document.getElementById("play");
   const onlyChanges = document.getElementById("only-changes");
-  const last = moments.length;
+  const last = steps.length;
   let current = 0;
   let timer = null;
 
@@ -26,10 +26,10 @@
     document.getElementById("back").disabled = current === 1;
     document.getElementById("forward").disabled = current === last;
     scrollIntoItsBox(".timeline", ".timeline .now");
-    scrollIntoItsBox(".steps", ".steps .now");
+    scrollIntoItsBox(".step-list", ".step-list .now");
   }
 
-  // scrollIntoView would also scroll the page, away from what the reader looks at.
+  // scrollIntoView would also scroll the whole page.
   function scrollIntoItsBox(boxName, partName) {
     const box = document.querySelector(boxName);
     const part = document.querySelector(partName);
@@ -99,9 +99,9 @@
     go(Number((link.getAttribute("href")).slice("#step=".length)));
   });
 
-  // Without a script the links jump to their step; with it the step comes to the reader.
-  for (const moment of moments) moment.removeAttribute("id");
+  // Without this script a link jumps to the section of its step. With it, the section is shown in place.
+  for (const step of steps) step.removeAttribute("id");
   document.documentElement.classList.add("js");
-  // Whoever opens the page wants to see what is wrong: that is the last step.
+  // The violation is at the last step.
   show(stepOfAddress() || last);
 })();

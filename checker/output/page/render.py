@@ -1,4 +1,4 @@
-"""From a story to the text of its page: a Jinja2 template, with its style and its script put inside."""
+"""Pages rendered from Jinja2 templates, with the style sheet and the script inlined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.output.page.story import Story, legend_of, tell
+from checker.output.page.story import Story, legend_of, story_of
 from checker.output.page.timeline import timeline
 from checker.output.text import constants_text
 from checker.run.result import Kind, Violation
@@ -32,21 +32,22 @@ _VERDICTS: dict[Kind, str] = {
 
 
 MOST_BYTES = 300_000
-"""What a page should not be larger than: it is an artifact of many CI runs."""
+"""Size limit of a page in bytes, because CI runs keep pages as artifacts."""
 
 _FEWER_FUNCTIONS = (12, 3, 1, 0)
-"""Of how many functions each step shows the source: what fits."""
+"""Numbers of functions with source per step, tried in this order until the page is within `MOST_BYTES`."""
 
 
 @dataclass(frozen=True)
 class PageContext:
-    """What a page says of where its counterexample comes from.
+    """Where a counterexample comes from: the parts of a page that the trace does not contain.
 
-    `name` is the scenario's or the spec's, `description` the scenario's own sentence, `command` what finds it again,
-    `notes` are sentences about the trace, such as that the spec has changed since.
+    `name` is the name of the scenario or the spec, `command` the command that finds the trace, `description` the
+    sentence of the scenario, and `notes` are sentences about the trace, for example that the spec has changed since.
 
-    Of a counterexample to induction there is more: a `verdict` instead of the usual one, a `label` that says whether it
-    is a real violation (`is_real`), and what its `first` state is if not an initial one.
+    The other fields are for counterexamples to induction: `verdict` replaces the verdict in the headline, `label`
+    states whether the first state is reachable (`is_real`), `first` is the heading of the first state and `begins` a
+    sentence about it.
     """
 
     name: str
@@ -60,37 +61,34 @@ class PageContext:
     begins: str = "The trace starts in this state."
 
 
-def counterexample_page(spec: Spec, violation: Violation, occasion: PageContext) -> str:
-    """Return the page of a violation that has a trace.
-
-    Where a long trace would make it larger than `MOST_BYTES`, less of the source is shown in each step.
-    """
-    return page_of(spec, violation, occasion, tell(spec, violation))
+def counterexample_page(spec: Spec, violation: Violation, context: PageContext) -> str:
+    """Return the page of a violation that has a trace."""
+    return page_of(spec, violation, context, story_of(spec, violation))
 
 
-def page_of(spec: Spec, violation: Violation, occasion: PageContext, story: Story) -> str:
-    """Return the page of a violation with its story as it was told."""
+def page_of(spec: Spec, violation: Violation, context: PageContext, story: Story) -> str:
+    """Return the page of a violation and its story; a page above `MOST_BYTES` shows less source in each step."""
     for functions in _FEWER_FUNCTIONS:
-        page = _page(spec, violation, occasion, story.with_listings(functions))
+        page = _page(spec, violation, context, story.with_listings(functions))
         if len(page.encode()) <= MOST_BYTES:
             break
     return page
 
 
-def _page(spec: Spec, violation: Violation, occasion: PageContext, story: Story) -> str:
+def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) -> str:
     sentence, _, reason = violation.explanation.partition("\n")
     return render(
         "counterexample.html.j2",
-        title=f"{violation.property}: {occasion.name}",
+        title=f"{violation.property}: {context.name}",
         about=_paragraphs(type(spec).__doc__ or ""),
         violation=violation,
-        verdict=occasion.verdict or _VERDICTS[violation.kind],
+        verdict=context.verdict or _VERDICTS[violation.kind],
         sentence=sentence,
         reason=reason,
-        promise=_promise(spec, violation.property),
+        expectation=_expectation(spec, violation.property),
         constants=constants_text(spec.constants),
-        chosen=constants_text(chosen_constants(spec)),
-        occasion=occasion,
+        non_default=constants_text(non_default_constants(spec)),
+        context=context,
         story=story,
         legend=legend_of(spec.draws) if spec.draws is not None else None,
         timeline=timeline(story),
@@ -98,7 +96,7 @@ def _page(spec: Spec, violation: Violation, occasion: PageContext, story: Story)
 
 
 def render(template: str, **content: Any) -> str:
-    """Return a template of this package filled in: whatever is put in is text, never markup."""
+    """Render a template of this package; autoescaping turns every value into text, never markup."""
     style, script = _resource("page.css"), _resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template(template).render(style=style, script=script, script_hash=digest, **content)
@@ -123,8 +121,8 @@ def _resource(name: str) -> str:
     return resources.files("checker.output.page").joinpath(name).read_text(encoding="utf-8").strip()
 
 
-def chosen_constants(spec: Spec) -> dict[str, int | bool | str]:
-    """Return the constants of a spec that are not at their defaults."""
+def non_default_constants(spec: Spec) -> dict[str, int | bool | str]:
+    """Return the constants of a spec that differ from their defaults."""
     declared = spec.declared_constants
     return {name: value for name, value in spec.constants.items() if value != declared[name].default}
 
@@ -133,7 +131,7 @@ def _paragraphs(text: str) -> list[str]:
     return [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n") if paragraph.strip()]
 
 
-def _promise(spec: Spec, name: str) -> str:
-    """Return what the docstring of a property says that it promises."""
+def _expectation(spec: Spec, name: str) -> str:
+    """Return the docstring of a property as one line."""
     method = getattr(type(spec), name, None) if name in spec.roles else None
     return " ".join(_paragraphs(method.__doc__ or "")) if method is not None else ""

@@ -1,4 +1,4 @@
-"""A state as plain tables: one for each type that maps are over, a column a key, and one for all other variables."""
+"""A state as tables: one table per key type of maps, with a column per key, and one table for other variables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from checker.language.types import MapType, StructType, Type
 from checker.language.values import show
 
 _MOST_COLUMNS = 8
-"""Maps over more keys than this are shown a key a row."""
+"""A map with more keys than this has one row per key."""
 
 
 @dataclass(frozen=True)
 class StateTableEntry:
-    """A value of a table, and the one before the step where that was another."""
+    """A value of a table; `before` is the value before the step if the step changed it."""
 
     text: str
     before: str | None = None
@@ -23,7 +23,7 @@ class StateTableEntry:
 
 @dataclass(frozen=True)
 class StateTableRow:
-    """A variable, or a part of one, and its values by column."""
+    """A variable, or a part of a variable, and its values by column."""
 
     name: str
     entries: tuple[StateTableEntry, ...]
@@ -36,7 +36,7 @@ class StateTableRow:
 
 @dataclass(frozen=True)
 class StateTable:
-    """Rows of values; the columns are the keys of maps, or none where each row has one value."""
+    """Rows of values; `columns` are the keys of maps, empty if each row has one value."""
 
     columns: tuple[str, ...]
     rows: tuple[StateTableRow, ...]
@@ -45,7 +45,7 @@ class StateTable:
 def tables(
     spec: Spec, before: State | None, after: State, drawn: frozenset[str] = frozenset()
 ) -> tuple[StateTable, ...]:
-    """Return a state as tables, with what was otherwise in the state before, but for variables that are drawn."""
+    """Return the state `after` as tables with its differences from `before`; omit the variables `drawn` elsewhere."""
     by_key: dict[tuple[str, ...], list[StateTableRow]] = {(): []}
     for name, kind in spec.variables.items():
         if name in drawn:

@@ -1,4 +1,4 @@
-"""A counterexample told step by step: what each action did and why, what else could have happened, what still holds."""
+"""The content of a counterexample page, step by step: changes, executed source, enabled actions and properties."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 from checker.errors import BoundsError, Disabled
 from checker.explain.differences import StateChange, changes
 from checker.explain.executed_lines import ExecutedFunction, executed
-from checker.explain.failures import witness
+from checker.explain.failures import failure_bindings
 from checker.language.drawing import Drawing
 from checker.language.interpreter import State, call_text
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.output.page.lane_owners import Witness, places_of
-from checker.output.page.lanes import Artist, StateView
-from checker.output.page.messages import MessageFlight, flights
+from checker.output.page.lane_owners import FailureBindings, lane_owners
+from checker.output.page.lanes import StateRenderer, StateView
+from checker.output.page.messages import MessageTransfer, transfers
 from checker.output.page.state_tables import StateTable, tables
 from checker.run.plan import DEADLOCK
 from checker.run.result import ActionCall, TraceStep, Violation
@@ -27,7 +27,7 @@ from checker.run.result import ActionCall, TraceStep, Violation
 
 @dataclass(frozen=True)
 class EnabledAction:
-    """An action that is enabled in a state: its enabled instances, and whether the trace takes one of them."""
+    """An action that is enabled in a state: its enabled instances, and whether the trace takes one of these."""
 
     action: str
     calls: tuple[str, ...]
@@ -36,7 +36,11 @@ class EnabledAction:
 
 @dataclass(frozen=True)
 class PropertyValue:
-    """What a property says of a step: its value (None: it cannot be evaluated), and whether it was true before."""
+    """The value of a property at a step (None: it cannot be evaluated).
+
+    `is_first_false`: it is not true here, and was true at all steps before. `is_violated`: it is the violated property
+    of the trace, and not true here.
+    """
 
     name: str
     value: bool | None
@@ -47,18 +51,22 @@ class PropertyValue:
 
 @dataclass(frozen=True)
 class StoryStep:
-    """A step of the story. `number` counts from 1, the initial state; the step before the state has an action."""
+    """A step of the trace with the state after it. Step 1 is the initial state and has no action.
+
+    `summary` is the first sentence of the action's docstring, `transfers` are the messages that arrive in this step.
+    `is_failed`: the action cannot be executed, and the state is the one before it.
+    """
 
     number: int
     action: str | None
     call: str
     arguments: tuple[tuple[str, str], ...]
-    words: str
+    summary: str
     changes: tuple[StateChange, ...]
     listings: tuple[ExecutedFunction, ...]
-    choices: tuple[EnabledAction, ...]
+    enabled: tuple[EnabledAction, ...]
     properties: tuple[PropertyValue, ...]
-    flights: tuple[MessageFlight, ...]
+    transfers: tuple[MessageTransfer, ...]
     view: StateView | None
     tables: tuple[StateTable, ...]
     is_failed: bool = False
@@ -66,38 +74,42 @@ class StoryStep:
 
 @dataclass(frozen=True)
 class Legend:
-    """What of a drawing needs explaining: the labels on the ruler in words, what colours stand for, and other marks."""
+    """The parts of a drawing that the legend explains.
+
+    `marks` are the labels of offsets with their meaning, `colours` the names of the parts that logs are coloured by.
+    """
 
     has_logs: bool
     marks: tuple[tuple[str, str], ...]
     colours: tuple[str, ...]
     has_markers: bool
-    has_crowns: bool
+    has_leader_marks: bool
     has_members: bool
 
 
 @dataclass(frozen=True)
 class Story:
-    """All moments of a trace, and the lanes of the spec, from top to bottom, that have a place in its overview."""
+    """All steps of a trace, the titles of the lanes from top to bottom, and the messages between the lanes."""
 
-    moments: tuple[StoryStep, ...]
+    steps: tuple[StoryStep, ...]
     lanes: tuple[str, ...]
-    flights: tuple[MessageFlight, ...] = ()
+    transfers: tuple[MessageTransfer, ...] = ()
 
     def with_listings(self, most: int) -> Story:
-        """Return the story with the source of so many functions in each step at most."""
-        moments = tuple(replace(moment, listings=moment.listings[:most]) for moment in self.moments)
-        return replace(self, moments=moments)
+        """Return the story with the source of at most `most` functions in each step."""
+        steps = tuple(replace(step, listings=step.listings[:most]) for step in self.steps)
+        return replace(self, steps=steps)
 
 
-def tell(spec: Spec, violation: Violation, *, lemmas: bool = False, choices: bool = True) -> Story:
+def story_of(spec: Spec, violation: Violation, *, lemmas: bool = False, enabled_steps: bool = True) -> Story:
     """Return the story of a violation with a trace.
 
-    `lemmas`: what they say of each state is told too. `choices`: what else could have happened is told, for which
-    the spec's parameters have to be few enough to be enumerated.
+    `lemmas`: include the values of lemmas. `enabled_steps`: include the enabled steps of each state, for which the
+    interpreter must be able to enumerate the parameters of actions.
     """
-    teller = _StoryBuilder(spec, violation, [*spec.properties, *(spec.names_of(Role.LEMMA) if lemmas else [])], choices)
-    return Story(tuple(teller.moments()), _lane_titles(spec), tuple(teller.flights))
+    names = [*spec.properties, *(spec.names_of(Role.LEMMA) if lemmas else [])]
+    builder = _StoryBuilder(spec, violation, names, enabled_steps)
+    return Story(tuple(builder.steps()), _lane_titles(spec), tuple(builder.transfers))
 
 
 def first_sentence(text: str) -> str:
@@ -107,16 +119,16 @@ def first_sentence(text: str) -> str:
     return found.group() if found else line
 
 
-def witness_of(spec: Spec, violation: Violation) -> Witness:
-    """Return what the violated property bound where it fails; nothing for a deadlock or an error."""
+def bindings_of(spec: Spec, violation: Violation) -> FailureBindings:
+    """Return the variables that the violated property bound at its violation; empty for a deadlock or an error."""
     if violation.property not in spec.roles or violation.kind not in ("invariant", "step_invariant"):
-        return Witness()
+        return FailureBindings()
     old = violation.trace[-2].state if violation.kind == "step_invariant" else None
-    return Witness(witness(spec, violation.property, violation.trace[-1].state, old))
+    return FailureBindings(failure_bindings(spec, violation.property, violation.trace[-1].state, old))
 
 
 def property_value(spec: Spec, name: str, state: State, old: State | None) -> bool | None:
-    """Return what a property says of a state, or of the step from `old` to it; None where it cannot be evaluated."""
+    """Return the value of a property in a state, or for the step from `old` to it; None if it cannot be evaluated."""
     if spec.roles[name] is Role.STEP_INVARIANT and old is None:
         return True
     try:
@@ -128,12 +140,12 @@ def property_value(spec: Spec, name: str, state: State, old: State | None) -> bo
 def drawn_variables(drawing: Drawing) -> frozenset[str]:
     """Return the variables that the lanes of a drawing show in full."""
     names = {name for lane in drawing.lanes for name in lane.names()}
-    # Of a path only a part is shown: `quorum.leader` is not all of `quorum`.
+    # A path shows only a part of its variable: `quorum.leader` leaves out the rest of `quorum`.
     return frozenset(name for name in names if "." not in name)
 
 
 def legend_of(drawing: Drawing) -> Legend:
-    """Return what there is to explain in the pictures of a drawing."""
+    """Return the legend of a drawing."""
     logs = [log for lane in drawing.lanes for log in lane.logs]
     marks = {label: name.replace("_", " ") for log in logs for name, label in log.markers.items()}
     marks |= {log.end: "log end offset" for log in logs if log.end == "LEO"}
@@ -143,35 +155,35 @@ def legend_of(drawing: Drawing) -> Legend:
         marks=tuple(marks.items()),
         colours=tuple(colours),
         has_markers=any(log.markers for log in logs),
-        has_crowns=any(lane.crowned for lane in drawing.lanes),
+        has_leader_marks=any(lane.crowned for lane in drawing.lanes),
         has_members=any(lane.members for lane in drawing.lanes),
     )
 
 
 def _lane_titles(spec: Spec) -> tuple[str, ...]:
-    return tuple(place.title for place in places_of(spec, spec.draws)) if spec.draws is not None else ()
+    return tuple(owner.title for owner in lane_owners(spec, spec.draws)) if spec.draws is not None else ()
 
 
 class _StoryBuilder:
-    def __init__(self, spec: Spec, violation: Violation, names: list[str], choices: bool):
+    def __init__(self, spec: Spec, violation: Violation, names: list[str], has_enabled: bool):
         self._spec, self._violation, self._trace = spec, violation, violation.trace
-        self._names, self._has_choices = names, choices
+        self._names, self._has_enabled = names, has_enabled
         drawing = spec.draws
-        self._artist: Artist | None = None
+        self._renderer: StateRenderer | None = None
         if drawing is not None and self._trace:
-            self._artist = Artist(spec, drawing, witness_of(spec, violation), self._trace[-1].state)
-        self.flights = flights(spec, self._trace)
+            self._renderer = StateRenderer(spec, drawing, bindings_of(spec, violation), self._trace[-1].state)
+        self.transfers = transfers(spec, self._trace)
         self._drawn = drawn_variables(drawing) if drawing is not None else frozenset()
         self._seen_false: set[str] = set()
 
-    def moments(self) -> Iterator[StoryStep]:
+    def steps(self) -> Iterator[StoryStep]:
         for index, step in enumerate(self._trace):
-            yield self._moment(index, step)
+            yield self._step(index, step)
         failed = self._violation.failed_action
         if failed is not None and self._trace:
             yield self._failed(failed)
 
-    def _moment(self, index: int, step: TraceStep) -> StoryStep:
+    def _step(self, index: int, step: TraceStep) -> StoryStep:
         before = self._trace[index - 1].state if index else None
         is_last = index == len(self._trace) - 1
         return StoryStep(
@@ -179,33 +191,33 @@ class _StoryBuilder:
             action=step.action,
             call=str(step),
             arguments=self._arguments(step.action, step.arguments),
-            words=self._words(step.action),
+            summary=self._summary(step.action),
             changes=tuple(changes(self._spec, before, step.state)) if before is not None else (),
             listings=executed(self._spec, before, step.action, step.arguments)
             if before is not None and step.action
             else (),
-            choices=self._choices(before, str(step)) if before is not None else (),
+            enabled=self._enabled(before, str(step)) if before is not None else (),
             properties=tuple(self._properties(step.state, before)),
-            flights=tuple(flight for flight in self.flights if flight.arrived == index + 1),
-            view=self._artist.draw(before, step.state, is_last=is_last) if self._artist is not None else None,
+            transfers=tuple(transfer for transfer in self.transfers if transfer.arrived == index + 1),
+            view=self._renderer.draw(before, step.state, is_last=is_last) if self._renderer is not None else None,
             tables=tables(self._spec, before, step.state, self._drawn),
         )
 
     def _failed(self, call: ActionCall) -> StoryStep:
-        """Return the moment of an action that has no state after it: it left a type's bounds."""
+        """Return the step of an action that leaves the bounds of a type, so that it has no successor state."""
         last = self._trace[-1].state
         return StoryStep(
             number=len(self._trace) + 1,
             action=call.action,
             call=str(call),
             arguments=self._arguments(call.action, call.arguments),
-            words=self._words(call.action),
+            summary=self._summary(call.action),
             changes=(),
             listings=executed(self._spec, last, call.action, call.arguments),
-            choices=self._choices(last, str(call)),
+            enabled=self._enabled(last, str(call)),
             properties=(),
-            flights=(),
-            view=self._artist.draw(last, last, is_last=True) if self._artist is not None else None,
+            transfers=(),
+            view=self._renderer.draw(last, last, is_last=True) if self._renderer is not None else None,
             tables=tables(self._spec, last, last, self._drawn),
             is_failed=True,
         )
@@ -216,12 +228,12 @@ class _StoryBuilder:
         parameters = self._spec.parameters_of(action)
         return tuple((parameter.name, show(value)) for parameter, value in zip(parameters, arguments, strict=True))
 
-    def _words(self, action: str | None) -> str:
+    def _summary(self, action: str | None) -> str:
         method = getattr(type(self._spec), action or "init", None)
         return first_sentence(method.__doc__ or "") if action is not None and method is not None else ""
 
-    def _choices(self, before: State, taken: str) -> tuple[EnabledAction, ...]:
-        if not self._has_choices:
+    def _enabled(self, before: State, taken: str) -> tuple[EnabledAction, ...]:
+        if not self._has_enabled:
             return ()
         steps, failures = self._spec.expand(before)
         calls: dict[str, list[str]] = {}

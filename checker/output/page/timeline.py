@@ -1,13 +1,14 @@
-"""The overview of a story: lanes from left to right, a column a step, messages as arrows between them."""
+"""The overview of a story: horizontal lanes, one column per step, and messages as arrows between lanes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checker.output.page.messages import MessageFlight
+from checker.output.page.messages import MessageTransfer
 from checker.output.page.story import Story
 
 _COLUMN, _ROW, _TOP = 46, 30, 26
+"""Width of a column, height of a row, and height of the line of step numbers, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,10 @@ class Point:
 
 @dataclass(frozen=True)
 class ArrowLine:
-    """A message from where it was sent to where it arrived; a stub where it did not."""
+    """A message from the step that sent it to the step that received it; a shorter line if none received it.
+
+    `style` is a CSS class: "" (received), "lost" or "open" (still in flight).
+    """
 
     x1: float
     y1: float
@@ -33,7 +37,10 @@ class ArrowLine:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything that is drawn, in pixels; the names of the lanes stand in a part of their own, `names_width` wide."""
+    """The drawing, in pixels. The names of the lanes are in a separate drawing, which is `names_width` wide.
+
+    `lanes` are titles with their y, `columns` are (step number, x, call, whether the step shows a violation).
+    """
 
     width: float
     height: float
@@ -47,46 +54,48 @@ class Timeline:
 
 def timeline(story: Story) -> Timeline:
     """Return the overview of a story."""
-    across = {moment.number: _COLUMN * (moment.number - 0.5) for moment in story.moments}
+    across = {step.number: _COLUMN * (step.number - 0.5) for step in story.steps}
     down = {lane: _TOP + _ROW * (index + 0.5) for index, lane in enumerate(story.lanes)}
     points = tuple(
-        Point(across[moment.number], down[lane.title], moment.number)
-        for moment in story.moments
-        if moment.view is not None and moment.action is not None
-        for lane in moment.view.lanes
+        Point(across[step.number], down[lane.title], step.number)
+        for step in story.steps
+        if step.view is not None and step.action is not None
+        for lane in step.view.lanes
         if lane.is_changed and lane.title in down
     )
-    violated = {moment.number for moment in story.moments if any(found.is_violated for found in moment.properties)}
+    violated = {step.number for step in story.steps if any(found.is_violated for found in step.properties)}
     return Timeline(
-        width=_COLUMN * len(story.moments) + 8,
+        width=_COLUMN * len(story.steps) + 8,
         height=_TOP + _ROW * len(story.lanes) + 6,
         names_width=20 + 7.5 * max((len(lane) for lane in story.lanes), default=0),
         column=_COLUMN,
         lanes=tuple(down.items()),
         columns=tuple(
-            (moment.number, across[moment.number], moment.call, moment.is_failed or moment.number in violated)
-            for moment in story.moments
+            (step.number, across[step.number], step.call, step.is_failed or step.number in violated)
+            for step in story.steps
         ),
         points=points,
         arrows=tuple(
-            _arrow(flight, across, down) for flight in story.flights if flight.source in down and flight.target in down
+            _arrow(transfer, across, down)
+            for transfer in story.transfers
+            if transfer.source in down and transfer.target in down
         ),
     )
 
 
-def _arrow(flight: MessageFlight, across: dict[int, float], down: dict[str, float]) -> ArrowLine:
-    start_x, start_y = across[flight.sent], down[flight.source]
-    if flight.arrived is None:
-        end_x, end_y = start_x + _COLUMN * 0.6, start_y + (down[flight.target] - start_y) * 0.35
-        return ArrowLine(start_x, start_y, end_x, end_y, f"{flight.text}: still in flight", "open")
-    end_x, end_y = across[flight.arrived], down[flight.target]
-    if flight.is_lost:
+def _arrow(transfer: MessageTransfer, across: dict[int, float], down: dict[str, float]) -> ArrowLine:
+    start_x, start_y = across[transfer.sent], down[transfer.source]
+    if transfer.arrived is None:
+        end_x, end_y = start_x + _COLUMN * 0.6, start_y + (down[transfer.target] - start_y) * 0.35
+        return ArrowLine(start_x, start_y, end_x, end_y, f"{transfer.text}: still in transfer", "open")
+    end_x, end_y = across[transfer.arrived], down[transfer.target]
+    if transfer.is_lost:
         end_y = start_y + (end_y - start_y) * 0.6
-        return ArrowLine(start_x, start_y, end_x, end_y, f"{flight.text}: lost in step {flight.arrived}", "lost")
-    # The head stops short of the dot that it points at.
+        return ArrowLine(start_x, start_y, end_x, end_y, f"{transfer.text}: lost in step {transfer.arrived}", "lost")
+    # The arrowhead ends 7 pixels before the dot that it points at.
     length = ((end_x - start_x) ** 2 + (end_y - start_y) ** 2) ** 0.5
     short = 1 - 7 / length if length else 1
-    text = f"{flight.source} to {flight.target}: {flight.text}"
+    text = f"{transfer.source} to {transfer.target}: {transfer.text}"
     return ArrowLine(
         start_x, start_y, start_x + (end_x - start_x) * short, start_y + (end_y - start_y) * short, text, ""
     )

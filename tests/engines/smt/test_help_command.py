@@ -129,7 +129,7 @@ def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
     assert outcome.status == 1
     assert "unreachable within this configuration, of 20 states" in outcome.out
     page = (folder / "bare-bare-mutual_exclusion-2-steps.html").read_text()
-    assert page.count('class="moment"') == 3
+    assert page.count('class="step"') == 3
     content = json.loads(prove("bare.py", "--method", "k-induction", "--depth", "2", "--json", "-").out)
     assert content["first_states"] == {"mutual_exclusion": "unreachable"}
 

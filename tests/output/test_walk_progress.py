@@ -1,15 +1,17 @@
+"""Progress of random walks, in a terminal and in a log."""
+
 import io
 
 from checker.output.walk_progress import WalkProgress, progress_text
 
 
-def test_words():
+def test_progress_text():
     assert progress_text("a/b", 500, 2000, 0, 7, 3.0) == "a/b: 500 of 2,000 walks (25%), 3 s"
     text = progress_text("a/b", 1500, 2000, 1000, 7, 4.0)
     assert text == "a/b: 1,500 of 2,000 walks (75%), 7 with a violation, 250/s, 4 s, 2 s left"
 
 
-def test_where_there_is_no_terminal_a_line_now_and_then(monkeypatch):
+def test_without_a_terminal_a_line_is_printed_every_few_seconds(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("checker.output.walk_progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
