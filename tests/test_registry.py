@@ -49,3 +49,14 @@ def test_sub_packages_of_an_outermost_package_are_families(tmp_path):
 def test_producer_specs_keep_their_names_below_sub_packages():
     (selection,) = registry.select("producer/plain_producer/one_in_flight_keeps_the_order")
     assert selection.entry.family == "producer"
+
+
+def test_the_underscores_of_a_file_name_separate_numbers(tmp_path):
+    path = tmp_path / "kip320_without_7128.py"
+    path.write_text(
+        "from checker.language import Range, Spec\n"
+        "class Kip320Without7128(Spec):\n    x = Range(0, 1)\n"
+        "class Kip320Without841(Spec):\n    x = Range(0, 1)\n"
+    )
+    names = [entry.spec.name for entry in registry.load_file(path).entries]
+    assert names == ["kip320_without_7128", "kip320_without841"]

@@ -41,6 +41,20 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
+FILE_MODULE_PREFIX = "spec_file_"
+"""Prefix of the module name under which a user's file is imported."""
+
+
+def _spec_name(cls: type) -> str:
+    """Return the name of a spec: the class name in snake case.
+
+    A class name does not show where a word ends and a number starts, so a module's name with the same letters and
+    digits decides: `Kip320Without7128` in `kip320_without_7128.py` has the name `kip320_without_7128`.
+    """
+    module = cls.__module__.rpartition(".")[2].removeprefix(FILE_MODULE_PREFIX).strip("_")
+    return module if module.replace("_", "") == cls.__name__.lower() else snake_case(cls.__name__)
+
+
 class Spec(Interpreter):
     """The base of all specs; see docs/language.md. `Kip320(replicas=2)` is a spec with its constants set."""
 
@@ -53,7 +67,7 @@ class Spec(Interpreter):
     def __init_subclass__(cls, abstract: bool = False, **named: Any):
         super().__init_subclass__(**named)
         cls.abstract = abstract
-        cls.name = cls.__dict__.get("name", snake_case(cls.__name__))
+        cls.name = cls.__dict__.get("name", _spec_name(cls))
         for attribute, value in list(vars(cls).items()):
             is_nested_class = isinstance(value, type) and value.__qualname__.startswith(cls.__qualname__ + ".")
             is_spoken_for = hasattr(Spec, attribute) and not attribute.startswith("__")

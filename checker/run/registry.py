@@ -19,7 +19,7 @@ from typing import Never
 
 from checker.errors import SpecError
 from checker.language.error_location import located
-from checker.language.spec import Bug, Scenario, Spec
+from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec
 from checker.language.tables import Table
 
 PACKAGE = "specs"
@@ -142,7 +142,7 @@ def load_any_file(path: Path) -> Family:
     """Return the specs of a file, which may have none; raise SpecError if it cannot be read or imported."""
     if not path.is_file():
         raise SpecError(f"there is no file {path}")
-    module_name = f"spec_file_{path.stem}"
+    module_name = f"{FILE_MODULE_PREFIX}{path.stem}"
     loader = _UncachedLoader(module_name, str(path.absolute()))
     description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if description is None or description.loader is None:
