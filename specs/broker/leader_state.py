@@ -1,4 +1,4 @@
-"""The producer state by itself: any request, restarts, truncation, expiry; does the leader recognise a retry?
+"""The leader's producer state alone, under any request, restart, truncation and expiry.
 
 Source: `ProducerStateManager`, `ProducerAppendInfo`, `UnifiedLog` of Apache Kafka (see `producer_state`).
 """
@@ -18,7 +18,7 @@ from specs.broker.producer_state import (
 
 
 class Verification(Struct):
-    """`VerificationStateEntry`: the lowest sequence of a transaction's first batches that wait for the coordinator."""
+    """`VerificationStateEntry`: the lowest sequence of a transaction's batches that wait for the coordinator."""
 
     epoch: ProducerEpoch
     sequence: Sequence
@@ -45,7 +45,7 @@ class LeaderState(ProducerState):
 
     @action
     def produce(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence, records: RecordCount):
-        """A client's produce request with one batch: a new one, a retry, an old one or a wrong one."""
+        """A client sends a produce request with one batch: new, a retry, old or wrong."""
         batch = Batch(id=0, epoch=epoch, sequence=sequence, records=records)
         require(len(self.log[partition]) < self.log_size)
         self.answer = self.append_from_client(partition, batch)
@@ -53,7 +53,7 @@ class LeaderState(ProducerState):
             self.verified[partition] = None
 
     def check(self, partition, batch):
-        """While a transaction is being verified, no sequence above the lowest one seen is taken (KAFKA-14920)."""
+        """Return the error of a batch; during verification only up to the lowest sequence seen (KAFKA-14920)."""
         if self.verified[partition] is not None and batch.sequence > self.verified[partition].sequence:
             return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
         return super().check(partition, batch)
@@ -66,14 +66,14 @@ class LeaderState(ProducerState):
             self.verified[partition] = Verification(epoch=epoch, sequence=sequence)
 
     def is_lowest(self, partition, epoch, sequence):
-        """The first, of a higher epoch, or lower than the one before in its epoch."""
+        """Return whether a sequence is the first, of a higher epoch, or lower than the one verified in its epoch."""
         if self.verified[partition] is None or epoch > self.verified[partition].epoch:
             return True
         return epoch == self.verified[partition].epoch and sequence < self.verified[partition].sequence
 
     @action
     def write_marker(self, partition: Partition, epoch: ProducerEpoch):
-        """A transaction marker: a higher epoch empties the cache (`ProducerAppendInfo.appendEndTxnMarker`)."""
+        """A transaction marker is appended; a higher epoch clears the cache. Source: `appendEndTxnMarker`."""
         require(self.markers)
         require(self.producer_epoch[partition] is None or self.producer_epoch[partition] <= epoch)
         if self.producer_epoch[partition] is None or self.producer_epoch[partition] != epoch:
@@ -82,15 +82,15 @@ class LeaderState(ProducerState):
 
     @action
     def roll_segment(self, partition: Partition):
-        """`UnifiedLog.roll`: the new segment starts with a snapshot."""
+        """The log rolls a segment, which starts with a snapshot (`UnifiedLog.roll`)."""
         require(self.truncations)
         self.take_snapshot(partition)
 
     @action
     def restart(self, partition: Partition):
-        """The log is closed and loaded again, with a snapshot at its end either way, so that nothing is replayed.
+        """The broker restarts and loads a snapshot at the log's end, so that it replays nothing.
 
-        A clean shutdown writes it (`UnifiedLog.close`), recovery after a crash too (`LogLoader.recoverSegment`).
+        A clean shutdown writes it (`UnifiedLog.close`), and so does recovery (`LogLoader.recoverSegment`).
         """
         require(self.restarts)
         self.take_snapshot(partition)
@@ -98,34 +98,34 @@ class LeaderState(ProducerState):
 
     @action
     def truncate_to(self, partition: Partition, end: Offset):
-        """A new leader's log diverges from `end` on."""
+        """A new leader's log diverges at `end`, and the log is truncated."""
         require(self.truncations)
         require(end < len(self.log[partition]))
         self.truncate(partition, end)
 
     @action
     def expire_producer(self, partition: Partition):
-        """`producer.id.expiration.ms` has passed since the last batch."""
+        """`producer.id.expiration.ms` passes after the last batch."""
         require(self.expiry)
         require(self.producer_epoch[partition] is not None)
         self.forget(partition)
 
-    @invariant(says="{p}: the batches at offsets {o} and before do not follow each other: {self.log[p]}")
+    @invariant(says="{p}: the batch at offset {o} does not continue the batch before it: {self.log[p]}")
     def sequences_contiguous(self):
-        """Within an epoch each batch begins where the one before ended, and an epoch begins at 0."""
+        """Within an epoch each batch begins where the one before it ends, and an epoch begins at 0."""
         return all(self.follows(p, o) for p in Partition for o in range(len(self.log[p])))
 
     def follows(self, partition, offset):
-        """The batch at `offset` continues its epoch, or begins it at 0."""
+        """Return whether the batch at `offset` continues its epoch, or begins it at 0."""
         batch = self.log[partition][offset]
         if offset == 0 or self.log[partition][offset - 1].epoch != batch.epoch:
             return batch.sequence == 0
         before = self.log[partition][offset - 1]
         return batch.sequence == self.sequence_after(before.sequence, before.records)
 
-    @invariant(says="{p} remembers {c}, and its log is {self.log[p]}")
+    @invariant(says="{p} caches {c}, and its log is {self.log[p]}")
     def cache_names_the_log(self):
-        """What is remembered was appended, under that sequence, at that offset."""
+        """A cached batch is in the log, with its sequence and at its offset."""
         return all(
             c.offset < len(self.log[p])
             and self.log[p][c.offset].sequence == c.sequence
@@ -146,7 +146,7 @@ class LeaderState(ProducerState):
         )
 
     def is_past(self, partition, epoch):
-        """The leader knows a later epoch: a retry under this one is refused, not appended."""
+        """Return whether the leader has a later epoch, so that it refuses a retry of this one."""
         return self.producer_epoch[partition] is not None and epoch < self.producer_epoch[partition]
 
     @invariant(says="{p}, producer epoch {self.producer_epoch[p]}: {self.log[p]}")
@@ -158,16 +158,16 @@ class LeaderState(ProducerState):
 
     @lemma
     def nothing_is_forgotten(self):
-        """Where nothing expires, no batch is forgotten."""
+        """Without expiry, no batch is forgotten."""
         return self.expiry or all(self.forgotten[p] == 0 for p in Partition)
 
     @lemma
     def state_knows_end_of_log(self):
-        """Where nothing expires, the state has the last batch of the log, or a marker's later epoch and no batch."""
+        """Without expiry, the state has the last batch of the log, or a marker's later epoch and no batch."""
         return self.expiry or all(self.knows_end_of_log(p) for p in Partition)
 
     def knows_end_of_log(self, partition):
-        """The epoch is that of the last batch, which is the last one remembered, or a later one."""
+        """Return whether the epoch is that of the last batch, which is the last one cached, or a later one."""
         end = len(self.log[partition])
         size = len(self.cached[partition])
         if end == 0:
@@ -182,16 +182,16 @@ class LeaderState(ProducerState):
 
     @lemma
     def cache_is_end_of_log(self):
-        """Where no more than appends happens, and reloads of whole caches, the state has the log's last batches."""
+        """With appends and complete reloads only, the state has the last batches of the log."""
         return self.may_lose_state() or all(self.caches_end_of_log(p) for p in Partition)
 
     def may_lose_state(self):
-        """The constants allow more than appends and reloads from snapshots that keep the whole cache."""
+        """Return whether the constants allow more than appends and reloads of the whole cache."""
         reloads = self.restarts or self.truncations
         return (reloads and self.snapshot_batches < self.cache_size) or self.expiry or self.markers or self.verification
 
     def caches_end_of_log(self, partition):
-        """The current epoch's batches are remembered, each at its offset, up to `cache_size` of them."""
+        """Return whether the last batches of the current epoch are cached, each with its offset."""
         end = len(self.log[partition])
         size = len(self.cached[partition])
         if end == 0 or self.verified[partition] is not None:
@@ -203,12 +203,12 @@ class LeaderState(ProducerState):
         )
 
     def batches_of_epoch(self, partition):
-        """How many batches of the current epoch the log has."""
+        """Return the number of batches of the current epoch in the log."""
         return sum(1 for b in self.log[partition] if b.epoch == self.producer_epoch[partition])
 
     @reachable
     def sequence_wrapped_inside_a_batch(self):
-        """A batch holds the last sequence and the first."""
+        """A batch has the last sequence and the first."""
         return any(b.sequence == self.max_sequence and b.records == 2 for p in Partition for b in self.log[p])
 
     @reachable
@@ -218,11 +218,11 @@ class LeaderState(ProducerState):
 
 
 class FollowerState(LeaderState):
-    """A follower's producer state: batches come from the leader and are not checked (`AppendOrigin.REPLICATION`)."""
+    """A follower's producer state: batches come from the leader without checks (`AppendOrigin.REPLICATION`)."""
 
     @action
     def produce(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence, records: RecordCount):
-        """The next batch of the leader's log, whatever its sequence."""
+        """The follower appends the next batch of the leader's log, with any sequence."""
         batch = Batch(id=0, epoch=epoch, sequence=sequence, records=records)
         require(len(self.log[partition]) < self.log_size)
         self.append_unchecked(partition, batch)

@@ -1,4 +1,4 @@
-"""The broker's producer state: what a partition leader remembers of an idempotent producer, and when it answers what.
+"""The broker's producer state: what a partition leader stores of an idempotent producer, and its answers.
 
 Sources (Apache Kafka, package `org.apache.kafka.storage.internals.log`): `ProducerStateEntry` (the cache of the last
 five batches), `ProducerAppendInfo` (the epoch and sequence checks), `ProducerStateManager` (snapshots, expiry, reload),
@@ -15,7 +15,7 @@ class Partition(Domain):
 
 
 class BatchId(Range):
-    """The batches of one partition, in the order in which the application sent them."""
+    """The number of a batch of a partition, in send order."""
 
     low, high = 0, "batches - 1"
 
@@ -41,7 +41,7 @@ class Offset(Range):
 
 
 class Error(Enum):
-    """The errors of a produce response that matter to an idempotent producer."""
+    """The errors of a produce response that concern an idempotent producer."""
 
     NONE = "none"
     DUPLICATE_SEQUENCE_NUMBER = "duplicate sequence number"
@@ -55,7 +55,7 @@ class Error(Enum):
 
 
 class Batch(Struct):
-    """A batch as it is sent and stored: its records (known by `id`) under the identity (epoch, base sequence)."""
+    """A batch as it is sent and stored: its records (`id`) under the identity (epoch, base sequence)."""
 
     id: BatchId
     epoch: ProducerEpoch
@@ -65,7 +65,7 @@ class Batch(Struct):
 
 
 class CachedBatch(Struct):
-    """What `BatchMetadata` keeps of an appended batch: its sequence range and where it is."""
+    """`BatchMetadata` of an appended batch: its sequence range and its offset."""
 
     sequence: Sequence
     records: RecordCount
@@ -74,14 +74,14 @@ class CachedBatch(Struct):
 
 
 class Answer(Struct):
-    """What the leader answers to a produce request; `offset` is set where `error` is NONE."""
+    """The leader's answer to a produce request; `offset` is set if `error` is NONE."""
 
     error: Error
     offset: Option(Offset)
 
 
 class ProducerState(Spec, abstract=True):
-    """The log and the producer state of each partition, with the rules by which a leader takes a batch."""
+    """The log and the producer state of each partition, with the leader's rules for a batch."""
 
     partitions = Constant(1, at_least=1)
     batches = Constant(2, at_least=1)
@@ -92,12 +92,12 @@ class ProducerState(Spec, abstract=True):
     cache_size = Constant(5, at_least=1)
     """`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`; 1 before KAFKA-5494 (Kafka 1.0)."""
     snapshot_batches = Constant(1, at_least=1)
-    """How many batches of a producer a snapshot keeps: 1, as `ProducerStateManager.writeSnapshot` takes lastSeq()."""
+    """The batches of a producer in a snapshot: 1, because `ProducerStateManager.writeSnapshot` writes lastSeq()."""
     no_state = Constant("never_held", one_of=("any", "never_held", "full", "unknown_producer_id"))
-    """What a leader without state for the producer accepts: any sequence (KIP-360, Kafka 2.5 to 4.4); any, but only 0
-    where the log never held a record (KAFKA-15591, 4.5); only 0; only 0, else UNKNOWN_PRODUCER_ID (0.11 to 2.4)."""
+    """The sequences that a leader without state for the producer accepts: any (KIP-360, Kafka 2.5 to 4.4); any, but
+    only 0 if the log never held a record (KAFKA-15591, 4.5); only 0; only 0, else UNKNOWN_PRODUCER_ID (0.11 to 2.4)."""
     old_sequence = Constant("out_of_order", one_of=("out_of_order", "duplicate"))
-    """The answer to a sequence below the cached ones. Kafka: out of order. Not Kafka's: DUPLICATE_SEQUENCE_NUMBER."""
+    """The answer to a sequence below the cached ones: out of order in Kafka; DUPLICATE_SEQUENCE_NUMBER is a variant."""
 
     log = Map(Partition, Seq(Batch, "log_size"))
     producer_epoch = Map(Partition, Option(ProducerEpoch))
@@ -108,34 +108,34 @@ class ProducerState(Spec, abstract=True):
     # Sequences.
 
     def sequence_after(self, sequence, records):
-        """`DefaultRecordBatch.incrementSequence`: wraps around."""
+        """Return the sequence after some records, with wrap-around. Source: `DefaultRecordBatch.incrementSequence`."""
         return (sequence + records) % (self.max_sequence + 1)
 
     def last_sequence(self, sequence, records):
-        """The sequence of the last of some records, the first of which has `sequence`."""
+        """Return the sequence of the last of some records, if the first has `sequence`."""
         return self.sequence_after(sequence, records - 1)
 
     def end_sequence(self, partition):
-        """The sequence after the last cached batch; there must be one."""
+        """Return the sequence after the last cached batch; there must be one."""
         last = self.cached[partition][len(self.cached[partition]) - 1]
         return self.sequence_after(last.sequence, last.records)
 
     # The answer to a produce request.
 
     def is_duplicate(self, partition, batch):
-        """`ProducerStateEntry.findDuplicateBatch`: same epoch, exactly the range of a cached batch; not the content."""
+        """Return whether a batch has the epoch and range of a cached batch. Source: `findDuplicateBatch`."""
         if self.producer_epoch[partition] is None or self.producer_epoch[partition] != batch.epoch:
             return False
         return any(c.sequence == batch.sequence and c.records == batch.records for c in self.cached[partition])
 
     def duplicate_offset(self, partition, batch):
-        """Where the first batch with this range was appended."""
+        """Return the offset of the first batch with this range."""
         return min(
             c.offset for c in self.cached[partition] if c.sequence == batch.sequence and c.records == batch.records
         )
 
     def check(self, partition, batch):
-        """`ProducerAppendInfo.maybeValidateDataBatch` for a client's batch: the epoch, then the sequence."""
+        """Return the error of a client's batch, by epoch, then sequence. Source: `maybeValidateDataBatch`."""
         if self.producer_epoch[partition] is None:
             return self.check_without_state(partition, batch)
         if batch.epoch < self.producer_epoch[partition]:
@@ -149,7 +149,7 @@ class ProducerState(Spec, abstract=True):
         return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def check_without_state(self, partition, batch):
-        """The rule for a producer that the leader does not know (`no_state`)."""
+        """Return the error of a batch of a producer without state (`no_state`)."""
         if batch.sequence == 0 or self.no_state == "any":
             return Error.NONE
         if self.no_state == "unknown_producer_id":
@@ -159,12 +159,12 @@ class ProducerState(Spec, abstract=True):
         return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def is_old(self, partition, batch):
-        """The sequence lies in the half of the circle before the end: it was used already."""
+        """Return whether the sequence was already used: it is in the half of the circle before the end."""
         behind = (self.end_sequence(partition) - batch.sequence) % (self.max_sequence + 1)
         return behind > 0 and behind <= (self.max_sequence + 1) // 2
 
     def append_from_client(self, partition, batch):
-        """`UnifiedLog.append` with origin CLIENT: first the duplicate test, then the checks, then the append."""
+        """Handle a client's batch: duplicate test, checks, append. Source: `UnifiedLog.append` with origin CLIENT."""
         if self.is_duplicate(partition, batch):
             return Answer(error=Error.NONE, offset=self.duplicate_offset(partition, batch))
         error = self.check(partition, batch)
@@ -174,13 +174,13 @@ class ProducerState(Spec, abstract=True):
         return Answer(error=Error.NONE, offset=len(self.log[partition]) - 1)
 
     def append_unchecked(self, partition, batch):
-        """The append itself; all there is to it with origin REPLICATION, where nothing is checked."""
+        """Append a batch without checks, as with origin REPLICATION."""
         offset = len(self.log[partition])
         self.log[partition].append(batch)
         self.remember(partition, batch, offset)
 
     def remember(self, partition, batch, offset):
-        """`ProducerStateEntry.addBatch`: a new epoch clears the cache, a full cache drops its oldest batch."""
+        """Cache a batch; a new epoch clears the cache, a full cache evicts its oldest batch. Source: `addBatch`."""
         if self.producer_epoch[partition] is None or self.producer_epoch[partition] != batch.epoch:
             self.cached[partition].clear()
             self.producer_epoch[partition] = batch.epoch
@@ -191,7 +191,7 @@ class ProducerState(Spec, abstract=True):
     # Snapshots, reload, truncation, expiry.
 
     def take_snapshot(self, partition):
-        """`ProducerStateManager.takeSnapshot` at the log's end: at a segment roll, a clean close, after a rebuild.
+        """Take a snapshot at the log's end: at a segment roll, a clean close, after a rebuild. Source: `takeSnapshot`.
 
         Its content follows from its offset: the last `snapshot_batches` batches below it.
         """
@@ -199,14 +199,14 @@ class ProducerState(Spec, abstract=True):
             self.snapshots[partition].add(len(self.log[partition]))
 
     def reload(self, partition):
-        """`UnifiedLog.rebuildProducerState`: the newest snapshot within the log, then a replay of the log after it."""
+        """Load the newest snapshot within the log and replay the log after it. Source: `rebuildProducerState`."""
         newest = max((o for o in self.snapshots[partition] if o <= len(self.log[partition])), default=0)
         self.load_from(partition, newest)
         self.snapshots[partition] = {o for o in self.snapshots[partition] if o <= len(self.log[partition])}
         self.take_snapshot(partition)
 
     def load_from(self, partition, snapshot):
-        """The state that a snapshot at offset `snapshot` and a replay give; expired batches stay forgotten."""
+        """Load the state from a snapshot at offset `snapshot` and a replay; expired batches stay forgotten."""
         first = max(snapshot - self.snapshot_batches, self.forgotten[partition])
         self.producer_epoch[partition] = None
         self.cached[partition].clear()
@@ -214,13 +214,13 @@ class ProducerState(Spec, abstract=True):
             self.remember(partition, self.log[partition][offset], offset)
 
     def truncate(self, partition, end):
-        """`UnifiedLog.truncateTo`: a follower drops what its new leader does not have, and reloads."""
+        """Truncate a follower's log to its new leader's and reload the state. Source: `UnifiedLog.truncateTo`."""
         del self.log[partition][end:]
         self.forgotten[partition] = min(self.forgotten[partition], end)
         self.reload(partition)
 
     def forget(self, partition):
-        """`ProducerStateManager.removeExpiredProducers` (before 2.4 also retention): the entry goes, the log stays."""
+        """Remove the state but not the log. Source: `removeExpiredProducers`; before 2.4 also retention."""
         self.forgotten[partition] = len(self.log[partition])
         self.producer_epoch[partition] = None
         self.cached[partition].clear()

@@ -1,11 +1,11 @@
-"""The broker's sequence check by itself, on the circle that sequences lie on (catalogue I12)."""
+"""The broker's sequence check alone, on the circle of sequences (catalogue I12)."""
 
 from checker.language import Constant, Scenario, action, invariant, reachable
 from specs.broker.producer_state import Batch, CachedBatch, Error, Partition, ProducerState, RecordCount, Sequence
 
 
 class SequenceCheck(ProducerState):
-    """A leader whose last batch is any, and a request with a sequence any number ahead of the one that comes next.
+    """A leader with any last batch, and a request with a sequence any distance after the next one.
 
     `python -m checker prove broker/sequence_check --set max_sequence=2147483647 --set max_batch_records=2147483647`
     proves it for all of Kafka's sequences; the explorer takes small circles.
@@ -26,7 +26,7 @@ class SequenceCheck(ProducerState):
 
     @action
     def ask(self, partition: Partition, last: Sequence, records: RecordCount, ahead: Sequence, asked: RecordCount):
-        """The last batch has `records` records from sequence `last` on; a request comes `ahead` after its end."""
+        """The last batch has `records` records from sequence `last`; a request is `ahead` after its end."""
         self.producer_epoch[partition] = 0
         self.cached[partition] = [CachedBatch(sequence=last, records=records, offset=0)]
         self.ahead = ahead
@@ -35,20 +35,20 @@ class SequenceCheck(ProducerState):
 
     @invariant(says="sequence {self.sequence} after {self.cached}: {self.answer}")
     def next_sequence_alone_is_taken(self):
-        """The request is taken where its sequence is the next one, and refused where it is any other."""
+        """The request is accepted if its sequence is the next one, and refused otherwise."""
         return (self.answer == Error.NONE) == (self.ahead == 0)
 
     @reachable
     def taken_after_the_wrap(self):
-        """The next sequence is 0, and the request is taken."""
+        """The next sequence is 0, and the request is accepted."""
         return any(self.answer == Error.NONE and self.sequence == 0 and len(self.cached[p]) > 0 for p in Partition)
 
 
 class PlainCheck(SequenceCheck):
-    """The check without the wrap-around: the next sequence is the last one and the number of records."""
+    """The check without the wrap-around: the next sequence is the last one plus the number of records."""
 
     def check(self, partition, batch):
-        """Compare as numbers."""
+        """Return the error of a comparison of sequences as numbers."""
         last = self.cached[partition][0]
         if batch.sequence == last.sequence + last.records:
             return Error.NONE
@@ -58,11 +58,11 @@ class PlainCheck(SequenceCheck):
 
 
 scenarios = [
-    Scenario(SequenceCheck, "circle", description="On the circle exactly the next sequence is taken."),
+    Scenario(SequenceCheck, "circle", description="On the circle only the next sequence is accepted."),
     Scenario(
         PlainCheck,
         "plain",
         expect={"next_sequence_alone_is_taken": 2},
-        description="Compared as numbers, the producer stands still where its sequence wraps around.",
+        description="Compared as numbers, the producer is stuck when its sequence wraps around.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The idempotent producer's connections to its brokers, and the faults that happen to them.
+"""The idempotent producer's connections to its brokers, and their faults.
 
 Each partition's leader is a broker with one connection. Sources: `Sender`, `NetworkClient`, `InFlightRequests`,
 `UnifiedLog` of Apache Kafka; see `transaction_manager` for the client and `specs.broker.producer_state` for the broker.
@@ -24,7 +24,7 @@ from specs.producer.idempotent.transaction_manager import Outcome, TransactionMa
 
 
 class Request(Struct):
-    """A produce request on the wire with the batch as it was when it was sent; once answered, the response."""
+    """A produce request in transit with its batch as it was sent; after the answer, the response."""
 
     batch: Batch
     answered: bool
@@ -34,14 +34,14 @@ class Request(Struct):
 
 
 class IdempotentConnection(TransactionManager, abstract=True):
-    """Requests in flight from the client to a leader for each partition, and everything that can happen to them.
+    """Requests in flight from the client to the leader of each partition, and their faults.
 
     A response is sent when the batch is committed: replication is not part of this spec.
     """
 
     max_in_flight = Constant(5, at_least=1)
     first_sequence = Constant(0, at_least=0)
-    """Above 0: batch 0 is in the log and acknowledged, so that the next sequence is this one."""
+    """If it is above 0, batch 0 is in the log and acknowledged, and the next sequence is this one."""
     max_refusals = Constant(0, at_least=0)
     max_rejections = Constant(0, at_least=0)
     max_late_acks = Constant(0, at_least=0)
@@ -101,7 +101,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
                 self.acknowledge_one_batch(p)
 
     def acknowledge_one_batch(self, partition):
-        """The producer is not new: its last batch had the sequence before `first_sequence`."""
+        """Append and acknowledge a first batch, whose sequence is the one before `first_sequence`."""
         self.append_unchecked(partition, Batch(id=0, epoch=0, sequence=self.first_sequence - 1, records=1))
         self.queue[partition].pop(0)
         self.finish(partition, 0, Outcome.ACKED, 0)
@@ -112,7 +112,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def drain(self, partition: Partition):
-        """The sender takes the first batch of the queue, gives it a sequence if it has none, and sends it."""
+        """The sender takes the first batch of the queue, assigns a sequence if it has none, and sends it."""
         require(len(self.requests[partition]) < self.max_in_flight)
         require(self.can_drain(partition))
         b = self.queue[partition].pop(0)
@@ -122,7 +122,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
         self.transmit(partition, b)
 
     def transmit(self, partition, b):
-        """The request goes to the end of the connection."""
+        """Add a request to the end of the connection."""
         self.requests[partition].append(
             Request(batch=self.to_send(partition, b), answered=False, error=Error.NONE, offset=None)
         )
@@ -137,20 +137,20 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def bump_epoch(self):
-        """The next round of the sender begins: it bumps the epoch if that was asked for."""
+        """The sender's next iteration bumps the epoch, if a bump was requested."""
         require(len(self.rewrite) > 0)
         self.bump()
 
     @action
     def resolve_sequences(self, partition: Partition):
-        """Nothing of the partition is in flight any more: its expired batches were appended, or there is a gap."""
+        """No batch of the partition is in flight any more: its expired batches were appended, or there is a gap."""
         require(self.unresolved[partition] is not None)
         require(len(self.in_flight[partition]) == 0)
         self.resolve(partition)
 
     @action
     def delivery_timeout(self, partition: Partition):
-        """delivery.timeout.ms is over for the oldest batch, queued or in flight."""
+        """delivery.timeout.ms passes for the oldest batch, queued or in flight."""
         require(self.timeouts < self.max_timeouts)
         require(len(self.rewrite) == 0)
         require(any(self.is_pending(partition, b) for b in BatchId))
@@ -158,17 +158,17 @@ class IdempotentConnection(TransactionManager, abstract=True):
         self.expire_batch(partition, min(b for b in BatchId if self.is_pending(partition, b)))
 
     def is_pending(self, partition, b):
-        """The future of the batch is not completed."""
+        """Return whether the future of the batch is incomplete."""
         return self.batch[partition][b].outcome == Outcome.PENDING
 
-    # The broker: it handles the requests of a connection one by one.
+    # The broker handles the requests of a connection one by one.
 
     def handled(self, partition):
-        """How many requests of the connection are answered, the oldest first."""
+        """Return the number of answered requests of the connection, which are the oldest ones."""
         return sum(1 for request in self.requests[partition] if request.answered)
 
     def answer(self, partition, error, offset):
-        """The response to the first request that has none."""
+        """Answer the first unanswered request."""
         position = self.handled(partition)
         require(position < len(self.requests[partition]))
         self.requests[partition][position] = replace(
@@ -176,11 +176,11 @@ class IdempotentConnection(TransactionManager, abstract=True):
         )
 
     def unhandled(self, partition):
-        """The batch of the first request that is not answered; there must be one."""
+        """Return the batch of the first unanswered request; there must be one."""
         return self.requests[partition][self.handled(partition)].batch
 
     def has_unhandled(self, partition):
-        """A request waits for the broker."""
+        """Return whether a request waits for the broker."""
         return self.handled(partition) < len(self.requests[partition])
 
     @action
@@ -192,7 +192,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def append_but_time_out(self, partition: Partition):
-        """The batch is in the log, but not replicated in time: the response is REQUEST_TIMED_OUT."""
+        """The leader appends the batch, but replication is late: the response is REQUEST_TIMED_OUT."""
         require(self.late_acks < self.max_late_acks)
         require(self.has_unhandled(partition))
         answer = self.append_from_client(partition, self.unhandled(partition))
@@ -202,7 +202,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def refuse_as_not_leader(self, partition: Partition):
-        """The broker has not yet heard that it leads the partition: NOT_LEADER_OR_FOLLOWER, nothing appended."""
+        """The broker does not know yet that it is the leader: NOT_LEADER_OR_FOLLOWER, nothing appended."""
         require(self.refusals < self.max_refusals)
         require(self.has_unhandled(partition))
         self.refusals += 1
@@ -210,7 +210,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def reject_for_good(self, partition: Partition):
-        """The broker does not take this batch, now or later: INVALID_RECORD."""
+        """The broker permanently rejects the batch: INVALID_RECORD."""
         require(self.rejections < self.max_rejections)
         require(self.has_unhandled(partition))
         self.rejections += 1
@@ -218,14 +218,14 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def disconnect(self, partition: Partition):
-        """The connection is gone, with the requests that the broker has not read and the responses on their way."""
+        """The connection closes; the requests that the broker has not read and the responses in transit are lost."""
         require(self.disconnects < self.max_disconnects)
         require(len(self.requests[partition]) > 0)
         self.disconnects += 1
         self.drop_connection(partition)
 
     def drop_connection(self, partition):
-        """`NetworkClient` completes every request in flight as disconnected, the oldest first."""
+        """Complete every request in flight as disconnected, the oldest first, as `NetworkClient` does."""
         lost = self.requests[partition]
         self.requests[partition].clear()
         for request in lost:
@@ -233,7 +233,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def disconnect_while_handling(self, partition: Partition):
-        """The connection is gone, but the broker goes on with the request that it had read."""
+        """The connection closes, but the broker continues with the request that it has read."""
         require(self.abandonments < self.max_abandoned)
         require(self.abandoned[partition] is None)
         require(self.has_unhandled(partition))
@@ -243,7 +243,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def handle_abandoned(self, partition: Partition):
-        """The broker executes a request whose connection is closed; nobody reads the response."""
+        """The broker executes a request of a closed connection, without a response."""
         require(self.abandoned[partition] is not None)
         batch = self.abandoned[partition]
         self.append_from_client(partition, batch)
@@ -251,7 +251,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def restart_broker(self, partition: Partition):
-        """The leader goes down and comes back with its log; its producer state is what the snapshot at the end has."""
+        """The leader restarts with its log; its producer state is that of the snapshot at the log's end."""
         require(self.restarts < self.max_restarts)
         self.restarts += 1
         self.abandoned[partition] = None
@@ -261,7 +261,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     @action
     def expire_producer_state(self, partition: Partition):
-        """producer.id.expiration.ms has passed since the producer's last append."""
+        """producer.id.expiration.ms passes after the producer's last append."""
         require(self.state_expiries < self.max_state_expiries)
         require(self.producer_epoch[partition] is not None)
         require(self.may_expire(partition))
@@ -269,11 +269,14 @@ class IdempotentConnection(TransactionManager, abstract=True):
         self.forget(partition)
 
     def may_expire(self, partition):
-        """Fixed: producer.id.expiration.ms is longer than delivery.timeout.ms, so no batch is being retried."""
+        """Return whether the state may expire; with `expiry_waits` only while no batch is in flight.
+
+        This is the fix: producer.id.expiration.ms is longer than delivery.timeout.ms, so no batch is being retried.
+        """
         return not self.expiry_waits or len(self.in_flight[partition]) == 0
 
     def faults(self):
-        """How many faults there were."""
+        """Return the number of faults so far."""
         return (
             self.refusals
             + self.rejections

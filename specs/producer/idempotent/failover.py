@@ -1,4 +1,4 @@
-"""The idempotent producer on a partition with a follower: what does a new leader remember (I7)?
+"""The idempotent producer on a partition with a follower that may become the leader (I7).
 
 Sources: `ReplicaManager`, `Partition` (acks=all), `UnifiedLog.append` with origin REPLICATION, `UnifiedLog.truncateTo`.
 """
@@ -9,9 +9,9 @@ from specs.producer.idempotent.producer import IdempotentProducer
 
 
 class IdempotentFailover(IdempotentProducer):
-    """A leader and a follower, both in sync: a response goes out when the follower has the batch.
+    """A leader and a follower, both in sync: a response is sent when the follower has the batch.
 
-    The follower's log is a prefix of the leader's; its state is what its last load and its replay since then give.
+    The follower's log is a prefix of the leader's. Its producer state follows from its last load and the replay since.
     """
 
     max_follower_restarts = Constant(1, at_least=0)
@@ -38,7 +38,7 @@ class IdempotentFailover(IdempotentProducer):
 
     @action
     def fail_over(self, partition: Partition):
-        """The leader is gone; the follower leads. The old leader follows it, without what was not replicated."""
+        """The leader fails and the follower becomes the leader; unreplicated batches are lost."""
         require(self.failovers < self.max_failovers)
         self.failovers += 1
         self.abandoned[partition] = None
@@ -48,22 +48,22 @@ class IdempotentFailover(IdempotentProducer):
         self.follower_loaded[partition] = 0
 
     def is_committed(self, partition):
-        """Everything appended is on the follower."""
+        """Return whether the follower has the whole log."""
         return self.follower_end[partition] == len(self.log[partition])
 
     @action
     def receive_response(self, partition: Partition):
-        """A success is sent once the batch is committed."""
+        """The client reads the response to its oldest request; a success requires that the batch is committed."""
         require(len(self.requests[partition]) > 0)
         require(self.requests[partition][0].error != Error.NONE or self.is_committed(partition))
         super().receive_response(partition)
 
     @action
     def handle_produce(self, partition: Partition):
-        """The channel is muted until the response before is sent: one request of a connection at a time."""
+        """The leader handles a request once the batch before it is committed; the channel is muted until then."""
         require(self.is_committed(partition))
         super().handle_produce(partition)
 
     def faults(self):
-        """A failover may cost an epoch too."""
+        """Return the number of faults so far; a failover may also cause an epoch bump."""
         return super().faults() + self.failovers

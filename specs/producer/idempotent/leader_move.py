@@ -1,6 +1,6 @@
 """The idempotent producer when the leader moves while the old leader's connection hangs: two connections at once.
 
-max.in.flight is a bound for each connection (`InFlightRequests.canSendMore`), and a fresh batch does not wait for
+max.in.flight limits each connection (`InFlightRequests.canSendMore`), and a fresh batch does not wait for
 batches in flight to another broker (`RecordAccumulator.shouldStopDrainBatchesForPartition`).
 """
 
@@ -11,7 +11,7 @@ from specs.producer.idempotent.producer import IdempotentProducer
 
 
 class IdempotentLeaderMove(IdempotentProducer):
-    """The old leader is cut off; the new one has everything that was appended, and a complete producer state."""
+    """The old leader is cut off; the new one has the whole log and the complete producer state."""
 
     max_leader_moves = Constant(1, at_least=0)
 
@@ -20,7 +20,7 @@ class IdempotentLeaderMove(IdempotentProducer):
 
     @action
     def move_leader(self, partition: Partition):
-        """A follower that has all of the log leads; requests to the old leader are no longer read or answered."""
+        """A follower with the whole log becomes the leader; the old leader no longer reads or answers requests."""
         require(self.leader_moves < self.max_leader_moves)
         require(len(self.requests[partition]) > 0)
         self.leader_moves += 1
@@ -30,7 +30,7 @@ class IdempotentLeaderMove(IdempotentProducer):
 
     @action
     def request_timeout(self, partition: Partition):
-        """request.timeout.ms is over at the old leader's connection: it is closed, and all its requests fail."""
+        """request.timeout.ms passes at the old leader's connection, which closes and fails all its requests."""
         require(len(self.stranded[partition]) > 0)
         lost = self.stranded[partition]
         self.stranded[partition].clear()
@@ -38,12 +38,12 @@ class IdempotentLeaderMove(IdempotentProducer):
             self.complete(partition, request.batch.id, Error.NETWORK_EXCEPTION, None)
 
     def is_hopeless(self, partition):
-        """While requests are stranded the client still waits."""
+        """Return whether the client is stuck: with stranded requests it still waits."""
         return len(self.stranded[partition]) == 0 and super().is_hopeless(partition)
 
-    @invariant(says="{p}: nothing can happen any more, and {b} is not delivered")
+    @invariant(says="{p}: the client has nothing to send or to wait for, and {b} is undelivered")
     def no_dead_end(self):
-        """Stranded requests are something to wait for, too."""
+        """While a batch is undelivered, the client has something to send or to wait for, stranded requests included."""
         return all(
             not self.is_pending(p, b)
             or len(self.requests[p]) + len(self.stranded[p]) > 0
@@ -55,13 +55,13 @@ class IdempotentLeaderMove(IdempotentProducer):
         )
 
     def faults(self):
-        """A leader move may cost an epoch too."""
+        """Return the number of faults so far; a leader move may also cause an epoch bump."""
         return super().faults() + self.leader_moves
 
 
 class WaitsForOldLeader(IdempotentLeaderMove):
-    """Nothing is sent to the new leader before the requests to the old one have failed, as librdkafka does it."""
+    """A client that sends to the new leader only after the requests to the old one have failed, as librdkafka does."""
 
     def can_drain(self, partition):
-        """The partition is drained first."""
+        """Return whether a batch may be sent: first the requests to the old leader have to fail."""
         return len(self.stranded[partition]) == 0 and super().can_drain(partition)

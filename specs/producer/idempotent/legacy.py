@@ -1,4 +1,4 @@
-"""Idempotence before KIP-360: retention forgets producers, and the client begins again at 0 in the same epoch.
+"""Idempotence before KIP-360: retention deletes producer state, and the client restarts at 0 in the same epoch.
 
 Sources: KIP-360; KAFKA-8710, KAFKA-8805, KAFKA-7190 (I4); KAFKA-8483, KAFKA-8484 (I5).
 """
@@ -10,7 +10,7 @@ from specs.producer.idempotent.transaction_manager import Outcome
 
 
 class RetentionProducer(IdempotentProducer):
-    """Records are deleted, and with them, before 2.4, the producer state; the client bumps its epoch (KIP-360)."""
+    """Retention deletes records, and before 2.4 also the producer state; the client bumps its epoch (KIP-360)."""
 
     no_state = Constant("unknown_producer_id", one_of=("any", "never_held", "full", "unknown_producer_id"))
     retention_forgets = Constant(True)
@@ -23,7 +23,7 @@ class RetentionProducer(IdempotentProducer):
 
     @action
     def delete_records(self, partition: Partition):
-        """Retention deletes the whole log of the leader; the model keeps it, as what consumers may have read."""
+        """Retention deletes the leader's log. The model keeps it, because consumers may have read it."""
         require(self.retentions < self.max_retentions)
         require(self.log_start[partition] < len(self.log[partition]))
         self.retentions += 1
@@ -33,7 +33,7 @@ class RetentionProducer(IdempotentProducer):
 
     @action
     def move_leader(self, partition: Partition):
-        """A follower on which retention has deleted nothing yet becomes the leader: log start and state reappear."""
+        """A follower without a deletion becomes the leader: the old log start and the state reappear."""
         require(self.leader_moves < self.max_leader_moves)
         self.leader_moves += 1
         self.drop_connection(partition)
@@ -43,17 +43,20 @@ class RetentionProducer(IdempotentProducer):
         self.load_from(partition, 0)
 
     def faults(self):
-        """Retention and leader moves may cost an epoch too."""
+        """Return the number of faults so far; retention and leader moves may also cause an epoch bump."""
         return super().faults() + self.retentions + self.leader_moves
 
 
 class LegacyReset(RetentionProducer):
-    """Until 2.4: where retention can explain UNKNOWN_PRODUCER_ID, all in flight restarts at 0, in the same epoch."""
+    """Until 2.4: if retention explains UNKNOWN_PRODUCER_ID, all batches in flight restart at 0 in the same epoch."""
 
     sequences_contiguous = None
 
     def retry_unknown_producer(self, partition, b):
-        """`TransactionManager.canRetry` of 1.0 to 2.4, by the last acknowledged offset and the log's start."""
+        """Return whether to retry, by the last acknowledged offset and the log's start.
+
+        Source: `TransactionManager.canRetry` of 1.0 to 2.4.
+        """
         if self.batch[partition][b].reset:
             return True
         if self.last_acked_offset(partition) < self.log_start[partition]:
@@ -62,16 +65,16 @@ class LegacyReset(RetentionProducer):
         return False
 
     def last_acked_offset(self, partition):
-        """The highest offset that was acknowledged; -1: none."""
+        """Return the highest acknowledged offset, or -1."""
         return max((self.batch[partition][b].offset for b in BatchId if self.is_acked(partition, b)), default=-1)
 
     def is_acked(self, partition, b):
-        """The future of the batch has an offset."""
+        """Return whether the batch is acknowledged."""
         return self.batch[partition][b].outcome == Outcome.ACKED
 
 
 class Position(Range):
-    """A place in the in-flight heap."""
+    """A position in the in-flight heap."""
 
     low, high = 0, "2 * batches + 1"
 
@@ -79,18 +82,18 @@ class Position(Range):
 class HeapOrder(LegacyReset):
     """The in-flight batches are a binary heap, and a reset numbers them in the heap's order (KAFKA-8483).
 
-    `java.util.PriorityQueue`: after the first element is removed the last one takes its place and sinks.
+    As in `java.util.PriorityQueue`, the last element replaces a removed head and sinks.
     """
 
     def remove_in_flight(self, partition, b):
-        """Only the head is ever removed here; the last element sinks from the root, three levels at most."""
+        """Remove a batch: for the head, the last element sinks from the root, at most three levels."""
         if len(self.in_flight[partition]) > 0 and self.in_flight[partition][0] == b:
             self.remove_head(partition)
         else:
             super().remove_in_flight(partition, b)
 
     def remove_head(self, partition):
-        """`PriorityQueue.poll`."""
+        """Remove the head. Source: `PriorityQueue.poll`."""
         last = self.in_flight[partition].pop()
         if len(self.in_flight[partition]) == 0:
             return
@@ -100,7 +103,7 @@ class HeapOrder(LegacyReset):
         self.in_flight[partition][third] = last
 
     def sink(self, partition, hole: Position, last):
-        """One step of `siftDown`: the smaller child moves up into the hole, unless `last` may stay there."""
+        """Move the smaller child up unless `last` belongs in the hole; return the hole. Source: `siftDown`."""
         child = self.smaller_child(partition, hole)
         if child >= len(self.in_flight[partition]):
             return hole
@@ -110,7 +113,7 @@ class HeapOrder(LegacyReset):
         return child
 
     def smaller_child(self, partition, position: Position):
-        """The child with the lower sequence; past the end if there is none."""
+        """Return the position of the child with the lower sequence, or one past the end."""
         left = 2 * position + 1
         if left + 1 >= len(self.in_flight[partition]):
             return left

@@ -1,8 +1,9 @@
-"""The log of one idempotent producer, written to be proved for any number of batches, sequences and offsets.
+"""The log of one idempotent producer, for proofs with any number of batches, sequences and offsets.
 
-What the broker remembers of the producer is kept here as `specs.broker.producer_state` has it, for one partition and
-one epoch; the network is a worse one than TCP: any request that was ever sent may arrive again, any number of times, in
-any order. Sources: KIP-98; `ProducerAppendInfo` and `ProducerStateEntry` of Apache Kafka; KAFKA-5494.
+The broker's state is that of `specs.broker.producer_state`, for one partition and one epoch. The network is weaker than
+TCP: any request that was ever sent may arrive again, any number of times and in any order.
+
+Sources: KIP-98; `ProducerAppendInfo` and `ProducerStateEntry` of Apache Kafka; KAFKA-5494.
 """
 
 from checker.language import (
@@ -22,7 +23,7 @@ from checker.language import (
 
 
 class BatchNumber(Range):
-    """The batches in the order in which the application made them."""
+    """The number of a batch, in the order in which the application created them."""
 
     low, high = 0, "batches - 1"
 
@@ -42,7 +43,7 @@ class Offset(Range):
 
 
 class Batch(Struct):
-    """A batch as it is sent and stored: which one it is, its first sequence number, its number of records."""
+    """A batch as it is sent and stored: its number, its first sequence number, its number of records."""
 
     number: BatchNumber
     sequence: Sequence
@@ -51,7 +52,7 @@ class Batch(Struct):
 
 
 class CachedBatch(Struct):
-    """What `BatchMetadata` keeps of an appended batch."""
+    """`BatchMetadata` of an appended batch."""
 
     sequence: Sequence
     records: RecordCount
@@ -60,7 +61,7 @@ class CachedBatch(Struct):
 
 
 class Response(Struct):
-    """A successful response on its way to the producer."""
+    """A successful response in transit to the producer."""
 
     number: BatchNumber
     offset: Offset
@@ -71,7 +72,7 @@ class IdempotentLog(Spec):
     """An idempotent producer, a network that loses, repeats and reorders, and a broker that checks sequences.
 
     `python -m checker prove producer/idempotent_log --unbounded batches --unbounded log_size --unbounded max_sequence
-    --unbounded max_batch_records` proves it for all of their values.
+    --unbounded max_batch_records` proves its properties for all values of these constants.
 
     Source: KIP-98; class `ProducerAppendInfo` of Apache Kafka, and its client's rule of five batches in flight.
     """
@@ -81,15 +82,15 @@ class IdempotentLog(Spec):
     max_sequence = Constant(4, at_least=1)
     max_batch_records = Constant(2, at_least=1)
     max_in_flight = Constant(2, at_least=1)
-    """From the oldest batch without an answer on, so many are sent: no more than the broker remembers."""
+    """The batches sent from the oldest unanswered one on: at most as many as the broker caches."""
     max_responses = Constant(2, at_least=1)
     cache_size = Constant(2, at_least=1)
     """`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`; Kafka: 5, and 1 before KAFKA-5494."""
     checks_sequences = Constant(True)
     no_state = Constant("zero", one_of=("zero", "any"))
-    """What a broker without state takes: a producer's first sequence, 0; or any (KIP-360, Kafka 2.5 to 4.4)."""
+    """The sequences that a broker without state accepts: only 0, or any (KIP-360, Kafka 2.5 to 4.4)."""
     expiry = Constant(False)
-    """Whether the broker may forget a producer whose batches it has: `producer.id.expiration.ms`, retention."""
+    """Whether the broker may forget a producer but keep its batches: `producer.id.expiration.ms`, retention."""
 
     # The producer.
     sent = Seq(Batch, "batches")
@@ -124,13 +125,13 @@ class IdempotentLog(Spec):
 
     @action
     def lose_response(self):
-        """A response is lost, so the producer sends the batch again."""
+        """A response is lost, so the producer will send the batch again."""
         require(len(self.responses) > 0)
         self.responses.pop(0)
 
     @action
     def complete_oldest(self):
-        """The oldest batch is acknowledged: there is room for a new one."""
+        """The oldest batch is acknowledged, which makes room for a new one."""
         require(self.oldest < len(self.sent))
         require(self.acknowledged[self.oldest] is not None)
         self.oldest += 1
@@ -139,7 +140,7 @@ class IdempotentLog(Spec):
 
     @action
     def handle(self, number: BatchNumber):
-        """A request arrives: the first copy, a retry, or one that was long under way."""
+        """A request arrives: the first copy, a retry, or a delayed one."""
         require(number < len(self.sent))
         require(len(self.responses) < self.max_responses)
         batch = self.sent[number]
@@ -150,17 +151,17 @@ class IdempotentLog(Spec):
             self.append(batch)
 
     def is_duplicate(self, batch):
-        """`ProducerStateEntry.findDuplicateBatch`: exactly the range of a cached batch."""
+        """Return whether a batch has the range of a cached batch. Source: `findDuplicateBatch`."""
         if not self.checks_sequences:
             return False
         return any(c.sequence == batch.sequence and c.records == batch.records for c in self.cached)
 
     def duplicate_offset(self, batch):
-        """Where the batch with this range was appended."""
+        """Return the offset of the cached batch with this range."""
         return min(c.offset for c in self.cached if c.sequence == batch.sequence and c.records == batch.records)
 
     def is_next(self, batch):
-        """`ProducerAppendInfo.checkSequence`: the batch begins where the last one ended."""
+        """Return whether a batch begins where the last one ended. Source: `ProducerAppendInfo.checkSequence`."""
         if not self.checks_sequences:
             return True
         if len(self.cached) == 0:
@@ -169,7 +170,7 @@ class IdempotentLog(Spec):
         return batch.sequence == last.sequence + last.records
 
     def append(self, batch):
-        """`ProducerStateEntry.addBatch`: a full cache drops its oldest batch."""
+        """Append a batch and cache it; a full cache evicts its oldest batch. Source: `ProducerStateEntry.addBatch`."""
         if len(self.cached) == self.cache_size:
             self.cached.pop(0)
         self.cached.append(CachedBatch(sequence=batch.sequence, records=batch.records, offset=len(self.log)))
@@ -177,15 +178,15 @@ class IdempotentLog(Spec):
 
     @action
     def forget_producer(self):
-        """`ProducerStateManager.removeExpiredProducers`: the state goes, the log stays."""
+        """The broker forgets the producer, but keeps the log. Source: `removeExpiredProducers`."""
         require(self.expiry)
         self.cached.clear()
 
-    # What is promised.
+    # Guarantees.
 
-    @invariant(says="the batch at offset {o} does not begin where the one before ended: {self.log}")
+    @invariant(says="the batch at offset {o} does not begin where the one before it ends: {self.log}")
     def log_is_contiguous(self):
-        """The first batch of the log has sequence 0, and each batch begins where the one before ended."""
+        """The first batch of the log has sequence 0, and each batch begins where the one before it ends."""
         return all(
             self.log[o].sequence == (0 if o == 0 else self.log[o - 1].sequence + self.log[o - 1].records)
             for o in range(len(self.log))
@@ -193,23 +194,23 @@ class IdempotentLog(Spec):
 
     @invariant(says="offset {o} has batch {self.log[o].number}: {self.log}")
     def log_has_every_batch_once_in_order(self):
-        """The log begins with the batches as they were made: none is missing, twice there, or in another's place."""
+        """The log has the batches in creation order, without a gap or a duplicate."""
         return all(self.log[o].number == o for o in range(len(self.log)))
 
     @invariant(says="batch {n} was acknowledged at offset {self.acknowledged[n]}, and the log is {self.log}")
     def acknowledged_offset_holds_the_batch(self):
-        """Where a batch was acknowledged, it is."""
+        """An acknowledged batch is at its acknowledged offset."""
         return all(
             self.acknowledged[n] is None or self.is_at(n, self.acknowledged[n]) for n in range(len(self.acknowledged))
         )
 
     def is_at(self, number, offset):
-        """The log has a batch at this offset, with the sequence that it was sent with."""
+        """Return whether the log has a batch at this offset, with the sequence with which it was sent."""
         return offset < len(self.log) and self.log[offset].number == number and self.log[offset] == self.sent[number]
 
-    @invariant(says="a retry of batch {n} would not be recognised: the broker remembers {self.cached}")
+    @invariant(says="a retry of batch {n} would not be recognised: the broker caches {self.cached}")
     def retries_recognised(self):
-        """A batch that is in the log and not acknowledged is known to the broker, so that a retry is answered."""
+        """An unacknowledged batch of the log is cached, so that the broker recognises a retry."""
         return all(
             self.acknowledged[n] is not None or any(c.sequence == self.sent[n].sequence for c in self.cached)
             for n in range(len(self.sent))
@@ -220,23 +221,23 @@ class IdempotentLog(Spec):
 
     @lemma
     def log_is_part_of_what_was_sent(self):
-        """The log is the beginning of what the producer sent."""
+        """The log is a prefix of the batches that the producer sent."""
         return len(self.log) <= len(self.sent) and all(self.log[o] == self.sent[o] for o in range(len(self.log)))
 
     @lemma
     def sent_is_numbered(self):
-        """The producer knows of each batch whether it is acknowledged, and numbers them."""
+        """The producer numbers its batches and tracks the acknowledgement of each."""
         return len(self.acknowledged) == len(self.sent) and all(self.sent[n].number == n for n in range(len(self.sent)))
 
     @lemma
     def sent_is_contiguous(self):
-        """Each batch is sent with the sequence at which the one before ends; the next sequence comes after the last."""
+        """Each batch is sent with the sequence at which the one before it ends; the next sequence follows the last."""
         return self.next_sequence == self.end_of(len(self.sent)) and all(
             self.sent[n].sequence == self.end_of(n) for n in range(len(self.sent))
         )
 
     def end_of(self, number):
-        """The sequence at which the batch before a batch ends."""
+        """Return the sequence at which the batch before a batch ends."""
         return 0 if number == 0 else self.sent[number - 1].sequence + self.sent[number - 1].records
 
     @lemma
@@ -250,14 +251,14 @@ class IdempotentLog(Spec):
 
     @lemma
     def cache_is_end_of_log(self):
-        """The broker remembers the last batches of the log, each with its offset."""
+        """The broker caches the last batches of the log, each with its offset."""
         size = len(self.cached)
         return size == min(self.cache_size, len(self.log)) and all(
             self.is_remembered(i, len(self.log) - size + i) for i in range(size)
         )
 
     def is_remembered(self, i, offset):
-        """The cache has the batch at an offset of the log."""
+        """Return whether cache entry `i` is the batch at an offset of the log."""
         return (
             self.cached[i].offset == offset
             and self.cached[i].sequence == self.log[offset].sequence
@@ -266,12 +267,12 @@ class IdempotentLog(Spec):
 
     @lemma
     def responses_are_true(self):
-        """A response tells where its batch is."""
+        """A response has the offset of its batch."""
         return all(r.number < len(self.sent) and self.is_at(r.number, r.offset) for r in self.responses)
 
     @lemma
     def window_is_kept(self):
-        """What is older than the oldest batch without an answer is acknowledged, and few are younger."""
+        """Every batch before the oldest unanswered one is acknowledged, and at most `max_in_flight` follow."""
         return (
             self.oldest <= len(self.sent)
             and len(self.sent) <= self.oldest + self.max_in_flight
@@ -285,43 +286,43 @@ class IdempotentLog(Spec):
 
     @reachable
     def everything_acknowledged(self):
-        """All batches are sent and acknowledged, with a response lost or repeated on the way."""
+        """All batches are sent and acknowledged."""
         return self.oldest == self.batches
 
 
 class CacheOfOne(IdempotentLog):
-    """A broker that remembers one batch, as before KAFKA-5494, and a producer with two in flight."""
+    """A broker that caches one batch, as before KAFKA-5494, and a producer with two in flight."""
 
     cache_size = Constant(1, at_least=1)
 
 
 class OldTakenForLast(CacheOfOne):
-    """A broker that remembers one batch, and answers a retry of an older one with the offset of that batch."""
+    """A broker that caches one batch, and answers a retry of an older one with the offset of that batch."""
 
     def is_duplicate(self, batch):
-        """What is not after the last batch."""
+        """Return whether a batch is not after the last one."""
         return any(batch.sequence <= c.sequence for c in self.cached)
 
     def duplicate_offset(self, batch):
-        """Where the last batch is."""
+        """Return the offset of the last batch."""
         return self.cached[len(self.cached) - 1].offset
 
 
 class NoSequenceCheck(IdempotentLog):
-    """A broker that appends what arrives."""
+    """A broker that appends every batch that arrives."""
 
     checks_sequences = Constant(False)
 
 
 class StateLost(IdempotentLog):
-    """A broker that forgets a producer while its batches are under way."""
+    """A broker that forgets a producer while its batches are in flight."""
 
     expiry = Constant(True)
     cache_is_end_of_log = None
 
 
 class AnySequenceTaken(IdempotentLog):
-    """A broker that takes any sequence of a producer that it does not know."""
+    """A broker that accepts any sequence of a producer without state."""
 
     no_state = Constant("any", one_of=("zero", "any"))
 
@@ -330,7 +331,9 @@ SMALL = dict(max_sequence=2, max_batch_records=1, batches=2, log_size=2)
 LOG = ("log_is_contiguous", "log_has_every_batch_once_in_order")
 
 scenarios = [
-    Scenario(IdempotentLog, "three_batches", description="Lost, repeated and reordered requests: the log is in order."),
+    Scenario(
+        IdempotentLog, "three_batches", description="With lost, repeated and reordered requests the log is in order."
+    ),
     Scenario(
         CacheOfOne,
         "kafka_5494",
@@ -360,7 +363,7 @@ scenarios = [
         SMALL,
         expect=dict.fromkeys(LOG, 5),
         properties=LOG,
-        description="The broker forgets the producer; a retry of its first batch is the first batch of a new producer.",
+        description="The broker forgets the producer and takes a retry of its first batch for a new first batch.",
     ),
     Scenario(
         AnySequenceTaken,

@@ -1,4 +1,4 @@
-"""Clients and brokers that got idempotence wrong, one mistake a class; the catalogue runs each beside its repair."""
+"""Clients and brokers with a bug in idempotence, one bug per class; the catalogue runs each with its remedy."""
 
 from checker.language import Constant, Range, action, require
 from specs.broker.producer_state import BatchId, Error, Partition
@@ -7,10 +7,10 @@ from specs.producer.idempotent.transaction_manager import Outcome
 
 
 class StaleSequences(IdempotentProducer):
-    """A bump leaves the sequences of idle partitions as they are (KAFKA-12152, Kafka 2.5 to 2.7)."""
+    """An epoch bump does not reset the sequences of idle partitions (KAFKA-12152, Kafka 2.5 to 2.7)."""
 
     def assign_sequence(self, partition, b):
-        """The new epoch goes with the old sequence."""
+        """Assign the new epoch with the old sequence."""
         self.partition_epoch[partition] = self.epoch
         super().assign_sequence(partition, b)
 
@@ -18,62 +18,62 @@ class StaleSequences(IdempotentProducer):
 class Librdkafka(IdempotentProducer):
     """librdkafka: retries are pipelined, and a refusal of the expected sequence is fatal (librdkafka#3584).
 
-    With `counts_possibly_persisted`, until PR 4438 (2.3.0), a batch of unknown fate moves the expected sequence on.
+    With `counts_possibly_persisted`, until PR 4438 (2.3.0), a batch of unknown fate advances the expected sequence.
     """
 
     counts_possibly_persisted = Constant(True)
     fatal = bool
 
     def complete(self, partition, b, error, offset):
-        """A lost response may mean that the batch is in the log."""
+        """Complete a batch; a lost response counts as possibly persisted."""
         if error == Error.NETWORK_EXCEPTION and self.counts_possibly_persisted:
             self.advance_last_acked(partition, self.batch[partition][b].sequence)
         super().complete(partition, b, error, offset)
 
     def retry_out_of_order(self, partition, b):
-        """Sequence desynchronization: the producer gives up for good."""
+        """Retry; a refusal of the expected sequence (sequence desynchronization) is fatal to the producer."""
         if self.is_next(partition, self.batch[partition][b].sequence):
             self.fatal = True
         return True
 
     def can_drain(self, partition):
-        """Batches to be retried do not wait for each other."""
+        """Return whether a batch may be sent; retries do not wait for each other."""
         if self.fatal or len(self.queue[partition]) == 0:
             return False
         return len(self.rewrite) == 0 and self.unresolved[partition] is None
 
     def is_hopeless(self, partition):
-        """The expected sequence is never sent again without end: its refusal is fatal."""
+        """Return False: no batch is resent forever, since a refusal of the expected sequence is fatal."""
         return False
 
 
 class BumpsEveryPartition(IdempotentProducer):
-    """Any refusal of a sequence bumps the epoch, and the bump rewrites every partition (librdkafka#4953)."""
+    """Any refusal of a sequence bumps the epoch, and the bump renumbers every partition (librdkafka#4953)."""
 
     def needs_new_epoch(self, partition, b):
-        """Even where an earlier batch is still to fill the gap."""
+        """Return True, even if an earlier batch will fill the gap."""
         return True
 
     def would_bump(self, partition, b):
-        """So no refusal is answered by the same request."""
+        """Return True: every refusal bumps the epoch."""
         return True
 
     def request_epoch_bump(self, partition):
-        """All partitions share the producer epoch."""
+        """Request a bump that renumbers all partitions."""
         for p in Partition:
             self.rewrite.add(p)
 
 
 class SequenceReadTwice(IdempotentProducer):
-    """The sequence is read when a batch is sent and advanced when the answer is there (platformatic/kafka#326)."""
+    """The sequence is read when a batch is sent and advanced when it is answered (platformatic/kafka#326)."""
 
     def assign_sequence(self, partition, b):
-        """Read, not advanced."""
+        """Assign the next sequence without advancing it."""
         super().assign_sequence(partition, b)
         self.next_sequence[partition] = self.batch[partition][b].sequence
 
     def succeed(self, partition, b, offset):
-        """Advanced once for each answer."""
+        """Complete a batch and advance the next sequence."""
         super().succeed(partition, b, offset)
         self.next_sequence[partition] = self.sequence_after(self.next_sequence[partition], 1)
 
@@ -81,14 +81,14 @@ class SequenceReadTwice(IdempotentProducer):
 class SequenceTakenEarly(IdempotentProducer):
     """Each send takes its sequence at once and is written to the socket later, in any order (kafkajs#598).
 
-    A refused sequence fails the send, as kafkajs does not reconcile sequences.
+    A refused sequence fails the send, because kafkajs does not reconcile sequences.
     """
 
     drain = None
 
     @action
     def write_request(self, partition: Partition, b: BatchId):
-        """One of the sends under way reaches the socket; its sequence is its place among the sends."""
+        """One of the pending sends reaches the socket; its sequence is its position among the sends."""
         require(len(self.requests[partition]) < self.max_in_flight)
         require(b in self.queue[partition])
         self.queue[partition] = [other for other in self.queue[partition] if other != b]
@@ -98,21 +98,21 @@ class SequenceTakenEarly(IdempotentProducer):
         self.transmit(partition, b)
 
     def fail(self, partition, b, error):
-        """The promise is rejected; no sequence is changed."""
+        """Fail a batch without a change of sequences."""
         self.remove_in_flight(partition, b)
         self.finish(partition, b, Outcome.FAILED, None)
 
     def can_retry(self, partition, b, error):
-        """A refused sequence is not retriable."""
+        """Return whether an error is retriable; a refused sequence is not."""
         return self.is_retriable(error)
 
     def is_hopeless(self, partition):
-        """No refused sequence is sent again."""
+        """Return False: no refused sequence is sent again."""
         return False
 
 
 class FailingAppend(IdempotentProducer):
-    """An append fails after the validation; with `state_first` the producer state has the batch (KAFKA-6683)."""
+    """An append fails after the validation; with `state_first` the state was updated before (KAFKA-6683)."""
 
     state_first = Constant(True)
     max_append_failures = Constant(1, at_least=0)
@@ -120,7 +120,7 @@ class FailingAppend(IdempotentProducer):
 
     @action
     def fail_append(self, partition: Partition):
-        """The batch passes the checks, the write does not; the response is an error that the client retries."""
+        """The batch passes the checks, but the write fails; the response is a retriable error."""
         require(self.append_failures < self.max_append_failures)
         require(self.has_unhandled(partition))
         batch = self.unhandled(partition)
@@ -131,5 +131,5 @@ class FailingAppend(IdempotentProducer):
         self.answer(partition, Error.REQUEST_TIMED_OUT, None)
 
     def faults(self):
-        """A failed append may cost an epoch too."""
+        """Return the number of faults so far; a failed append may also cause an epoch bump."""
         return super().faults() + self.append_failures

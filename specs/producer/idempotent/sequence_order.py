@@ -1,4 +1,4 @@
-"""The order of two sequence numbers that a client has in flight, on the circle that they lie on (catalogue I12)."""
+"""The order of two sequence numbers in flight, on the circle of sequences (catalogue I12)."""
 
 from checker.language import Constant, Range, Scenario, Spec, action, invariant, reachable
 
@@ -10,7 +10,7 @@ class Sequence(Range):
 
 
 class SequenceOrder(Spec):
-    """A client compares the sequences of two batches, the second of which was sent less than half the circle later.
+    """A client compares the sequences of two batches that were sent less than half the circle apart.
 
     `python -m checker prove producer/sequence_order --set max_sequence=2147483647` proves it for all of Kafka's
     sequences; the explorer takes small circles.
@@ -32,13 +32,13 @@ class SequenceOrder(Spec):
         self.second = (first + ahead) % (self.max_sequence + 1)
 
     def precedes(self, first, second):
-        """Return whether `second` lies in the half of the circle after `first`."""
+        """Return whether `second` is in the half of the circle after `first`."""
         distance = (second - first) % (self.max_sequence + 1)
         return distance > 0 and distance <= self.max_sequence // 2
 
     @invariant(says="{self.second} was sent {self.ahead} after {self.first}")
     def order_is_that_of_sending(self):
-        """The comparison says what was sent first."""
+        """The comparison gives the send order."""
         return self.precedes(self.first, self.second) == (self.ahead > 0) and not self.precedes(self.second, self.first)
 
     @reachable
@@ -48,7 +48,7 @@ class SequenceOrder(Spec):
 
 
 class PlainOrder(SequenceOrder):
-    """The comparison that Kafka's client uses: `>` on the numbers, wrong once they wrap around."""
+    """The comparison of Kafka's client: `>` on the numbers, which is wrong after a wrap-around."""
 
     def precedes(self, first, second):
         """Return whether `second` is the larger number."""
@@ -56,11 +56,11 @@ class PlainOrder(SequenceOrder):
 
 
 scenarios = [
-    Scenario(SequenceOrder, "circle", description="Compared on the circle, the order is that of sending."),
+    Scenario(SequenceOrder, "circle", description="Compared on the circle, the order is the send order."),
     Scenario(
         PlainOrder,
         "plain",
         expect={"order_is_that_of_sending": 2},
-        description="Compared as numbers, the order turns around where the sequence wraps (I12).",
+        description="Compared as numbers, the order is reversed where the sequence wraps around (I12).",
     ),
 ]

@@ -10,7 +10,7 @@ from specs.broker.producer_state import Batch, BatchId, Error, Offset, Partition
 
 
 class Outcome(Enum):
-    """What the future of a batch says."""
+    """The state of a batch's future."""
 
     PENDING = "pending"
     ACKED = "acked"
@@ -18,19 +18,19 @@ class Outcome(Enum):
 
 
 class LastAcked(Range):
-    """`TxnPartitionEntry.lastAckedSequence`; -1: nothing acknowledged yet."""
+    """`TxnPartitionEntry.lastAckedSequence`; -1: none acknowledged yet."""
 
     low, high = -1, "max_sequence"
 
 
 class SequenceEnd(Range):
-    """A last sequence plus one, which the client does not wrap around."""
+    """A last sequence plus one; the client does not wrap it around."""
 
     low, high = 0, "max_sequence + 1"
 
 
 class ProducerBatch(Struct):
-    """`ProducerBatch`: its future, its identity, whether it was re-enqueued, and whether its identity is a new one."""
+    """`ProducerBatch`: its future, its identity, whether it was re-enqueued, and whether its identity is new."""
 
     outcome: Outcome
     offset: Option(Offset)
@@ -42,9 +42,9 @@ class ProducerBatch(Struct):
 
 
 class TransactionManager(ProducerState, abstract=True):
-    """The client's half. Every batch holds one record, and the application has sent them all before the first step.
+    """The client. Every batch has one record, and the application has sent all of them before the first step.
 
-    A subclass says how requests travel: `transmit` gives it a batch to send.
+    A subclass implements the network: `transmit` passes it a batch to send.
     """
 
     epoch = ProducerEpoch
@@ -62,28 +62,31 @@ class TransactionManager(ProducerState, abstract=True):
             for b in BatchId:
                 self.queue[p].append(b)
 
-    # Comparisons of sequences, as the client makes them: plain integers, which is wrong across the wrap-around (I12).
+    # The client compares sequences as plain integers, which is wrong across the wrap-around (I12).
 
     def precedes(self, first, second):
-        """The order of the in-flight set and of the queue of batches to be retried."""
+        """Return whether a sequence is before another, in the order of the in-flight set and of the retries."""
         return first < second
 
     def is_next(self, partition, sequence):
-        """`TransactionManager.isNextSequence`: it follows the last acknowledged one."""
+        """Return whether a sequence follows the last acknowledged one. Source: `isNextSequence`."""
         return sequence - self.last_acked[partition] == 1
 
     def advance_last_acked(self, partition, sequence):
-        """`TxnPartitionEntry.maybeUpdateLastAckedSequence`."""
+        """Advance the last acknowledged sequence. Source: `TxnPartitionEntry.maybeUpdateLastAckedSequence`."""
         self.last_acked[partition] = max(self.last_acked[partition], sequence)
 
     # Draining.
 
     def has_sequence(self, partition, b):
-        """A batch has a sequence from its first drain until it completes, in flight or waiting to be retried."""
+        """Return whether a batch has a sequence, which it keeps from its first drain until it completes."""
         return b in self.in_flight[partition]
 
     def can_drain(self, partition):
-        """`RecordAccumulator.shouldStopDrainBatchesForPartition`, and no epoch bump is due before the next drain."""
+        """Return whether the first batch may be sent; a due epoch bump comes first.
+
+        Source: `RecordAccumulator.shouldStopDrainBatchesForPartition`.
+        """
         if len(self.queue[partition]) == 0 or len(self.rewrite) > 0:
             return False
         if self.has_sequence(partition, self.queue[partition][0]):
@@ -93,7 +96,10 @@ class TransactionManager(ProducerState, abstract=True):
         return self.unresolved[partition] is None
 
     def assign_sequence(self, partition, b):
-        """`RecordAccumulator.drainBatchesForOneNode`: on the first drain; an idle partition moves to the new epoch."""
+        """Assign a sequence on the first drain; an idle partition moves to the new epoch.
+
+        Source: `RecordAccumulator.drainBatchesForOneNode`.
+        """
         if self.partition_epoch[partition] != self.epoch and len(self.in_flight[partition]) == 0:
             self.start_sequences_at_beginning(partition)
         self.batch[partition][b].epoch = self.epoch
@@ -102,7 +108,7 @@ class TransactionManager(ProducerState, abstract=True):
         self.add_in_flight(partition, b)
 
     def add_in_flight(self, partition, b):
-        """`TxnPartitionEntry.inflightBatchesBySequence`: sorted by epoch and sequence."""
+        """Add a batch to the in-flight set, sorted by epoch and sequence. Source: `inflightBatchesBySequence`."""
         position = 0
         for other in self.in_flight[partition]:
             if self.comes_before(partition, other, b):
@@ -110,24 +116,24 @@ class TransactionManager(ProducerState, abstract=True):
         self.in_flight[partition].insert(position, b)
 
     def comes_before(self, partition, a, b):
-        """The order of the in-flight set."""
+        """Return whether batch `a` is before batch `b` in the in-flight set."""
         if self.batch[partition][a].epoch != self.batch[partition][b].epoch:
             return self.batch[partition][a].epoch < self.batch[partition][b].epoch
         return self.precedes(self.batch[partition][a].sequence, self.batch[partition][b].sequence)
 
     def remove_in_flight(self, partition, b):
-        """`TxnPartitionEntry.removeInFlightBatch`."""
+        """Remove a batch from the in-flight set. Source: `TxnPartitionEntry.removeInFlightBatch`."""
         self.in_flight[partition] = [other for other in self.in_flight[partition] if other != b]
 
     def to_send(self, partition, b):
-        """The batch under its present identity."""
+        """Return the batch under its current identity."""
         known = self.batch[partition][b]
         return Batch(id=b, epoch=known.epoch, sequence=known.sequence, records=1)
 
     # Completing.
 
     def complete(self, partition, b, error, offset):
-        """`Sender.completeBatch`: success, retry or failure of the batch whose request got this answer."""
+        """Complete, retry or fail the batch of an answered request. Source: `Sender.completeBatch`."""
         if error == Error.NONE or error == Error.DUPLICATE_SEQUENCE_NUMBER:
             self.succeed(partition, b, offset)
             return
@@ -138,26 +144,26 @@ class TransactionManager(ProducerState, abstract=True):
             self.fail(partition, b, error)
 
     def succeed(self, partition, b, offset):
-        """`TransactionManager.handleCompletedBatch`; a batch that expired meanwhile stays failed."""
+        """Acknowledge a batch, unless it has expired. Source: `TransactionManager.handleCompletedBatch`."""
         self.advance_last_acked(partition, self.batch[partition][b].sequence)
         self.remove_in_flight(partition, b)
         if self.batch[partition][b].outcome == Outcome.PENDING:
             self.finish(partition, b, Outcome.ACKED, offset)
 
     def fail(self, partition, b, error):
-        """`TransactionManager.handleFailedBatch`: the broker has refused it for good, later sequences no longer fit."""
+        """Fail a permanently refused batch; later sequences no longer fit. Source: `handleFailedBatch`."""
         self.remove_in_flight(partition, b)
         self.finish(partition, b, Outcome.FAILED, None)
         self.request_epoch_bump(partition)
 
     def finish(self, partition, b, outcome, offset):
-        """Complete the future; nothing else of the batch matters any more."""
+        """Complete the future and reset the other fields, which no longer matter."""
         self.batch[partition][b] = ProducerBatch(
             outcome=outcome, offset=offset, epoch=0, sequence=0, retried=False, reset=False
         )
 
     def can_retry(self, partition, b, error):
-        """`TransactionManager.canRetry`, with retries and delivery timeout not used up."""
+        """Return whether to retry, within retries and delivery timeout. Source: `TransactionManager.canRetry`."""
         if error == Error.UNKNOWN_PRODUCER_ID:
             return self.retry_unknown_producer(partition, b)
         if error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER:
@@ -165,7 +171,7 @@ class TransactionManager(ProducerState, abstract=True):
         return self.is_retriable(error)
 
     def is_retriable(self, error):
-        """Whether the error is a RetriableException."""
+        """Return whether the error is a RetriableException."""
         return (
             error == Error.NOT_LEADER_OR_FOLLOWER
             or error == Error.REQUEST_TIMED_OUT
@@ -173,25 +179,25 @@ class TransactionManager(ProducerState, abstract=True):
         )
 
     def retry_unknown_producer(self, partition, b):
-        """Retry; with a new epoch, unless the batch got a new identity since it was sent (KIP-360)."""
+        """Return True; request an epoch bump unless the batch has a new identity since its last send (KIP-360)."""
         if not self.batch[partition][b].reset:
             self.request_epoch_bump(partition)
         return True
 
     def retry_out_of_order(self, partition, b):
-        """Retry; with a new epoch where this is the batch that the broker should have taken next (KAFKA-8805)."""
+        """Return True; request an epoch bump if the broker should have taken this batch next (KAFKA-8805)."""
         if self.needs_new_epoch(partition, b):
             self.request_epoch_bump(partition)
         return True
 
     def needs_new_epoch(self, partition, b):
-        """There is a gap that no earlier batch will fill."""
+        """Return whether there is a gap that no earlier batch will fill."""
         if self.unresolved[partition] is not None:
             return self.batch[partition][b].sequence == self.unresolved[partition]
         return not self.batch[partition][b].reset and self.is_next(partition, self.batch[partition][b].sequence)
 
     def reenqueue(self, partition, b):
-        """`RecordAccumulator.insertInSequenceOrder`: behind the batches to be retried that precede it."""
+        """Insert a retry after the retries that precede it. Source: `RecordAccumulator.insertInSequenceOrder`."""
         self.batch[partition][b].retried = True
         position = 0
         for queued in self.queue[partition]:
@@ -201,13 +207,13 @@ class TransactionManager(ProducerState, abstract=True):
         self.queue[partition].insert(position, b)
 
     def is_retried_before(self, partition, queued, b):
-        """A batch in the queue has a sequence, and a lower one."""
+        """Return whether a batch in the queue has a lower sequence."""
         return self.has_sequence(partition, queued) and self.precedes(
             self.batch[partition][queued].sequence, self.batch[partition][b].sequence
         )
 
     def expire_batch(self, partition, b):
-        """`Sender.sendProducerData`: delivery.timeout.ms is over; only a batch in retry is marked unresolved."""
+        """Fail an overdue batch; only a retried one is marked unresolved. Source: `Sender.sendProducerData`."""
         self.queue[partition] = [other for other in self.queue[partition] if other != b]
         self.remove_in_flight(partition, b)
         self.batch[partition][b].outcome = Outcome.FAILED
@@ -215,14 +221,14 @@ class TransactionManager(ProducerState, abstract=True):
             self.mark_unresolved(partition, self.batch[partition][b].sequence + 1)
 
     def mark_unresolved(self, partition, end):
-        """`TransactionManager.markSequenceUnresolved`: no fresh batch is drained until this is resolved."""
+        """Mark a sequence unresolved: no fresh batch is drained until then. Source: `markSequenceUnresolved`."""
         if self.unresolved[partition] is None:
             self.unresolved[partition] = end
         else:
             self.unresolved[partition] = max(self.unresolved[partition], end)
 
     def resolve(self, partition):
-        """`TransactionManager.maybeResolveSequences`: a later batch was acknowledged, or a new epoch is needed."""
+        """Resolve: a later batch was acknowledged, or request an epoch bump. Source: `maybeResolveSequences`."""
         if not self.is_next(partition, self.next_sequence[partition]):
             self.request_epoch_bump(partition)
         self.unresolved[partition] = None
@@ -230,11 +236,14 @@ class TransactionManager(ProducerState, abstract=True):
     # The epoch.
 
     def request_epoch_bump(self, partition):
-        """`TransactionManager.requestEpochBumpForPartition`."""
+        """Request an epoch bump. Source: `TransactionManager.requestEpochBumpForPartition`."""
         self.rewrite.add(partition)
 
     def bump(self):
-        """`TransactionManager.bumpIdempotentProducerEpoch`: no broker is asked; marked partitions are rewritten."""
+        """Bump the epoch, without a request, and renumber the marked partitions.
+
+        Source: `TransactionManager.bumpIdempotentProducerEpoch`.
+        """
         self.epoch += 1
         for p in Partition:
             if p in self.rewrite:
@@ -243,7 +252,7 @@ class TransactionManager(ProducerState, abstract=True):
         self.rewrite.clear()
 
     def start_sequences_at_beginning(self, partition):
-        """`TxnPartitionEntry.startSequencesAtBeginning`: in-flight batches get the epoch, and sequences from 0 on."""
+        """Give the batches in flight the epoch and sequences from 0. Source: `startSequencesAtBeginning`."""
         sequence = 0
         for b in self.in_flight[partition]:
             self.batch[partition][b].epoch = self.epoch

@@ -17,29 +17,29 @@ from specs.producer.memory.buffer_pool import Pool, Thread
 
 
 class Partition(Range):
-    """A partition, with a queue of batches."""
+    """A partition, which has a queue of batches."""
 
     low, high = 0, "partitions - 1"
 
 
 class BatchId(Range):
-    """A batch: there are never more of them than buffers."""
+    """A batch; there are at most as many batches as buffers."""
 
     low, high = 0, "memory - 1"
 
 
 class At(Enum):
-    """Where a thread stands in `send`."""
+    """The position of a thread in `send`."""
 
     OUTSIDE = "outside"
     WITHOUT_BATCH = "without batch"  # the first try found no room: a buffer is needed
     WAITING = "waiting"  # for memory
     WITH_BUFFER = "with buffer"
-    IN_QUEUE = "in queue"  # the second try: the thread has the queue's lock and has seen that the producer is open
+    IN_QUEUE = "in queue"  # the second try: the thread has the queue's lock and the producer was open
 
 
 class Flush(Enum):
-    """Where a call of `flush` stands."""
+    """The state of a call of `flush`."""
 
     NOT_CALLED = "not called"
     WAITING = "waiting"
@@ -47,7 +47,7 @@ class Flush(Enum):
 
 
 class Closing(Enum):
-    """Where a call of `close` stands. FORCED: its timeout has passed, the sender aborts what is left."""
+    """The state of a call of `close`. FORCED: its timeout has passed, and the sender aborts the remaining batches."""
 
     OPEN = "open"
     CLOSING = "closing"
@@ -56,9 +56,9 @@ class Closing(Enum):
 
 
 class Sender(Enum):
-    """Where the sender thread stands. The last four are the forced close: copy the incomplete batches, abort them.
+    """The state of the sender thread. The last four are the forced close: copy the incomplete batches, abort them.
 
-    It does so again while a thread is appending (AGAIN), and once more after that (LAST).
+    The sender repeats this while a thread is appending (AGAIN), and once more after that (LAST).
     """
 
     RUNNING = "running"
@@ -71,10 +71,10 @@ class Sender(Enum):
 class Append(Pool):
     """Threads send records to a bounded accumulator; a sender drains, completes and frees the batches.
 
-    A thread that finds no room in the last batch of a queue leaves the queue's lock, allocates a buffer, perhaps after
-    a wait, and tries again: another thread may have made the batch, and then the buffer goes back. All buffers are one
-    unit of memory, and a batch has room for `batch_size` records. A batch that is not full waits for more (linger.ms)
-    for as long as the model runs, unless `lingers` is off, so nothing but the rules of `ready` can send it.
+    A thread that finds no room in the last batch of a queue releases the queue's lock, allocates a buffer, possibly
+    after a wait, and tries again. If another thread has created the batch, the buffer is returned. Each buffer is one
+    unit of memory, and a batch has room for `batch_size` records. A batch that is not full waits for more records
+    (linger.ms) for the whole run, unless `lingers` is off, so only the rules of `ready` can send it.
 
     Source: Apache Kafka, RecordAccumulator.append, appendNewBatch, batchReady, beginFlush, awaitFlushCompletion and
     abortIncompleteBatches, Sender.run, KafkaProducer.flush and close.
@@ -82,9 +82,9 @@ class Append(Pool):
 
     partitions = Constant(1, at_least=1)
     batch_size = Constant(2, at_least=1)
-    sends = Constant(2, at_least=1)  # of each thread
+    sends = Constant(2, at_least=1)  # sends of each thread
     lingers = Constant(True)
-    sender_sleeps = Constant(False)  # a sender with nothing to do sleeps until something wakes it
+    sender_sleeps = Constant(False)  # an idle sender sleeps until it is woken
     flushes = Constant(False)
     closes = Constant(False)
     close_timeout = Constant(False)  # whether the timeout of `close` may pass
@@ -92,10 +92,10 @@ class Append(Pool):
     at = Map(Thread, At)
     to = Map(Thread, Partition)
     unsent = Map(Thread, Range(0, "sends"))
-    settled = Range(0, "threads * sends")  # records whose future is complete, or whose `send` threw an exception
+    settled = Range(0, "threads * sends")  # records with a complete future or an exception
 
     queue = Map(Partition, Seq(BatchId, "memory"))
-    records = Map(BatchId, Range(0, "batch_size"))  # 0: there is no such batch
+    records = Map(BatchId, Range(0, "batch_size"))  # 0: the batch does not exist
     in_flight = SetOf(BatchId)
 
     sender = Sender
@@ -114,7 +114,7 @@ class Append(Pool):
     # Queues and batches.
 
     def is_closed(self):
-        """Return whether the accumulator takes no more records."""
+        """Return whether the accumulator is closed."""
         return self.closing != Closing.OPEN
 
     def is_locked(self, partition: Partition):
@@ -127,7 +127,7 @@ class Append(Pool):
         return length > 0 and self.records[self.queue[partition][length - 1]] < self.batch_size
 
     def add_to_last_batch(self, partition: Partition):
-        """Append a record to the last batch of a queue; wake the sender if that fills it."""
+        """Append a record to the last batch of a queue; wake the sender if the batch is now full."""
         batch = self.queue[partition][len(self.queue[partition]) - 1]
         self.records[batch] += 1
         if self.records[batch] == self.batch_size:
@@ -141,7 +141,7 @@ class Append(Pool):
         self.asleep = False
 
     def incomplete(self):
-        """Return the batches whose futures are open: those in queues and those in flight."""
+        """Return the batches with incomplete futures: in queues and in flight."""
         return {batch for batch in BatchId if self.records[batch] > 0}
 
     def complete(self, batch: BatchId):
@@ -171,7 +171,7 @@ class Append(Pool):
         self.to[thread] = 0
 
     def give_unused_buffer_back(self):
-        """Return a buffer that turned out not to be needed."""
+        """Return a buffer that is not needed."""
         self.give_back(1)
 
     def closed_at_second_try(self):
@@ -180,7 +180,7 @@ class Append(Pool):
 
     @action
     def send(self, thread: Thread, partition: Partition):
-        """The first try: append to the last batch if it has room. No other thread is in the queue."""
+        """A thread sends: the first try appends to the last batch if it has room and the queue is not locked."""
         require(self.at[thread] == At.OUTSIDE and self.unsent[thread] > 0 and not self.is_locked(partition))
         self.unsent[thread] -= 1
         if self.is_closed():
@@ -193,7 +193,7 @@ class Append(Pool):
 
     @action
     def allocate(self, thread: Thread):
-        """Ask for a buffer, outside the queue's lock."""
+        """A thread allocates a buffer, without the queue's lock."""
         require(self.at[thread] == At.WITHOUT_BATCH)
         if self.pool_closed:
             self.refuse(thread)
@@ -203,13 +203,13 @@ class Append(Pool):
             self.begin_waiting(thread)
 
     def begin_waiting(self, thread: Thread):
-        """Join the line for memory."""
+        """Join the queue for memory."""
         self.at[thread] = At.WAITING
         self.waiters.append(thread)
 
     @action
     def wake(self, thread: Thread):
-        """A thread that waited for memory is signalled and runs."""
+        """A signalled thread runs and takes memory."""
         require(self.at[thread] == At.WAITING and thread in self.signalled)
         if self.pool_closed:
             self.give_up(thread)
@@ -227,7 +227,7 @@ class Append(Pool):
 
     @action
     def try_again(self, thread: Thread):
-        """The second try begins: take the queue's lock, and look whether the producer was closed meanwhile."""
+        """The second try begins: the thread takes the queue's lock and tests whether the producer was closed."""
         require(self.at[thread] == At.WITH_BUFFER and not self.is_locked(self.to[thread]))
         if self.closed_at_second_try():
             self.give_back(1)
@@ -237,7 +237,7 @@ class Append(Pool):
 
     @action
     def append(self, thread: Thread):
-        """The second try ends: append to a batch that another thread made meanwhile, or to a new one."""
+        """The second try ends: the thread appends to a batch that another thread created, or to a new one."""
         require(self.at[thread] == At.IN_QUEUE)
         if self.has_room(self.to[thread]):
             self.add_to_last_batch(self.to[thread])
@@ -277,14 +277,14 @@ class Append(Pool):
 
     @action
     def sleep(self):
-        """The sender finds nothing to send, and sleeps until it is woken or an answer comes."""
+        """The sender has nothing to send, and sleeps until it is woken or an answer arrives."""
         require(self.sender_sleeps and self.sender == Sender.RUNNING and not self.asleep)
         require(self.closing == Closing.OPEN and not any(self.is_ready(partition) for partition in Partition))
         self.asleep = True
 
     @action
     def stop(self):
-        """After `close` the sender ends its loop once nothing is queued and nothing in flight."""
+        """After `close` the sender ends its loop when no batch is queued or in flight."""
         require(self.sender == Sender.RUNNING and self.closing == Closing.CLOSING)
         require(all(len(self.queue[partition]) == 0 and not self.is_locked(partition) for partition in Partition))
         require(len(self.in_flight) == 0)
@@ -292,9 +292,9 @@ class Append(Pool):
 
     @action
     def copy_incomplete(self):
-        """A forced close begins, or begins again: copy the list of incomplete batches, without any queue's lock.
+        """A forced close starts or repeats: the sender copies the list of incomplete batches, without a lock.
 
-        Going round with nothing to abort while a thread appends is no step: it changes nothing.
+        A repetition without incomplete batches while a thread appends is not a step: it changes nothing.
         """
         require(self.closing == Closing.FORCED)
         require(self.sender == Sender.RUNNING or self.sender == Sender.AGAIN)
@@ -304,23 +304,23 @@ class Append(Pool):
 
     @action
     def abort(self):
-        """Abort the copied batches, under their queues' locks, then see whether a thread is still appending."""
+        """The sender aborts the copied batches, under their queues' locks, then tests whether a thread is appending."""
         require(self.sender == Sender.ABORTING)
         require(all(not self.is_locked(partition) for partition in Partition) or len(self.to_abort) == 0)
         self.abort_all()
         self.sender = Sender.AGAIN if self.must_abort_again() else self.after_aborting()
 
     def must_abort_again(self):
-        """Return whether the forced close goes round once more."""
+        """Return whether the forced close has to repeat."""
         return self.append_is_in_progress()
 
     def after_aborting(self):
-        """Return where the sender goes once nobody appends: it aborts once more."""
+        """Return the sender's next state when no thread is appending: it aborts once more."""
         return Sender.LAST
 
     @action
     def abort_the_last(self):
-        """Nobody appends any more: abort what the last thread left behind, and end."""
+        """No thread is appending any more: the sender aborts the last thread's batch and ends."""
         require(self.sender == Sender.LAST)
         self.to_abort = self.incomplete()
         self.abort_all()
@@ -338,12 +338,12 @@ class Append(Pool):
     # Flush and close.
 
     def flushed_batches(self):
-        """Return the batches that `flush` waits for: all that are incomplete, in flight or not."""
+        """Return the batches that `flush` waits for: all incomplete ones, in flight or not."""
         return self.incomplete()
 
     @action
     def flush(self):
-        """A thread calls `flush`: it makes everything ready and waits for what is incomplete now."""
+        """A thread calls `flush`, which makes every batch ready and waits for those that are incomplete now."""
         require(self.flushes and self.flush_state == Flush.NOT_CALLED)
         self.flush_state = Flush.WAITING
         self.flush_awaits = self.flushed_batches()
@@ -358,7 +358,7 @@ class Append(Pool):
 
     @action
     def close(self):
-        """A thread calls `close`: no more appends, those who wait for memory are told, the sender is woken."""
+        """A thread calls `close`: appends are refused, threads that wait for memory and the sender are woken."""
         require(self.closes and self.closing == Closing.OPEN)
         self.closing = Closing.CLOSING
         self.close_pool()
@@ -379,15 +379,15 @@ class Append(Pool):
 
     @action
     def rest(self):
-        """Nobody waits, so nothing need happen any more: only a state in which somebody waits can be a dead end."""
+        """No thread waits. This step keeps such a state from being a dead end."""
         require(not self.append_is_in_progress() and self.flush_state != Flush.WAITING)
         require(self.closing == Closing.OPEN or self.closing == Closing.CLOSED)
 
-    # What must be true.
+    # Properties.
 
-    @invariant(says="{self.available()} of {self.memory} buffers are in the pool, the rest is with nobody")
+    @invariant(says="{self.available()} of {self.memory} buffers are in the pool, and the rest is lost")
     def memory_is_conserved(self):
-        """Each buffer is in the pool, with a batch, or with a thread that is about to use it."""
+        """Each buffer is in the pool, in a batch, or held by a thread."""
         with_threads = sum(
             1 for thread in Thread if self.at[thread] == At.WITH_BUFFER or self.at[thread] == At.IN_QUEUE
         )
@@ -395,30 +395,30 @@ class Append(Pool):
 
     @invariant
     def every_send_is_accounted_for(self):
-        """Each record is unsent, on its way into a batch, in a batch, or settled."""
+        """Each record is unsent, in a pending `send`, in a batch, or settled."""
         unsent = sum(self.unsent[thread] for thread in Thread)
         on_the_way = sum(1 for thread in Thread if self.at[thread] != At.OUTSIDE)
         in_batches = sum(self.records[batch] for batch in BatchId)
         return unsent + on_the_way + in_batches + self.settled == self.threads * self.sends
 
-    @invariant(says="the sender has stopped, and the futures of batch {batch} are open for ever")
+    @invariant(says="the sender has stopped, and the futures of batch {batch} never complete")
     def no_future_is_left_open(self):
-        """Once the sender has stopped, every record that was appended has succeeded or failed."""
+        """When the sender has stopped, every appended record has succeeded or failed."""
         return all(self.sender != Sender.STOPPED or self.records[batch] == 0 for batch in BatchId)
 
     @invariant
     def flush_keeps_its_promise(self):
-        """When `flush` has returned, every batch that had records when it was called is complete."""
+        """When `flush` returns, every batch that had records at its call is complete."""
         return self.flush_state != Flush.DONE or len(self.appended_before_flush) == 0
 
     @reachable
     def thread_waits_for_memory(self):
-        """Memory runs out."""
+        """A thread waits for memory."""
         return len(self.waiters) > 0
 
     @reachable
     def another_thread_made_the_batch(self):
-        """A thread comes back with a buffer and finds room in a batch that was not there before."""
+        """A thread with a buffer finds room in a batch that another thread has created."""
         return any(self.at[thread] == At.IN_QUEUE and self.has_room(self.to[thread]) for thread in Thread)
 
     @reachable
@@ -438,7 +438,7 @@ scenarios = [
         "small",
         SMALL,
         deadlock=True,
-        description="Two threads share two buffers: nobody waits for ever, and no buffer is lost.",
+        description="Two threads share two buffers: no thread waits forever, and no buffer is lost.",
     ),
     Scenario(Append, "larger", LARGER, deadlock=True, description="The same with three threads."),
     Scenario(
@@ -453,7 +453,7 @@ scenarios = [
         "flush",
         SMALL | dict(flushes=True, timeouts=1),
         deadlock=True,
-        description="A thread flushes while others send and wait for memory: flush returns, with everything complete.",
+        description="A thread flushes while others send and wait for memory: flush returns with every batch complete.",
     ),
     Scenario(
         Append,
@@ -489,6 +489,6 @@ scenarios = [
         CLOSED,
         properties=ALWAYS,
         deadlock=True,
-        description="The same with one buffer, so that a thread waits for memory as the producer is closed.",
+        description="The same with one buffer, so that a thread waits for memory when the producer is closed.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The append under short memory, with one thing wrong at a time."""
+"""Variants of the append with one bug each, and one proposed repair."""
 
 from checker.language import Scenario
 from specs.producer.memory.append import ALWAYS, CLOSED, SMALL, Append, Sender
@@ -6,34 +6,34 @@ from specs.producer.memory.buffer_pool import Thread
 
 
 class UnusedBufferIsKept(Append):
-    """Not Kafka: a thread that finds room at the second try forgets the buffer that it has allocated.
+    """Not Kafka: a thread that finds room at the second try loses its allocated buffer.
 
-    RecordAccumulator.append gives it back in a `finally`.
+    RecordAccumulator.append returns it in a `finally` clause.
     """
 
     def give_unused_buffer_back(self):
-        """Forget the buffer."""
+        """Lose the buffer."""
 
 
 class ShortMemoryIsNotPressing(Append):
-    """Not Kafka: `ready` does not look at the threads that wait for memory (the `exhausted` of batchReady)."""
+    """Not Kafka: `ready` ignores the threads that wait for memory (`exhausted` in batchReady)."""
 
     def memory_is_short(self):
-        """Look at nothing."""
+        """Return False."""
         return False
 
 
 class BlockedThreadWakesSender(Append):
-    """A proposal: a thread that joins the line for memory wakes the sender, so that it sends batches that linger."""
+    """A proposal: a thread that joins the queue for memory wakes the sender, which sends lingering batches."""
 
     def begin_waiting(self, thread: Thread):
-        """Join the line for memory, and wake the sender."""
+        """Join the queue for memory and wake the sender."""
         super().begin_waiting(thread)
         self.asleep = False
 
 
 class FlushForgetsInFlight(Append):
-    """Not Kafka: `flush` waits for the batches in the queues, and not for those in flight."""
+    """Not Kafka: `flush` waits for the batches in the queues, but not for those in flight."""
 
     def flushed_batches(self):
         """Return the batches in the queues."""
@@ -41,32 +41,32 @@ class FlushForgetsInFlight(Append):
 
 
 class ClosedIsSeenOnce(Append):
-    """Not Kafka: a thread that has passed the first look at `closed` does not look again when it has its buffer.
+    """Not Kafka: a thread tests `closed` at the first try, but not again when it has its buffer.
 
-    The closing sender has looked at the queues by then.
+    The closing sender may have visited the queues by then.
     """
 
     def closed_at_second_try(self):
-        """Do not look."""
+        """Return False."""
         return False
 
 
 class AbortDoesNotWait(Append):
-    """Not Kafka: a forced close aborts what it finds, twice, without a look at threads that are appending.
+    """Not Kafka: a forced close aborts twice, and ignores threads that are appending.
 
-    RecordAccumulator counts them in appendsInProgress for this.
+    RecordAccumulator counts these threads in appendsInProgress.
     """
 
     def must_abort_again(self):
-        """Never go round again."""
+        """Return False."""
         return False
 
 
 class AbortSkipsTheLast(Append):
-    """Not Kafka: a forced close waits until nobody appends, and does not abort once more after that."""
+    """Not Kafka: a forced close waits until no thread is appending, and does not abort once more after that."""
 
     def after_aborting(self):
-        """End at once."""
+        """Return the final state."""
         return Sender.STOPPED
 
 
@@ -78,7 +78,7 @@ scenarios = [
         "buffer_lost",
         SMALL,
         expect={"memory_is_conserved": 9},
-        description="Two threads allocate for the same queue, one makes the batch, the other's buffer is lost.",
+        description="Two threads allocate for one queue, one creates the batch, and the other's buffer is lost.",
     ),
     Scenario(
         ShortMemoryIsNotPressing,
@@ -87,7 +87,7 @@ scenarios = [
         properties=ALWAYS,
         expect={"deadlock": 7},
         deadlock=True,
-        description="The only buffer is in a batch that is not full and lingers, and a thread waits for its memory.",
+        description="The only buffer is in a lingering batch that is not full, and a thread waits for its memory.",
     ),
     Scenario(
         Append,
@@ -96,7 +96,7 @@ scenarios = [
         properties=ALWAYS,
         expect={"deadlock": 8},
         deadlock=True,
-        description="The sender sleeps out linger.ms although a thread waits for memory: blocking does not wake it.",
+        description="The sender sleeps for linger.ms although a thread waits for memory: the wait does not wake it.",
     ),
     Scenario(
         BlockedThreadWakesSender,
@@ -118,7 +118,7 @@ scenarios = [
         "flush_returns_early",
         SMALL | dict(flushes=True),
         expect={"flush_keeps_its_promise": 9},
-        description="A batch is in flight, flush is called and returns, and the batch is not complete.",
+        description="With a batch in flight, flush returns before the batch is complete.",
     ),
     Scenario(
         ClosedIsSeenOnce,
@@ -139,6 +139,6 @@ scenarios = [
         "append_between_copy_and_count",
         CLOSED,
         expect={"no_future_is_left_open": 9},
-        description="A thread adds its batch after the list was copied, and has left before such threads are counted.",
+        description="A thread adds its batch after the list was copied, and leaves before the threads are counted.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The producer's bounded memory: a pool from which threads take buffers, and wait in line when it is empty."""
+"""The producer's bounded memory: a pool of buffers, for which threads wait in a queue when it is empty."""
 
 from checker.language import (
     Constant,
@@ -25,17 +25,17 @@ class Thread(Domain):
 
 
 class Size(Range):
-    """How much memory a buffer needs, in units: one unit is the smallest difference that matters."""
+    """The size of a buffer in units, the smallest difference that matters."""
 
     low, high = 1, "memory"
 
 
 class Pool(Spec, abstract=True):
-    """A bounded pool with a free list, and a first-come line of threads that wait for memory.
+    """A bounded pool with a free list, and a first-in-first-out queue of threads that wait for memory.
 
-    Memory is in three places: `free_buffers` buffers of `pooled_size` on the free list, `non_pooled` units that belong
-    to no buffer, and what threads have. Each waiting thread has a condition of its own; `signalled` are those whose
-    condition was signalled and who have not run since. `gathered` is what a waiting thread has set aside so far.
+    Memory is in three places: `free_buffers` buffers of `pooled_size` on the free list, `non_pooled` units without a
+    buffer, and the threads. Each waiting thread has its condition. `signalled` has the threads whose condition was
+    signalled and that have not run since. `gathered` is the memory that a waiting thread has set aside so far.
 
     Source: Apache Kafka, BufferPool.
     """
@@ -43,7 +43,7 @@ class Pool(Spec, abstract=True):
     threads = Constant(2, at_least=1)
     memory = Constant(2, at_least=1)  # buffer.memory
     pooled_size = Constant(1, at_least=1)  # batch.size
-    timeouts = Constant(0, at_least=0)  # how many waits end because max.block.ms has passed, or by an interrupt
+    timeouts = Constant(0, at_least=0)  # waits that end by max.block.ms or by an interrupt
 
     free_buffers = Range(0, "memory // pooled_size")
     non_pooled = Range(0, "memory")
@@ -58,18 +58,18 @@ class Pool(Spec, abstract=True):
         self.timeouts_left = self.timeouts
 
     def available(self):
-        """Return how much memory nobody has."""
+        """Return the memory that no thread has."""
         return self.non_pooled + self.free_buffers * self.pooled_size
 
     def free_up(self, size: int):
-        """Break up pooled buffers until there are `size` units outside the free list, or no buffer is left."""
+        """Break up pooled buffers until `size` units are outside the free list, or no buffer is left."""
         missing = max(size - self.non_pooled, 0)
         broken_up = min((missing + self.pooled_size - 1) // self.pooled_size, self.free_buffers)
         self.free_buffers -= broken_up
         self.non_pooled += broken_up * self.pooled_size
 
     def take_at_once(self, size: int):
-        """Take memory without waiting, and return whether there was enough. It passes by those who wait in line."""
+        """Take memory without waiting and return whether there was enough. Waiting threads are overtaken."""
         if size == self.pooled_size and self.free_buffers > 0:
             self.free_buffers -= 1
         elif self.available() >= size:
@@ -81,9 +81,9 @@ class Pool(Spec, abstract=True):
         return True
 
     def gather(self, thread: Thread, size: int):
-        """Set aside for a waiting thread what there is, and return whether it has all that it needs.
+        """Set aside the available memory for a waiting thread and return whether it has all that it needs.
 
-        A thread that has all leaves the line.
+        A thread with all its memory leaves the queue.
         """
         if self.gathered[thread] == 0 and size == self.pooled_size and self.free_buffers > 0:
             self.free_buffers -= 1
@@ -102,14 +102,14 @@ class Pool(Spec, abstract=True):
         return True
 
     def give_up(self, thread: Thread):
-        """End a wait without a buffer: `allocate` ends with an exception, but its `finally` still runs."""
+        """End a wait without a buffer: `allocate` throws an exception, but its `finally` clauses run."""
         self.non_pooled += self.gathered[thread]
         self.gathered[thread] = 0
         self.leave_line(thread)
         self.pass_signal_on()
 
     def leave_line(self, thread: Thread):
-        """Take a thread out of the line. A signal that came too late for it is gone."""
+        """Remove a thread from the queue. A signal that came too late is lost."""
         self.signalled.discard(thread)
         self.waiters.pop(self.waiters.index(thread))
 
@@ -119,7 +119,7 @@ class Pool(Spec, abstract=True):
             self.signalled.add(self.waiters[0])
 
     def pass_signal_on(self):
-        """Whoever ends `allocate` while memory is left signals the next in line."""
+        """Signal the next waiter if memory is left, at the end of `allocate`."""
         if self.available() > 0:
             self.signal_first_waiter()
 
@@ -132,13 +132,13 @@ class Pool(Spec, abstract=True):
         self.signal_first_waiter()
 
     def close_pool(self):
-        """Refuse further allocations, and signal everybody who waits so that they notice (KAFKA-9449)."""
+        """Refuse further allocations and signal every waiting thread (KAFKA-9449)."""
         self.pool_closed = True
         self.signalled = set(self.waiters)
 
 
 class Stage(Enum):
-    """Where a thread stands."""
+    """The state of a thread."""
 
     OUTSIDE = "outside"
     WAITING = "waiting"
@@ -146,17 +146,17 @@ class Stage(Enum):
 
 
 class BufferPool(Pool):
-    """Threads allocate buffers of any size and give them back, while others wait, time out or close the pool.
+    """Threads allocate and return buffers of any size, while others wait, time out or close the pool.
 
-    A thread makes `allocations` allocations. Nothing but a dead end keeps one waiting: how long max.block.ms is does
-    not matter, only that `timeouts` of the waits end by it. The same path ends an interrupted wait.
+    A thread makes `allocations` allocations. Only a dead end keeps a thread waiting: the length of max.block.ms does
+    not matter, and `timeouts` waits end by it. An interrupted wait ends on the same path.
 
     Source: Apache Kafka, BufferPool.allocate, deallocate and close; KAFKA-3651, KAFKA-4840, KAFKA-9449.
     """
 
     allocations = Constant(1, at_least=1)
     closes = Constant(False)
-    brokers_answer = Constant(True)  # where they do not, no buffer ever comes back
+    brokers_answer = Constant(True)  # if they do not, no buffer is returned
     spurious_wakeups = Constant(0, at_least=0)  # Java's Condition.await may return without a signal
 
     stage = Map(Thread, Stage)
@@ -171,13 +171,13 @@ class BufferPool(Pool):
         self.spurious_left = self.spurious_wakeups
 
     def end(self, thread: Thread):
-        """Leave the pool, with all that a thread remembers of its allocation forgotten."""
+        """Reset a thread after its allocation."""
         self.stage[thread] = Stage.OUTSIDE
         self.size[thread] = 1
 
     @action
     def allocate(self, thread: Thread, size: Size):
-        """A thread asks for a buffer: it gets one, joins the line, or is refused because the pool is closed."""
+        """A thread allocates a buffer, joins the queue, or is refused because the pool is closed."""
         require(self.stage[thread] == Stage.OUTSIDE and self.left[thread] > 0)
         self.left[thread] -= 1
         if not self.pool_closed:
@@ -190,20 +190,20 @@ class BufferPool(Pool):
 
     @action
     def wake(self, thread: Thread):
-        """A signalled thread runs: it takes what there is, and goes on waiting if that is not enough."""
+        """A signalled thread runs, takes the available memory, and waits again if that is not enough."""
         require(self.stage[thread] == Stage.WAITING and thread in self.signalled)
         self.look_again(thread)
 
     @action
     def wake_spuriously(self, thread: Thread):
-        """A thread runs that nobody signalled: Java allows it."""
+        """A thread runs without a signal, as Java allows."""
         require(self.spurious_left > 0)
         require(self.stage[thread] == Stage.WAITING and thread not in self.signalled)
         self.spurious_left -= 1
         self.look_again(thread)
 
     def look_again(self, thread: Thread):
-        """Go once through the loop of `allocate`."""
+        """Run one iteration of the loop of `allocate`."""
         if self.pool_closed:
             self.give_up(thread)
             self.end(thread)
@@ -212,7 +212,7 @@ class BufferPool(Pool):
 
     @action
     def time_out(self, thread: Thread):
-        """A wait ends because its time has passed, perhaps just after the thread was signalled."""
+        """A wait times out, possibly just after the thread was signalled."""
         require(self.stage[thread] == Stage.WAITING and self.timeouts_left > 0)
         self.timeouts_left -= 1
         self.give_up(thread)
@@ -220,7 +220,7 @@ class BufferPool(Pool):
 
     @action
     def deallocate(self, thread: Thread):
-        """A buffer comes back, because its batch was answered."""
+        """A buffer is returned because its batch was answered."""
         require(self.stage[thread] == Stage.HOLDING and self.brokers_answer)
         self.give_back(self.size[thread])
         self.end(thread)
@@ -233,64 +233,64 @@ class BufferPool(Pool):
 
     @action
     def rest(self):
-        """Nobody waits, so nothing need happen any more: only a state in which somebody waits can be a dead end."""
+        """No thread waits. This step keeps such a state from being a dead end."""
         require(all(self.stage[thread] != Stage.WAITING for thread in Thread))
 
-    @invariant(says="{self.available()} of {self.memory} units are in the pool, the rest is not with the threads")
+    @invariant(says="{self.available()} of {self.memory} units are in the pool, and the threads do not have the rest")
     def memory_is_conserved(self):
-        """What is in the pool, what threads hold and what they have gathered is all the memory there is."""
+        """The memory in the pool, held by threads and gathered by threads is all memory."""
         held = sum(self.size[thread] for thread in Thread if self.stage[thread] == Stage.HOLDING)
         gathered = sum(self.gathered[thread] for thread in Thread)
         return self.available() + held + gathered == self.memory
 
-    @invariant(says="{thread} is in the line {self.waiters} too often, or not at all")
+    @invariant(says="{thread} is in the queue {self.waiters} too often or not at all")
     def line_is_who_waits(self):
-        """A thread is in the line once while it waits, else not."""
+        """A thread is in the queue exactly once while it waits, and otherwise not at all."""
         return all(self.waiters.count(thread) == (1 if self.stage[thread] == Stage.WAITING else 0) for thread in Thread)
 
     @invariant
     def first_in_line_knows(self):
-        """If there is enough memory for the first in line, it has been signalled: no signal is ever lost."""
+        """If there is enough memory for the first waiter, it has been signalled: no signal is lost."""
         if len(self.waiters) == 0:
             return True
         first = self.waiters[0]
         return first in self.signalled or self.size[first] - self.gathered[first] > self.available()
 
-    @invariant(says="{thread} gathers memory and is not the first in line")
+    @invariant(says="{thread} gathers memory but is not the first waiter")
     def one_gathers_at_a_time(self):
-        """Nobody but the first in line sets memory aside, so two cannot wait for each other's part."""
+        """Only the first waiter sets memory aside, so two threads cannot wait for each other's part."""
         return all(self.gathered[thread] == 0 or self.waiters[0] == thread for thread in Thread)
 
     @step_invariant
     def line_is_first_come(self, old):
-        """Those who stay in line keep their order."""
+        """The threads that stay in the queue keep their order."""
         stayed = [thread for thread in old.waiters if thread in self.waiters]
         return self.waiters[: len(stayed)] == stayed
 
     @reachable
     def two_wait(self):
-        """There is a line."""
+        """Two threads wait."""
         return len(self.waiters) == 2
 
     @reachable
     def memory_comes_in_parts(self):
-        """Somebody waits with a part of what it needs."""
+        """A thread waits with a part of its memory."""
         return any(self.gathered[thread] > 0 for thread in Thread)
 
     @reachable
     def free_list_is_used(self):
-        """A pooled buffer has come back and can be used again."""
+        """A pooled buffer was returned and can be reused."""
         return self.free_buffers > 0
 
 
 class TimedOutWaiterStaysInLine(BufferPool):
-    """Before KAFKA-3651 (0.10.0): a wait that timed out left its condition in the line, and the next signal went to it.
+    """Before KAFKA-3651 (0.10.0): a wait that timed out left its condition in the queue, and got the next signal.
 
     Source: Apache Kafka, BufferPool before commit 6856c5c214.
     """
 
     def give_up(self, thread: Thread):
-        """Give back what was gathered, and stay in line."""
+        """Return the gathered memory and stay in the queue."""
         self.non_pooled += self.gathered[thread]
         self.gathered[thread] = 0
         self.signalled.discard(thread)
@@ -298,52 +298,52 @@ class TimedOutWaiterStaysInLine(BufferPool):
 
 
 class TimedOutWaiterKeepsItsPart(BufferPool):
-    """Before KAFKA-4840 (0.11): a wait that timed out kept what it had gathered, and the pool shrank for good.
+    """Before KAFKA-4840 (0.11): a wait that timed out kept its gathered memory, and the pool shrank permanently.
 
     Source: Apache Kafka, BufferPool before commit c43eb856d1.
     """
 
     def give_up(self, thread: Thread):
-        """Forget what was gathered."""
+        """Lose the gathered memory."""
         self.gathered[thread] = 0
         self.leave_line(thread)
         self.pass_signal_on()
 
 
 class TimedOutWaiterSwallowsSignal(BufferPool):
-    """Before KAFKA-4840 (0.11): only a successful `allocate` signalled the next in line.
+    """Before KAFKA-4840 (0.11): only a successful `allocate` signalled the next waiter.
 
-    A signal that reached a thread whose time had just passed was gone.
+    A signal to a thread that had just timed out was lost.
 
     Source: Apache Kafka, BufferPool before commit c43eb856d1.
     """
 
     def give_up(self, thread: Thread):
-        """Give back what was gathered, and tell nobody."""
+        """Return the gathered memory without a signal."""
         self.non_pooled += self.gathered[thread]
         self.gathered[thread] = 0
         self.leave_line(thread)
 
 
 class EverybodyIsSignalled(BufferPool):
-    """Not Kafka: everybody in line is signalled when memory comes back, instead of the first only.
+    """Not Kafka: every waiting thread is signalled when memory is returned, instead of the first only.
 
-    Then two threads may each gather a part, and each waits for the part of the other.
+    Two threads may then each gather a part, and each waits for the other's part.
     """
 
     def signal_first_waiter(self):
-        """Signal all."""
+        """Signal all waiting threads."""
         self.signalled = set(self.waiters)
 
 
 class CloseLeavesWaiters(BufferPool):
-    """Before KAFKA-9449 (2.4.1): closing the producer did not reach a thread that waited for memory.
+    """Before KAFKA-9449 (2.4.1): the close of the producer did not wake a thread that waited for memory.
 
     Source: Apache Kafka, KafkaProducer.close and BufferPool before commit 80438f7b1a.
     """
 
     def close_pool(self):
-        """Refuse further allocations, and signal nobody."""
+        """Refuse further allocations without a signal."""
         self.pool_closed = True
 
 
@@ -358,10 +358,10 @@ scenarios = [
         "small",
         SMALL,
         deadlock=True,
-        description="Three threads share two units; one wait times out: no memory is lost and nobody waits for ever.",
+        description="Three threads share two units, one wait times out: no memory is lost, no thread waits forever.",
     ),
     Scenario(
-        BufferPool, "larger", LARGER, deadlock=True, description="The same with more memory, time-outs and allocations."
+        BufferPool, "larger", LARGER, deadlock=True, description="The same with more memory, timeouts and allocations."
     ),
     Scenario(
         BufferPool,
@@ -375,7 +375,7 @@ scenarios = [
         "pooled_buffers_of_two_units",
         dict(threads=3, memory=5, pooled_size=2, timeouts=1),
         deadlock=True,
-        description="Buffers of the pooled size are broken up for larger ones, and put together again.",
+        description="Buffers of the pooled size are broken up for larger ones, and pooled again.",
     ),
     Scenario(
         BufferPool,
@@ -383,7 +383,7 @@ scenarios = [
         dict(threads=3, memory=2, closes=True, brokers_answer=False),
         properties=["memory_is_conserved", "line_is_who_waits", "first_in_line_knows", "two_wait"],
         deadlock=True,
-        description="Everybody who waits for memory learns that the producer was closed.",
+        description="Every thread that waits for memory is woken when the producer is closed.",
     ),
     Scenario(
         BufferPool,
@@ -392,7 +392,7 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 8},
         deadlock=True,
-        description="The second in line wakes for no reason and takes a part: two threads wait for each other's part.",
+        description="The second waiter wakes spuriously and takes a part: two threads wait for each other's part.",
     ),
     Scenario(
         TimedOutWaiterStaysInLine,
@@ -408,7 +408,7 @@ scenarios = [
         "pool_shrinks",
         SMALL,
         expect={"memory_is_conserved": 7},
-        description="A thread gathers a part of what it needs, times out, and the part is gone.",
+        description="A thread gathers a part of its memory and times out, and the part is lost.",
     ),
     Scenario(
         TimedOutWaiterSwallowsSignal,
@@ -426,7 +426,7 @@ scenarios = [
         properties=["memory_is_conserved"],
         expect={"deadlock": 10},
         deadlock=True,
-        description="Two threads are signalled at once, each takes a half, and both wait for ever.",
+        description="Two threads are signalled at once, each takes a half, and both wait forever.",
     ),
     Scenario(
         CloseLeavesWaiters,

@@ -1,4 +1,4 @@
-"""A batch's buffer and the network: when may a buffer be used again? (KAFKA-19012)"""
+"""The reuse of a batch's buffer while the network may still read it (KAFKA-19012)."""
 
 from checker.language import (
     Constant,
@@ -19,13 +19,13 @@ from checker.language import (
 
 
 class RecordId(Range):
-    """A record, the only one of its batch."""
+    """A record, which is the only one of its batch."""
 
     low, high = 0, "records - 1"
 
 
 class Partition(Range):
-    """A partition, of one topic or of several."""
+    """A partition of one of several topics."""
 
     low, high = 0, "partitions - 1"
 
@@ -37,7 +37,7 @@ class Buffer(Domain):
 
 
 class Future(Enum):
-    """What the application knows of a record."""
+    """The state of a record's future."""
 
     NOT_SENT = "not sent"
     PENDING = "pending"
@@ -46,7 +46,7 @@ class Future(Enum):
 
 
 class Request(Enum):
-    """Where the request with a batch stands: the bytes of the batch are read from its buffer as they are written."""
+    """The state of a batch's request; its bytes are read from the buffer when they are written to the socket."""
 
     NONE = "none"
     WRITING = "writing"
@@ -55,14 +55,14 @@ class Request(Enum):
 
 
 class BufferReuse(Spec):
-    """Batches expire while their requests are in flight, and buffers are used again, but only after the answer.
+    """Batches expire while their requests are in flight, and buffers are reused, but only after the answer.
 
-    A request names its partition in a header of its own; the records are read from the batch's buffer while the request
-    is written to the socket. The checksum covers the records, not the topic or partition: a broker cannot tell whether
-    a batch came to the right one. There are no retries here.
+    A request names its partition in a separate header; the records are read from the batch's buffer while the request
+    is written to the socket. The checksum covers the records, but not the topic or partition: a broker cannot detect a
+    batch for another partition. There are no retries here.
 
     Source: Apache Kafka, Sender.failExpiredBatches and BufferPool after KAFKA-19012 (pull request 21065): the buffer of
-    a batch that expires in flight comes back when its request completes.
+    a batch that expires in flight is returned when its request completes.
     """
 
     records = Constant(2, at_least=1)
@@ -71,7 +71,7 @@ class BufferReuse(Spec):
 
     future = Map(RecordId, Future)
     request = Map(RecordId, Request)
-    buffer_of = Map(RecordId, Option(Buffer))  # the buffer that a record's batch has from the pool
+    buffer_of = Map(RecordId, Option(Buffer))  # the pool's buffer of a record's batch
     sent_from = Map(RecordId, Option(Buffer))  # the buffer that the network reads for a record's request
     content = Map(Buffer, Option(RecordId))
     free = SetOf(Buffer)
@@ -85,17 +85,17 @@ class BufferReuse(Spec):
         return record % self.partitions
 
     def release(self, record: RecordId):
-        """Put the buffer of a record's batch on the free list, once."""
+        """Return the buffer of a record's batch to the free list, once."""
         if self.buffer_of[record] is not None:
             self.free.add(self.buffer_of[record])
             self.buffer_of[record] = None
 
     def expired_in_flight(self, record: RecordId):
-        """Decide on the buffer of a batch that expires in flight: the request may need it, so it stays."""
+        """Handle the buffer of a batch that expires in flight: the batch keeps it, because the request may need it."""
 
     @action
     def append(self, record: RecordId, buffer: Buffer):
-        """A record gets a batch, in a free buffer."""
+        """A record gets a batch in a free buffer."""
         require(self.future[record] == Future.NOT_SENT and buffer in self.free)
         self.free.remove(buffer)
         self.content[buffer] = record
@@ -104,14 +104,14 @@ class BufferReuse(Spec):
 
     @action
     def send(self, record: RecordId):
-        """The sender makes a request of a batch and gives it to the network."""
+        """The sender makes a request of a batch and passes it to the network."""
         require(self.future[record] == Future.PENDING and self.request[record] == Request.NONE)
         self.request[record] = Request.WRITING
         self.sent_from[record] = self.buffer_of[record]
 
     @action
     def expire(self, record: RecordId):
-        """delivery.timeout.ms passes: the future fails, the request goes on."""
+        """delivery.timeout.ms passes: the future fails, but the request continues."""
         require(self.future[record] == Future.PENDING)
         self.future[record] = Future.FAILED
         if self.request[record] == Request.NONE:
@@ -121,7 +121,7 @@ class BufferReuse(Spec):
 
     @action
     def write(self, record: RecordId):
-        """The last bytes of a request go out, from the buffer as it is now, and the broker appends them."""
+        """The last bytes of a request are written, from the current buffer, and the broker appends them."""
         require(self.request[record] == Request.WRITING)
         self.request[record] = Request.WRITTEN
         self.log[self.partition_of(record)].append(self.content[self.sent_from[record]])
@@ -136,14 +136,14 @@ class BufferReuse(Spec):
             self.future[record] = Future.ACKNOWLEDGED
         self.release(record)
 
-    @invariant(says="partition {partition} has record {record}, which is for another one")
+    @invariant(says="partition {partition} has record {record}, which belongs to another partition")
     def records_are_in_their_partition(self):
-        """No record is in the log of a partition that it is not for."""
+        """Every record in a log belongs to its partition."""
         return all(self.partition_of(record) == partition for partition in Partition for record in self.log[partition])
 
     @invariant(says="partition {partition} has a record twice: {self.log[partition]}")
     def no_record_twice(self):
-        """A record that is sent once is at most once in the log."""
+        """No record is in a log twice."""
         return all(self.log[partition].count(record) <= 1 for partition in Partition for record in RecordId)
 
     @invariant(says="record {record} is acknowledged and not in the log")
@@ -156,7 +156,7 @@ class BufferReuse(Spec):
 
     @reachable
     def expired_record_is_written(self):
-        """A record whose future has failed is in the log all the same (P11)."""
+        """A record with a failed future is in the log (P11)."""
         return any(
             self.future[record] == Future.FAILED and record in self.log[self.partition_of(record)]
             for record in RecordId
@@ -169,15 +169,15 @@ class BufferReuse(Spec):
 
 
 class BufferFreedAtExpiry(BufferReuse):
-    """Kafka's clients from 2.8 until KAFKA-19012: a batch that expires in flight gives its buffer back at once.
+    """Kafka's clients from 2.8 until KAFKA-19012: a batch that expires in flight returns its buffer at once.
 
-    Before 2.8 the bytes were copied before they went out, and this did no harm.
+    Before 2.8 the bytes were copied before they were written, so this was harmless.
 
     Source: Apache Kafka, Sender.failBatch and RecordAccumulator.deallocate before KAFKA-19012; catalogue entry P13.
     """
 
     def expired_in_flight(self, record: RecordId):
-        """Free the buffer although the network still reads it."""
+        """Free the buffer although the network may still read it."""
         self.release(record)
 
 
@@ -186,7 +186,7 @@ scenarios = [
         BufferReuse,
         "two_records",
         dict(records=2),
-        description="A batch that expires in flight keeps its buffer until its request completes: nothing goes astray.",
+        description="A batch that expires in flight keeps its buffer until its request completes: logs stay correct.",
     ),
     Scenario(BufferReuse, "one_partition", dict(records=2, partitions=1), description="The same with one partition."),
     Scenario(

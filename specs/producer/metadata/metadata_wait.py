@@ -42,7 +42,7 @@ class At(Enum):
 
 
 class Sender(Enum):
-    """Where the sender thread stands: what it found before it polls may be out of date when it sleeps."""
+    """The state of the sender thread; its check before a poll may be out of date when it sleeps."""
 
     CHECKING = "checking"
     ABOUT_TO_POLL = "about to poll"
@@ -50,7 +50,7 @@ class Sender(Enum):
 
 
 class Request(Enum):
-    """The metadata request in flight, and what the broker has said."""
+    """The metadata request in flight, and the broker's answer."""
 
     NONE = "none"
     SENT = "sent"
@@ -59,22 +59,22 @@ class Request(Enum):
 
 
 class MetadataWait(Spec):
-    """Threads wait for metadata of a topic; one sender asks the brokers, and sleeps when there is nothing to do.
+    """Threads wait for metadata of a topic; one sender requests them from the brokers, and sleeps when it is idle.
 
-    A thread requests an update and remembers the version that it would replace, both under the lock of the metadata;
-    wakes the sender; and waits, under the lock again, until the version is newer. Then it looks whether the topic is
-    there, and begins anew if not. The sender sleeps in `poll`; a wake-up that comes before it sleeps is remembered, as
-    `Selector.wakeup` does. No time passes: no poll, backoff or wait ends by itself but `timeouts` of the waits, so a
-    lost wake-up shows as a dead end.
+    A thread requests an update and remembers the version that the update replaces, both under the lock of the metadata.
+    It wakes the sender and waits, under the lock again, until the version is newer. Then it tests whether the topic is
+    cached, and starts again if not. The sender sleeps in `poll`; a wake-up that comes before the sleep is remembered
+    (`Selector.wakeup`). Time does not pass: only `timeouts` waits end without a notification, and no poll or backoff
+    ends by time. A lost wake-up is therefore a dead end.
 
     Source: Apache Kafka, KafkaProducer.waitOnMetadata, ProducerMetadata.awaitUpdate, Metadata.requestUpdate and update,
     NetworkClient.wakeup.
     """
 
     threads = Constant(2, at_least=1)
-    misses = Constant(1, at_least=0)  # how often a broker answers that it does not know the topic yet
-    losses = Constant(0, at_least=0)  # how many requests are lost with their connection
-    timeouts = Constant(0, at_least=0)  # how many waits end because max.block.ms has passed
+    misses = Constant(1, at_least=0)  # answers of a broker that does not know the topic yet
+    losses = Constant(0, at_least=0)  # requests that are lost with their connection
+    timeouts = Constant(0, at_least=0)  # waits that end by max.block.ms
     spurious_wakeups = Constant(0, at_least=0)  # Java's Object.wait may return without a notification
     closes = Constant(False)
     max_version = Constant(6, at_least=1)
@@ -111,7 +111,7 @@ class MetadataWait(Spec):
         self.seen[thread] = self.version
 
     def wait_or_go_on(self, thread: Thread):
-        """Test the condition under the lock: leave the lock to wait only if the version is not newer."""
+        """Test the condition under the lock, and release the lock to wait only if the version is not newer."""
         if self.closed:
             self.leave(thread, At.FAILED)
         elif self.version > self.seen[thread]:
@@ -121,13 +121,13 @@ class MetadataWait(Spec):
 
     @action
     def look(self, thread: Thread):
-        """Look at the cached metadata: the topic is there, or an update is needed."""
+        """A thread reads the cached metadata: the topic is cached, or an update is needed."""
         require(self.at[thread] == At.LOOKING)
         self.at[thread] = At.DONE if self.topic_is_cached else At.ASKING
 
     @action
     def request_update(self, thread: Thread):
-        """Request an update and remember the present version, in one step under the lock."""
+        """A thread requests an update and remembers the current version, in one step under the lock."""
         require(self.at[thread] == At.ASKING)
         self.update_requested = True
         self.remember_version(thread)
@@ -135,14 +135,14 @@ class MetadataWait(Spec):
 
     @action
     def wake_sender(self, thread: Thread):
-        """Wake the sender."""
+        """A thread wakes the sender."""
         require(self.at[thread] == At.ASKED)
         self.wake_up()
         self.at[thread] = At.ABOUT_TO_WAIT
 
     @action
     def await_update(self, thread: Thread):
-        """Wait, if the update has not come already."""
+        """A thread waits, unless the update has already arrived."""
         require(self.at[thread] == At.ABOUT_TO_WAIT)
         self.wait_or_go_on(thread)
 
@@ -154,7 +154,7 @@ class MetadataWait(Spec):
 
     @action
     def wake_spuriously(self, thread: Thread):
-        """A waiting thread runs although nobody notified it: Java allows it."""
+        """A waiting thread runs without a notification, as Java allows."""
         require(self.at[thread] == At.WAITING and self.spurious_left > 0)
         self.spurious_left -= 1
         self.at[thread] = At.NOTIFIED
@@ -168,7 +168,7 @@ class MetadataWait(Spec):
 
     @action
     def close(self):
-        """The producer is closed: everybody who waits is told."""
+        """The producer is closed, and every waiting thread is notified."""
         require(self.closes and not self.closed)
         self.closed = True
         self.notify_waiting()
@@ -182,7 +182,7 @@ class MetadataWait(Spec):
     # The sender.
 
     def wake_up(self):
-        """Wake a sleeping sender; have one that does not sleep yet return from its next poll at once."""
+        """Wake a sleeping sender; a sender that is awake returns from its next poll at once."""
         if self.sender == Sender.ASLEEP:
             self.sender = Sender.CHECKING
         else:
@@ -190,7 +190,7 @@ class MetadataWait(Spec):
 
     @action
     def check(self):
-        """The sender sends a metadata request if one is needed and none is in flight, and goes on to poll."""
+        """The sender sends a metadata request if one is needed and none is in flight, and continues to poll."""
         require(self.sender == Sender.CHECKING)
         if self.update_requested and self.request == Request.NONE:
             self.request = Request.SENT
@@ -198,14 +198,14 @@ class MetadataWait(Spec):
 
     @action
     def poll(self):
-        """The sender sleeps until something happens, unless it was woken meanwhile."""
+        """The sender sleeps until an event, unless a wake-up came before."""
         require(self.sender == Sender.ABOUT_TO_POLL)
         self.sender = Sender.CHECKING if self.wakeup_pending else Sender.ASLEEP
         self.wakeup_pending = False
 
     @action
     def lose_request(self):
-        """The connection breaks: the sender learns it as it polls, and the update is still needed."""
+        """The connection closes: the sender notices it in poll, and the update is still needed."""
         require(self.sender == Sender.ASLEEP and self.request != Request.NONE and self.losses_left > 0)
         self.losses_left -= 1
         self.request = Request.NONE
@@ -219,14 +219,14 @@ class MetadataWait(Spec):
 
     @action
     def answer_unknown(self):
-        """A broker answers that it does not know the topic: it was created a moment ago."""
+        """A broker answers that it does not know the topic, which was just created."""
         require(self.request == Request.SENT and self.misses_left > 0)
         self.misses_left -= 1
         self.request = Request.TOPIC_UNKNOWN
 
     @action
     def receive(self):
-        """The answer ends the poll: the version grows, the request is fulfilled, all who wait are notified."""
+        """The answer ends the poll: the version increases, and every waiting thread is notified."""
         require(self.sender == Sender.ASLEEP and not self.closed)
         require(self.request == Request.TOPIC_KNOWN or self.request == Request.TOPIC_UNKNOWN)
         self.topic_is_cached = self.topic_is_cached or self.request == Request.TOPIC_KNOWN
@@ -238,36 +238,36 @@ class MetadataWait(Spec):
 
     @action
     def rest(self):
-        """Every thread has its metadata or has failed: only a state in which somebody waits can be a dead end."""
+        """Every thread has its metadata or has failed. This step keeps such a state from being a dead end."""
         require(all(self.at[thread] == At.DONE or self.at[thread] == At.FAILED for thread in Thread))
 
-    # What must be true.
+    # Properties.
 
-    @invariant(says="{thread} waits for a version after {self.seen[thread]}, and version {self.version} is there")
+    @invariant(says="{thread} waits for a version after {self.seen[thread]}, but the version is {self.version}")
     def nobody_waits_for_what_is_there(self):
         """A thread waits only while the version is not newer than the one that it remembered."""
         return all(self.at[thread] != At.WAITING or self.seen[thread] >= self.version for thread in Thread)
 
-    @invariant(says="{thread} waits for an update that nobody has requested")
+    @invariant(says="{thread} waits for an update that was not requested")
     def update_is_under_way(self):
         """While a thread waits, an update is requested."""
         return all(self.at[thread] != At.WAITING or self.update_requested or self.closed for thread in Thread)
 
-    @invariant(says="{thread} goes on without the topic's metadata")
+    @invariant(says="{thread} continues without the topic's metadata")
     def done_means_known(self):
-        """A thread goes on only if the topic is in the cache."""
+        """A thread continues only if the topic is cached."""
         return all(self.at[thread] != At.DONE or self.topic_is_cached for thread in Thread)
 
     @invariant
     def sender_sleeps_in_peace(self):
-        """A sender sleeps with an update requested only if it has asked, or a thread is about to wake it."""
+        """A sender sleeps with a requested update only if it has sent the request, or a thread is about to wake it."""
         is_needed = self.update_requested and self.request == Request.NONE
         about_to_wake = any(self.at[thread] == At.ASKED for thread in Thread)
         return self.sender != Sender.ASLEEP or not is_needed or about_to_wake
 
     @step_invariant
     def version_only_grows(self, old):
-        """The version never goes back."""
+        """The version never decreases."""
         return self.version >= old.version
 
     @reachable
@@ -282,49 +282,49 @@ class MetadataWait(Spec):
 
     @reachable
     def update_comes_before_wait(self):
-        """The update is there before the thread begins to wait."""
+        """The update arrives before the thread begins to wait."""
         return any(self.at[thread] == At.ABOUT_TO_WAIT and self.version > self.seen[thread] for thread in Thread)
 
 
 class VersionReadTooLate(MetadataWait):
     """Not Kafka: the version is read when the wait begins, not when the update is requested.
 
-    Metadata.requestUpdate returns the version that it replaces, so that nobody can do this.
+    Metadata.requestUpdate returns the version that it replaces, which prevents this.
     """
 
     def remember_version(self, thread: Thread):
-        """Not yet."""
+        """Do nothing: the version is read later."""
 
     @action
     def await_update(self, thread: Thread):
-        """Read the version, then wait for a newer one."""
+        """A thread reads the version, then waits for a newer one."""
         require(self.at[thread] == At.ABOUT_TO_WAIT)
         self.seen[thread] = self.version
         self.wait_or_go_on(thread)
 
 
 class WaitWithoutTest(MetadataWait):
-    """Not Kafka: a thread waits without a look at the version first, and misses an update that came before."""
+    """Not Kafka: a thread waits without a test of the version, and misses an earlier update."""
 
     @action
     def await_update(self, thread: Thread):
-        """Wait, whatever has happened."""
+        """A thread waits without a test."""
         require(self.at[thread] == At.ABOUT_TO_WAIT)
         self.at[thread] = At.WAITING
 
 
 class WaitWithoutLoop(MetadataWait):
-    """Not Kafka: a thread that was woken takes it for granted that it now has what it waited for."""
+    """Not Kafka: a notified thread does not test its condition again."""
 
     @action
     def run_again(self, thread: Thread):
-        """Go on with whatever there is."""
+        """A notified thread continues without a test."""
         require(self.at[thread] == At.NOTIFIED)
         self.leave(thread, At.DONE)
 
 
 class WakeupIsForgotten(MetadataWait):
-    """Not Kafka: a wake-up reaches only a sender that sleeps already (Selector.wakeup is remembered)."""
+    """Not Kafka: a wake-up before the sleep is lost (Selector.wakeup remembers it)."""
 
     def wake_up(self):
         """Wake a sleeping sender."""
@@ -333,10 +333,10 @@ class WakeupIsForgotten(MetadataWait):
 
 
 class OneIsNotified(MetadataWait):
-    """Not Kafka: an update notifies one of the threads that wait (ProducerMetadata.update calls notifyAll)."""
+    """Not Kafka: an update notifies one of the waiting threads (ProducerMetadata.update calls notifyAll)."""
 
     def notify_waiting(self):
-        """Notify the first one found."""
+        """Notify the first waiting thread."""
         for thread in Thread:
             if self.at[thread] == At.WAITING:
                 self.at[thread] = At.NOTIFIED
@@ -353,35 +353,35 @@ scenarios = [
         "small",
         SMALL,
         deadlock=True,
-        description="Two threads wait for a topic that the broker does not know at first: both get its metadata.",
+        description="Two threads wait for a topic that the broker does not know at first, and both get its metadata.",
     ),
     Scenario(
         MetadataWait,
         "larger",
         LARGER,
         deadlock=True,
-        description="Three threads, two answers without the topic, one lost request: nobody waits for ever.",
+        description="Three threads, two answers without the topic, one lost request: no thread waits forever.",
     ),
     Scenario(
         MetadataWait,
         "timeouts_and_spurious_wakeups",
         SMALL | dict(timeouts=1, spurious_wakeups=1),
         deadlock=True,
-        description="One wait times out, another ends for no reason: the rest still get the metadata.",
+        description="One wait times out, another ends spuriously, and the other threads get the metadata.",
     ),
     Scenario(
         MetadataWait,
         "closed",
         SMALL | dict(closes=True),
         deadlock=True,
-        description="The producer is closed while threads wait for metadata: they all learn it.",
+        description="The producer is closed while threads wait for metadata, and all of them are notified.",
     ),
     Scenario(
         MetadataWait,
         "everything_at_once",
         dict(threads=3, misses=1, losses=1, timeouts=1, spurious_wakeups=1, closes=True, max_version=8),
         deadlock=True,
-        description="Three threads, and one of everything that can go wrong: nobody waits for ever.",
+        description="Three threads and one fault of each kind: no thread waits forever.",
     ),
     Scenario(
         VersionReadTooLate,
@@ -399,14 +399,14 @@ scenarios = [
         properties=["nobody_waits_for_what_is_there"],
         expect={"nobody_waits_for_what_is_there": 9, "deadlock": 13},
         deadlock=True,
-        description="The update and its notification come before the wait begins, and nothing comes after.",
+        description="The update and its notification come before the wait begins, and no other follows.",
     ),
     Scenario(
         WaitWithoutLoop,
         "topic_still_unknown",
         dict(threads=1, misses=1),
         expect={"done_means_known": 12},
-        description="The answer does not have the topic yet, and the thread goes on as if it had.",
+        description="The answer does not have the topic yet, but the thread continues.",
     ),
     Scenario(
         WakeupIsForgotten,
@@ -415,7 +415,7 @@ scenarios = [
         properties=["sender_sleeps_in_peace"],
         expect={"sender_sleeps_in_peace": 6, "deadlock": 7},
         deadlock=True,
-        description="The sender has found nothing to do, is woken before it sleeps, and sleeps with a request to send.",
+        description="The sender is idle, is woken before it sleeps, and sleeps with a request to send.",
     ),
     Scenario(
         OneIsNotified,
@@ -424,6 +424,6 @@ scenarios = [
         properties=["nobody_waits_for_what_is_there"],
         expect={"nobody_waits_for_what_is_there": 15, "deadlock": 19},
         deadlock=True,
-        description="The update is there, one of two waiting threads is told, the other is not.",
+        description="The update arrives, and only one of two waiting threads is notified.",
     ),
 ]

@@ -64,7 +64,7 @@ class Application(Spec, abstract=True):
         log = self.log[self.partition_of(record)]
         return offset < len(log) and log[offset] == record
 
-    def is_under_way(self, record):
+    def may_reach_log(self, record):
         """Return whether a request with this record may still reach a log."""
         return False
 
@@ -110,7 +110,7 @@ class Application(Spec, abstract=True):
     def no_acked_loss(self):
         """A record whose future succeeded is in the log, or (acks=0) in a request that may still reach it."""
         return all(
-            self.future[record] != Future.SUCCEEDED or self.is_in_log(record) or self.is_under_way(record)
+            self.future[record] != Future.SUCCEEDED or self.is_in_log(record) or self.may_reach_log(record)
             for record in RecordId
         )
 

@@ -85,7 +85,7 @@ class PlainProducer(Sender):
         self.wire[node].clear()
         self.responses[node].clear()
 
-    def is_under_way(self, record):
+    def may_reach_log(self, record):
         """Return whether a request with this record may still reach a log."""
         return any(record in request.records for node in Node for request in self.wire[node])
 

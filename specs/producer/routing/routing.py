@@ -1,4 +1,4 @@
-"""How a record finds its partition, and what becomes of the order of one key when the topic gets more partitions."""
+"""The choice of a record's partition, and the order of a key's records when the topic gets more partitions."""
 
 from checker.language import (
     Constant,
@@ -18,19 +18,19 @@ from checker.language import (
 
 
 class Key(Range):
-    """A key, named by its hash modulo 12: so `key % n` is its partition for n = 1, 2, 3, 4, 6 and 12."""
+    """A key, identified by its hash modulo 12: `key % n` is its partition for n = 1, 2, 3, 4, 6 and 12."""
 
     low, high = 0, "keys - 1"
 
 
 class Partition(Range):
-    """A partition of the topic, before or after it has grown."""
+    """A partition of the topic, before or after the growth."""
 
     low, high = 0, "max(partitions, grown_to) - 1"
 
 
 class RecordId(Range):
-    """The number of a record in the order of `send`."""
+    """The number of a record, in send order."""
 
     low, high = 0, "records - 1"
 
@@ -51,29 +51,29 @@ def partition_for_key(key: Key, partitions: int):
 class Routing(Spec):
     """A producer sends records, the topic may grow, and consumers read the partitions independently of each other.
 
-    A record goes to the partition that the application names; else by the hash of its key, modulo the number of
-    partitions that the producer knows of, whether they have leaders or not; else, without a key, to the sticky
-    partition, which changes for another one that has a leader when `sticky_records` records have gone to it. Each
-    partition's log keeps the order in which its records were sent: retries are another spec's matter. The producer
-    learns of new partitions some time after they exist.
+    A record goes to the partition that the application names. Otherwise a record with a key goes to the hash of its key
+    modulo the number of partitions in the producer's metadata, with or without a leader. A record without a key goes to
+    the sticky partition; after `sticky_records` records another partition with a leader becomes the sticky one. Each
+    partition's log keeps the send order; other specs model retries. The producer's metadata have new partitions some
+    time after their creation.
 
     Source: Apache Kafka, KafkaProducer.partition, BuiltInPartitioner (KIP-480, KIP-794).
     """
 
     partitions = Constant(2, at_least=1)
-    grown_to = Constant(2, at_least=1)  # the number of partitions after it has grown, if it grows
+    grown_to = Constant(2, at_least=1)  # the number of partitions after the growth
     keys = Constant(3, at_least=1, at_most=12)
     records = Constant(3, at_least=1)
     sticky_records = Constant(2, at_least=1)  # batch.size, in records
-    explicit = Constant(False)  # whether the application names partitions at times
+    explicit = Constant(False)  # whether the application may name a partition
     leaders_fail = Constant(False)
 
     partition_count = Range(1, "max(partitions, grown_to)")
-    known_count = Range(1, "max(partitions, grown_to)")  # what the producer knows
+    known_count = Range(1, "max(partitions, grown_to)")  # the count in the producer's metadata
     sent = Range(0, "records")
     log = Map(Partition, Seq(Record, "records"))
-    position = Map(Partition, Range(0, "records"))  # how much of a partition was consumed
-    consumed = Seq(Record, "records")  # by all consumers, in the order in which they did it
+    position = Map(Partition, Range(0, "records"))  # the number of consumed records
+    consumed = Seq(Record, "records")  # by all consumers, in processing order
     has_leader = Map(Partition, bool)
     sticky = Partition
     sent_to_sticky = Range(0, "sticky_records")
@@ -90,7 +90,7 @@ class Routing(Spec):
         self.sent += 1
 
     def everything_is_consumed(self):
-        """Return whether the consumers have read all that was sent."""
+        """Return whether the consumers have read every sent record."""
         return len(self.consumed) == self.sent
 
     def may_grow(self):
@@ -98,18 +98,18 @@ class Routing(Spec):
         return True
 
     def may_learn(self):
-        """Return whether the producer may learn of the new partitions now."""
+        """Return whether the producer's metadata may be updated now."""
         return True
 
     @action
     def send_with_key(self, key: Key):
-        """Send a record with a key."""
+        """The producer sends a record with a key."""
         require(self.sent < self.records)
         self.put(partition_for_key(key, self.known_count), Record(id=self.sent, key=key))
 
     @action
     def send_without_key(self, following: Partition):
-        """Send a record without a key; if that was enough for the sticky partition, `following` is the next one."""
+        """The producer sends a record without a key; if it fills the sticky partition, `following` is the next."""
         require(self.sent < self.records and self.is_choice(following))
         is_enough = self.sent_to_sticky + 1 == self.sticky_records
         require(is_enough or following == self.sticky)
@@ -118,19 +118,19 @@ class Routing(Spec):
         self.sticky = following
 
     def is_choice(self, partition: Partition):
-        """Return whether the sticky partition may be this one: it has a leader, or none has, or it is not full."""
+        """Return whether this may be the sticky partition: it has a leader, or no partition has, or it is not full."""
         if partition >= self.known_count:
             return False
         nobody_leads = not any(self.has_leader[other] for other in range(self.known_count))
         return self.has_leader[partition] or nobody_leads or (partition == self.sticky and not self.sticky_is_full())
 
     def sticky_is_full(self):
-        """Return whether the record that is sent now is the sticky partition's last."""
+        """Return whether the next record is the sticky partition's last."""
         return self.sent_to_sticky + 1 == self.sticky_records
 
     @action
     def send_to(self, partition: Partition):
-        """Send a record to a partition that the application names; it waits for metadata if there is none such."""
+        """The producer sends a record to a named partition; it waits for metadata if the partition is unknown."""
         require(self.explicit and self.sent < self.records and partition < self.known_count)
         self.put(partition, Record(id=self.sent, key=None))
 
@@ -142,13 +142,13 @@ class Routing(Spec):
 
     @action
     def learn(self):
-        """The producer's metadata are refreshed."""
+        """The producer's metadata are updated."""
         require(self.known_count != self.partition_count and self.may_learn())
         self.known_count = self.partition_count
 
     @action
     def lose_leader(self, partition: Partition):
-        """A partition has no leader for the time being."""
+        """A partition temporarily loses its leader."""
         require(self.leaders_fail and partition < self.known_count)
         require(all(self.has_leader[other] for other in Partition))
         self.has_leader[partition] = False
@@ -161,11 +161,11 @@ class Routing(Spec):
         self.position[partition] += 1
 
     def is_in_order(self, one: Record, next_one: Record):
-        """Return whether `one` may be processed before `next_one`: it has another key or no key, or was sent before."""
+        """Return whether `one` may be processed before `next_one`: another key, no key, or sent earlier."""
         return one.key is None or one.key != next_one.key or one.id < next_one.id
 
     def stays(self, key: Key):
-        """Return whether a key is in the same partition before and after the growth."""
+        """Return whether a key has the same partition before and after the growth."""
         return partition_for_key(key, self.partitions) == partition_for_key(key, self.grown_to)
 
     @invariant(says="{self.consumed[later]} was processed after {self.consumed[earlier]}, which was sent later")
@@ -177,7 +177,7 @@ class Routing(Spec):
             for earlier in range(later)
         )
 
-    @invariant(says="{self.consumed[later]} was processed after {self.consumed[earlier]}, and its key has not moved")
+    @invariant(says="{self.consumed[later]} was processed after {self.consumed[earlier]}; its key has not moved")
     def key_that_stays_keeps_its_order(self):
         """A key whose partition is the same before and after the growth keeps its order."""
         return all(
@@ -199,38 +199,38 @@ class Routing(Spec):
 
     @invariant
     def partitions_are_known(self):
-        """Nothing is in a partition that does not exist."""
+        """A partition that does not exist has no records."""
         return all(len(self.log[partition]) == 0 or partition < self.partition_count for partition in Partition)
 
     @reachable
     def everything_was_processed(self):
-        """All records are sent and processed."""
+        """Every record is sent and processed."""
         return len(self.consumed) == self.records
 
     @reachable
     def sticky_partition_changes(self):
-        """Records without a key went to one partition until it had enough, and then to another."""
+        """Records without a key went to one partition until it was full, and then to another."""
         used = sum(1 for partition in Partition if any(record.key is None for record in self.log[partition]))
         return used >= 2
 
 
 class GrowWhenConsumed(Routing):
-    """A remedy that is not one: add partitions once everything that was sent is processed.
+    """An insufficient remedy: add partitions when every sent record is processed.
 
-    The producer does not know of the new partitions yet: what it sends before it learns of them is still on its way.
+    The producer's metadata are still old: it uses the old count for the records that it sends before the update.
     """
 
     def may_grow(self):
-        """Wait for the consumers."""
+        """Return whether every sent record is processed."""
         return self.everything_is_consumed()
 
 
 class GrowWhenConsumedAndPaused(GrowWhenConsumed):
-    """A remedy: add partitions when everything is processed, and send nothing until the producer knows of them."""
+    """A remedy: add partitions when every record is processed, and send nothing until the metadata are updated."""
 
     @action
     def send_with_key(self, key: Key):
-        """Send a record with a key, but not between the growth and the producer's learning of it."""
+        """The producer sends a record with a key, but not between the growth and the metadata update."""
         require(self.known_count == self.partition_count)
         super().send_with_key(key)
 
@@ -243,7 +243,7 @@ scenarios = [
         Routing,
         "fixed_partition_count",
         dict(partitions=2, grown_to=2, keys=3, records=3),
-        description="While the number of partitions is fixed, each key is in one partition and keeps its order.",
+        description="With a fixed number of partitions, each key has one partition and keeps its order.",
     ),
     Scenario(
         Routing,
@@ -255,7 +255,7 @@ scenarios = [
         Routing,
         "partition_without_leader",
         dict(partitions=3, grown_to=3, keys=1, records=3, explicit=True, leaders_fail=True),
-        description="A partition loses its leader: records without a key avoid it, those with one or for it do not.",
+        description="A partition loses its leader: records without a key avoid it, other records do not.",
     ),
     Scenario(
         Routing,
