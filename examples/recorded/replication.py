@@ -1,13 +1,13 @@
-"""What a replicated partition's recorded events mean to the specs of the family `replication`.
+"""Mapping of a replicated partition's recorded events to actions of the family `replication`.
 
-Nobody records when a leader raises its high watermark: that is silent, and followers' fetches tell of it.
+No event records that a leader raises its high watermark: that action is silent, and followers' fetches show it.
 """
 
 from traces.validate import Mapping, PossibleStep, event
 
 
 class ReplicationLog(Mapping):
-    """Events of the controller and of brokers, each with what it is known to have done."""
+    """Events of the controller and of brokers, each with its known effect."""
 
     skips = ("heartbeat",)
     silent = ("leader_increment_high_watermark",)

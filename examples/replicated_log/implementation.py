@@ -1,4 +1,4 @@
-"""A replicated log in memory, as somebody wrote it: faster than the spec, and not always right."""
+"""A replicated log in memory: `Cluster`, and `HastyCluster` with a deliberate bug."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Record:
-    """What a client wrote, and the epoch of the leader that took it."""
+    """A client's value, and the epoch of the leader that appended it."""
 
     epoch: int
     value: bytes
@@ -35,7 +35,7 @@ class Cluster:
         self._fetched(self.leader)
 
     def fetch(self, name: str) -> None:
-        """Bring a follower one step nearer to its leader."""
+        """Let a follower truncate, or copy the leader's next record."""
         log, leaders = self.logs[name], self.logs[self.leader]
         end = self.end_of_agreement(log, leaders)
         if end < len(log):
@@ -51,7 +51,7 @@ class Cluster:
         self.positions = dict.fromkeys(self.names, 0) | {name: len(self.logs[name])}
 
     def end_of_agreement(self, log: list[Record], leaders: list[Record]) -> int:
-        """Return where two logs part, going back from the end: an epoch writes an offset only once."""
+        """Return the end of the common prefix, searched backwards: an epoch writes each offset at most once."""
         end = min(len(log), len(leaders))
         while end and log[end - 1].epoch != leaders[end - 1].epoch:
             end -= 1
@@ -63,7 +63,7 @@ class Cluster:
 
 
 class HastyCluster(Cluster):
-    """The planted bug: a follower compares the lengths of two logs, and never their epochs."""
+    """The deliberate bug: a follower compares the lengths of two logs, but not their epochs."""
 
     def end_of_agreement(self, log: list[Record], leaders: list[Record]) -> int:
         """Return the end of the shorter log."""

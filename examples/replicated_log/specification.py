@@ -1,4 +1,4 @@
-"""What a replicated log does: a leader writes, followers copy, and what all of them have is committed."""
+"""Spec of a replicated log: a leader appends, followers copy, and a record on every replica is committed."""
 
 from checker.language import Constant, Domain, Map, Range, Scenario, Seq, Spec, action, invariant, reachable, require
 
@@ -10,13 +10,13 @@ class Replica(Domain):
 
 
 class Epoch(Range):
-    """How many elections there have been."""
+    """The number of elections so far."""
 
     low, high = 0, "max_epoch"
 
 
 class Offset(Range):
-    """A position in a log, or its end."""
+    """An offset of a log, or its end."""
 
     low, high = 0, "log_size"
 
@@ -44,7 +44,7 @@ class ReplicatedLog(Spec):
 
     @action
     def fetch(self, follower: Replica):
-        """A follower drops what its leader does not have, or else copies the leader's next record."""
+        """A follower truncates records that its leader does not have, or copies the leader's next record."""
         require(follower != self.leader)
         same = self.agreed(follower)
         is_behind = same == len(self.log[follower]) and same < len(self.log[self.leader])
@@ -58,7 +58,7 @@ class ReplicatedLog(Spec):
 
     @action
     def elect(self, replica: Replica):
-        """Another replica becomes the leader, in a new epoch. It does not know how far the others are."""
+        """Another replica becomes the leader in a new epoch. It does not know the others' log end offsets."""
         require(self.epoch < self.max_epoch)
         require(replica != self.leader)
         self.epoch += 1
@@ -66,7 +66,7 @@ class ReplicatedLog(Spec):
         self.fetched = {other: len(self.log[replica]) if other == replica else 0 for other in Replica}
 
     def agreed(self, follower: Replica):
-        """Return how many records at the beginning of a follower's log are also the leader's."""
+        """Return the number of records at the start of a follower's log that the leader's log has too."""
         same = 0
         for offset in range(min(len(self.log[follower]), len(self.log[self.leader]))):
             if same == offset and self.log[follower][offset] == self.log[self.leader][offset]:
@@ -74,12 +74,12 @@ class ReplicatedLog(Spec):
         return same
 
     def commit(self):
-        """Commit what every replica is known to have."""
+        """Commit the records that every replica is known to have."""
         self.committed = max(self.committed, min(self.fetched[replica] for replica in Replica))
 
     @invariant
     def every_replica_has_what_is_committed(self):
-        """No committed record is missing or another one anywhere."""
+        """Every replica has every committed record, at the same offset."""
         return all(
             len(self.log[replica]) >= self.committed and self.agreed(replica) >= self.committed for replica in Replica
         )

@@ -1,4 +1,4 @@
-"""The implementation driven along its spec: `python -m pytest examples/replicated_log`."""
+"""Test of the implementation against its spec: `python -m pytest examples/replicated_log`."""
 
 from checker.testing import Adapter, state_machine
 from examples.replicated_log.implementation import Cluster
@@ -6,16 +6,16 @@ from examples.replicated_log.specification import Replica, ReplicatedLog
 
 
 class ClusterAdapter(Adapter):
-    """Says how the actions of the spec are taken, and what is compared."""
+    """Takes the actions of the spec on the implementation, and selects the values to compare."""
 
     cluster_class = Cluster
 
     def start(self, state):
-        """Make a cluster with the spec's replicas."""
+        """Create a cluster with the spec's replicas."""
         self.cluster = self.cluster_class([str(replica) for replica in Replica])
 
     def write(self):
-        """Write any bytes: the spec knows only their epoch."""
+        """Write arbitrary bytes: the spec has only their epoch."""
         self.cluster.write(b"record")
 
     def fetch(self, follower):
@@ -27,7 +27,7 @@ class ClusterAdapter(Adapter):
         self.cluster.elect(str(replica))
 
     def observe(self):
-        """Return what a client and an operator can see."""
+        """Return the values that a client or an operator can see."""
         return {
             "leader": self.cluster.leader,
             "high watermark": self.cluster.high_watermark,
@@ -35,7 +35,7 @@ class ClusterAdapter(Adapter):
         }
 
     def project(self, state):
-        """Return the same of the spec's state."""
+        """Return the same values of the spec's state."""
         return {
             "leader": str(state.leader),
             "high watermark": state.committed,

@@ -1,4 +1,4 @@
-"""Replication message by message: Kafka's own test cases, the catalogue's stories, and rules left out."""
+"""The message-level model of replication: Kafka's own test cases, and deliberately broken variants."""
 
 import pytest
 
@@ -53,12 +53,12 @@ def end_of(entries, log_end, asked, **rules):
         ([(2, 3)], 5, 4, (UNDEFINED, UNDEFINED)),  # shouldReturnInvalidOffsetIfEpochIsRequestedWhichIsNotCurrently...
     ],
 )
-def test_where_an_epoch_ends(entries, log_end, asked, expected):
+def test_the_end_of_an_epoch(entries, log_end, asked, expected):
     assert end_of(entries, log_end, asked) == expected
 
 
 class Assigning(Partition):
-    """A partition whose second replica is assigned epochs by hand."""
+    """A partition with actions that edit the epoch cache of the second replica."""
 
     @action
     def assign(self, epoch: EpochStart):
@@ -81,12 +81,12 @@ def assigned(*entries, cut=None, **rules):
     return [(found.epoch, found.start) for found in state.epoch_starts[B2]]
 
 
-def test_what_the_cache_keeps():
+def test_assigning_an_epoch_drops_contradicting_entries():
     assert assigned((2, 0), (2, 3)) == [(2, 0)]  # shouldNotOverwriteOffsetForALeaderEpochOnceItHasBeenAssigned
     assert assigned((2, 1), (3, 4), (1, 2)) == [(1, 2)]  # shouldEnforceMonotonicallyIncreasingEpochs: 2 and 3 go
     assert assigned((2, 4), (3, 3)) == [(3, 3)]  # shouldEnforceMonotonicallyIncreasingStartOffsets
     assert assigned((1, 2), (2, 3), (3, 5), cut=3) == [(1, 2)]  # shouldDropEntriesOnEpochBoundaryWhenRemovingLatest...
-    assert assigned((1, 0), (2, 0)) == [(2, 0)]  # an epoch without records is forgotten
+    assert assigned((1, 0), (2, 0)) == [(2, 0)]  # an epoch without records is dropped
 
 
 def truncation_offset(answer, own, log_end, high_watermark=0, **rules):
@@ -97,7 +97,7 @@ def truncation_offset(answer, own, log_end, high_watermark=0, **rules):
     return ask(spec, state, "truncation_offset", B2, end), ask(spec, state, "is_truncation_complete", B2, end)
 
 
-def test_where_a_follower_truncates():
+def test_the_truncation_offset_of_a_follower():
     """AbstractFetcherThreadTest.testTruncation, testTruncateToHighWatermarkIfLeaderEpochInfoNotAvailable and others."""
     assert truncation_offset((2, 3), [(0, 0), (2, 2)], 5) == (3, True)
     assert truncation_offset((2, 6), [(0, 0), (2, 2)], 5) == (5, True)
@@ -119,7 +119,7 @@ def test_the_high_watermark_reaches_a_follower_one_fetch_late():
     assert str(play(spec, "follower_receive b2", state=state).high_watermark) == "{b1: 1, b2: 1}"
 
 
-def test_the_slowest_of_the_isr_decides():
+def test_the_high_watermark_waits_for_the_slowest_member_of_the_isr():
     spec = Partition(replicas=3)
     state = play(spec, "leader_append b1", *each(FETCH, "b2"), *each(COUNTED, "b2"))
     assert state.high_watermark[B1] == 0
@@ -127,8 +127,8 @@ def test_the_slowest_of_the_isr_decides():
     assert state.high_watermark[B1] == 1
 
 
-def test_an_isr_that_was_asked_for_counts_at_once_and_one_to_be_left_still_counts():
-    """PartitionTest.testIsrExpansion, testMaybeShrinkIsr: the maximal ISR."""
+def test_the_high_watermark_is_the_minimum_over_the_maximal_isr():
+    """PartitionTest.testIsrExpansion, testMaybeShrinkIsr: members to add and members to remove both count."""
     spec = Partition(replicas=2, log_size=3, max_records=3)
     state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2")
     assert ask(spec, state, "maximal_isr", B1) == {B1, B2}
@@ -143,21 +143,21 @@ def test_an_isr_that_was_asked_for_counts_at_once_and_one_to_be_left_still_count
     assert state.high_watermark[B1] == 1  # b2 may be in the ISR by now, and does not have the new record
 
 
-def test_one_request_of_a_leader_at_a_time():
+def test_a_leader_has_one_request_in_flight():
     """PartitionTest.testSingleInFlightAlterIsr."""
     spec = Partition(replicas=3)
     state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2")
     assert not is_enabled(spec, state, "leader_ask_to_shrink_isr b1 b3")
 
 
-def test_who_has_caught_up_is_not_taken_out():
+def test_a_follower_that_has_caught_up_is_not_removed():
     """PartitionTest.testShouldNotShrinkIsrIfFollowerCaughtUpToLogEnd."""
     spec = Partition(replicas=2)
     state = play(spec, "leader_append b1", *each(FETCH, "b2"), *each(COUNTED, "b2"))
     assert not is_enabled(spec, state, "leader_ask_to_shrink_isr b1 b2")
 
 
-def test_a_request_on_an_old_partition_epoch_is_refused():
+def test_a_request_with_an_old_partition_epoch_is_rejected():
     """PartitionTest.testAlterIsrInvalidVersion: the leader waits for the newer metadata."""
     spec = Partition(replicas=3, max_partition_epoch=3)
     state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2", "broker_crash b3", "controller_fence b3")
@@ -166,7 +166,7 @@ def test_a_request_on_an_old_partition_epoch_is_refused():
     assert (state.pending[B1], state.isr[B1]) == (None, {B1, B2})
 
 
-def test_a_follower_joins_once_it_has_what_the_epoch_began_with():
+def test_a_follower_joins_once_it_has_the_log_of_the_epochs_start():
     """PartitionTest.testFollowerDoesNotJoinISRUntilCaughtUpToOffsetWithinCurrentLeaderEpoch."""
     log = {B1: [Record(id=0, epoch=0)], B2: [], B3: []}
     for rule, joins in ((True, False), (False, True)):
@@ -178,7 +178,7 @@ def test_a_follower_joins_once_it_has_what_the_epoch_began_with():
         assert state.pending[B1].isr == {B1, B2, B3}
 
 
-def test_min_insync_replicas_is_asked_at_append_and_again_at_the_answer():
+def test_min_insync_replicas_is_checked_at_append_and_again_at_the_answer():
     """PartitionTest.testIsUnderMinIsr, testHighWatermarkAdvanceShouldNotAdvanceWhenUnderMinISR."""
     spec = Partition(replicas=2, min_insync_replicas=2, log_size=3, max_records=3)
     state = play(spec, "leader_append b1", "leader_ask_to_shrink_isr b1 b2", "controller_handle_alter_partition b1")
@@ -193,10 +193,10 @@ def test_min_insync_replicas_is_asked_at_append_and_again_at_the_answer():
 
     alone = Partition(replicas=2, min_insync_replicas=2, acks="1")
     state = play(alone, "leader_append b1")
-    assert state.acked == {0}  # acks=1 asks nobody
+    assert state.acked == {0}  # acks=1 does not depend on min.insync.replicas
 
 
-def test_a_fetch_in_another_leader_epoch_is_refused():
+def test_a_fetch_in_another_leader_epoch_is_rejected():
     """PartitionTest.testLeaderEpochValidationOnLeader: FENCED_LEADER_EPOCH."""
     spec = Partition(replicas=3, preferred_elections=True, late_metadata=True)
     calls = ["controller_elect b2", "controller_elect b1", "become_leader 2", "follower_fetch b3"]
@@ -207,7 +207,7 @@ def test_a_fetch_in_another_leader_epoch_is_refused():
     assert is_enabled(unfenced, play(unfenced, *calls), "leader_handle_fetch b3")
 
 
-def test_a_diverging_fetch_is_answered_with_where_the_logs_part_and_counts_for_nothing():
+def test_a_diverging_fetch_is_answered_with_the_truncation_offset_and_does_not_count():
     """AbstractFetcherThreadTest.testDivergingEpochs; KAFKA-13141."""
     spec = Partition(replicas=2, preferred_elections=True, lagging=False)
     state = play(spec, "leader_append b1", "controller_elect b2", "become_leader 1", "leader_append b2")
@@ -218,7 +218,7 @@ def test_a_diverging_fetch_is_answered_with_where_the_logs_part_and_counts_for_n
     assert str(state.log) == "{b1: [r1@1], b2: [r1@1]}"
 
 
-def test_a_new_leader_begins_its_epoch_at_once():
+def test_a_new_leaders_epoch_starts_with_its_election():
     """PartitionTest.testMakeLeaderUpdatesEpochCache; KAFKA-7415."""
     spec = Partition(replicas=2, preferred_elections=True)
     state = play(spec, "leader_append b1", *each(FETCH, "b2"), "controller_elect b2", "become_leader 1")
@@ -226,7 +226,7 @@ def test_a_new_leader_begins_its_epoch_at_once():
     assert state.epoch_start[B2] == 1
 
 
-def test_an_epoch_of_the_same_leader_is_a_reason_to_truncate():
+def test_a_follower_truncates_in_a_new_epoch_of_the_same_leader():
     """ReplicaManagerTest.testBecomeFollowerWhenLeaderIsUnchangedButMissedLeaderUpdate; KAFKA-7164."""
     calls = [
         "leader_append b1",
@@ -271,7 +271,7 @@ def test_elections():
     assert str(state.quorum) == "(leader b1, isr {b1})"
 
 
-def test_taking_a_follower_out_begins_no_leader_epoch():
+def test_removing_a_follower_keeps_the_leader_epoch():
     """PartitionChangeBuilderTest.testNoLeaderEpochBumpOnIsrShrink (KAFKA-15021)."""
     spec = Partition(replicas=3)
     state = play(spec, "broker_crash b3", "controller_fence b3")
@@ -281,7 +281,7 @@ def test_taking_a_follower_out_begins_no_leader_epoch():
 ELR = dict(replicas=3, min_insync_replicas=2, eligible_leader_replicas=True, crashes=3, max_partition_epoch=6)
 
 
-def test_who_leaves_the_isr_below_min_isr_stays_eligible():
+def test_a_broker_that_leaves_the_isr_below_min_isr_stays_eligible():
     """PartitionChangeBuilderTest.testEligibleLeaderReplicas_IsrShrinkBelowMinISR, _IsrCanShrinkToZero."""
     spec = Partition(**ELR)
     state = play(spec, "broker_crash b2", "controller_fence b2")
@@ -293,7 +293,7 @@ def test_who_leaves_the_isr_below_min_isr_stays_eligible():
     assert state.last_known_leader == B1
 
 
-def test_an_eligible_replica_is_elected_and_one_that_may_have_lost_records_is_not():
+def test_after_an_unclean_shutdown_a_replica_is_no_longer_eligible():
     """PartitionChangeBuilderTest.testEligibleLeaderReplicas_ElrCanBeElected, ReplicationControlManagerTest
     .testEligibleLeaderReplicas_UncleanShutdown, PartitionChangeBuilderTest.._ElectLastKnownLeader."""
     spec = Partition(**ELR | dict(shutdowns=1, max_leader_epoch=4))
@@ -306,7 +306,7 @@ def test_an_eligible_replica_is_elected_and_one_that_may_have_lost_records_is_no
     assert str(state.quorum) == "(leader b3, isr {b3})"
 
 
-def test_alter_partition_rejects_who_is_fenced_or_has_registered_again():
+def test_alter_partition_rejects_fenced_brokers_and_stale_broker_epochs():
     """ReplicationControlManagerTest.testAlterPartitionShouldRejectFencedBrokers, .._BrokersWithStaleEpoch (KIP-903)."""
     spec = Partition(replicas=2, starts_in_sync=False, max_broker_epoch=1, crashes=1, max_partition_epoch=3)
     state = play(spec, *each(COUNTED, "b2"), "broker_crash b2", "controller_fence b2")
@@ -320,25 +320,25 @@ def test_alter_partition_rejects_who_is_fenced_or_has_registered_again():
     assert taken_in.quorum.isr == {B1, B2}
 
 
-# Deliberate breaks: each rule is there for a reason.
+# Deliberately broken variants: each violates a property.
 
 
 class OwnLogOnly(Partition):
-    """A leader whose high watermark waits for nobody."""
+    """A leader whose high watermark does not wait for followers."""
 
     def maximal_isr(self, leader: Replica):
         return {leader}
 
 
 class BelievesItsRequest(Partition):
-    """A leader that goes by the ISR that it asked for before it is granted."""
+    """A leader that uses a requested ISR before it is granted."""
 
     def maximal_isr(self, leader: Replica):
         return self.isr[leader] if self.pending[leader] is None else self.pending[leader].isr
 
 
 class JoinsAnywhere(Partition):
-    """A leader that takes in whoever fetches."""
+    """A leader that adds every follower that fetches."""
 
     def ask_to_join(self, leader, follower):
         if follower not in self.isr[leader] and self.may_ask(leader):
@@ -346,7 +346,7 @@ class JoinsAnywhere(Partition):
 
 
 class KnowsOneEpoch(Partition):
-    """A cache that is never told of a second epoch."""
+    """A cache that keeps the first epoch only."""
 
     def assign_epoch(self, replica, epoch, start):
         if len(self.epoch_starts[replica]) == 0:
@@ -354,7 +354,7 @@ class KnowsOneEpoch(Partition):
 
 
 class TakesItselfOut(Partition):
-    """A leader that leaves the ISR when it is told to."""
+    """A leader that may leave its ISR."""
 
     @action
     def leader_leave(self, leader: Replica):

@@ -1,4 +1,4 @@
-"""Replication message by message refines the published model, as far as the two speak of the same."""
+"""The message-level model of replication refines the published model, and the partition of producer/acks."""
 
 import pytest
 
@@ -14,11 +14,11 @@ from specs.replication.state import Replica
 TWO_EPOCHS = dict(replicas=2, log_size=1, max_records=2, max_leader_epoch=1)
 THREE_EPOCHS = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=2)
 SAME = dict(crashes=0, preferred_elections=True, late_metadata=True, max_partition_epoch=2)
-"""What the published model has too: nobody fails, elections for whatever reason, and metadata as late as may be."""
+"""The events of the published model: no failures, elections at any time, metadata as late as possible."""
 
 
 class InEpochZero:
-    """The published model where the other begins: the first replica leads in epoch 0, and all have heard of it."""
+    """The published model in the initial state of the other: the first replica leads in epoch 0, and all know it."""
 
     def init(self):
         self.send_leader_and_isr(Replica[0], set(Replica))
@@ -31,7 +31,7 @@ class AsShipped(InEpochZero, Kip320AsShipped):
 
 
 class RecordsOnly(AsShipped):
-    """A follower hears of the high watermark with a record only, as published."""
+    """A follower learns the high watermark only with a record, as published."""
 
     follower_learn_high_watermark = None
 
@@ -45,11 +45,11 @@ class KnowsLogs(AsShipped):
 
 
 def is_same_replica(one, other, replica):
-    """Say whether a replica may be what it is in the published model.
+    """Return whether a replica's state may stand for its state in the published model.
 
-    There a follower truncates in the step in which it enters an epoch, so as long as it is truncating it counts as in
-    the epoch before, with the log that it had. There the answer to a fetch is appended when it is given. And there the
-    leader knows everything at once, so that its high watermark may be higher.
+    In the published model a follower truncates in the step in which it enters an epoch. So a follower that is
+    truncating here may still be in the epoch before there, with the log that it had. The answer to a fetch is appended
+    there when it is given. The leader knows every log at once there, so its high watermark may be higher.
     """
     log, published = list(one.log[replica]), list(other.log[replica])
     if other.leader_epoch[replica] < one.leader_epoch[replica]:
@@ -64,7 +64,7 @@ def is_same_replica(one, other, replica):
 
 
 def is_same(one, other):
-    """Say whether a state may stand for one of the published model: the metadata, the records, every replica."""
+    """Return whether a state may stand for one of the published model: metadata, records and replicas."""
     return (
         one.quorum == other.quorum
         and one.requests == other.requests
@@ -74,7 +74,7 @@ def is_same(one, other):
 
 
 def refinement(abstract, size, **switches):
-    # Between: a leader that is alone in the ISR appends and commits in one step.
+    # between=1: here a leader that is alone in the ISR appends and commits in one step.
     return refine(Partition(**size | SAME | switches), abstract(**size), is_same, between=1)
 
 
@@ -96,7 +96,7 @@ def test_every_behaviour_is_one_of_the_published_model_as_shipped(size, rules):
         (THREE_EPOCHS, {"truncation": "high_watermark"}, "become_leader(2)"),
     ],
 )
-def test_a_wrong_rule_is_no_refinement(size, wrong, last):
+def test_a_wrong_rule_breaks_the_refinement(size, wrong, last):
     found = refinement(AsShipped, size, **wrong)
     assert not found.holds
     assert str(found.trace[-1]) == last
@@ -106,7 +106,7 @@ def test_a_wrong_rule_is_no_refinement(size, wrong, last):
     ("published", "last"),
     [(RecordsOnly, "follower_receive(b2)"), (KnowsLogs, "controller_handle_alter_partition(b1)")],
 )
-def test_where_the_published_model_is_stricter_than_the_code(published, last):
+def test_the_published_model_is_stricter_than_the_code(published, last):
     found = refinement(published, TWO_EPOCHS)
     assert not found.holds
     assert str(found.trace[-1]) == last
@@ -126,8 +126,8 @@ BEHIND = [
 ]
 
 
-def test_a_follower_joins_before_what_it_has_is_committed():
-    """b3 has all that epoch 1 began with; b1 has not fetched from b2 yet, so that none of it is committed."""
+def test_a_follower_joins_before_its_log_is_committed():
+    """b3 has the log with which epoch 1 began; b1 has not fetched from b2 yet, so none of it is committed."""
     with pytest.raises(Disabled):
         play(Kip320(log_size=1, max_records=1), *BEHIND, "leader_expand_isr b3")
     state = play(Kip320AsShipped(log_size=1, max_records=1), *BEHIND, "leader_expand_isr b3")
@@ -142,8 +142,8 @@ def test_a_follower_joins_before_what_it_has_is_committed():
     assert (len(state.quorum.isr), state.high_watermark[Replica(1)]) == (3, 0)
 
 
-def test_a_leader_counts_on_what_it_has_heard_of_its_successor():
-    """b2 has fetched from b1 and leads in epoch 1; b1 has not heard of that, and commits when b3 has fetched too."""
+def test_a_leader_counts_a_fetch_of_its_successor():
+    """b2 has fetched from b1 and leads in epoch 1; b1 does not know that, and commits when b3 has fetched too."""
     calls = [
         "controller_elect_leader b1",
         "become_leader 0",
@@ -227,7 +227,7 @@ def refinement_of_acks(settings, **switches):
         dict(acks="1", unclean_elections=True, starts_in_sync=False),
     ],
 )
-def test_clients_see_nothing_that_the_partition_of_acks_does_not_allow(settings):
+def test_clients_see_only_what_the_partition_of_acks_allows(settings):
     found = refinement_of_acks(settings)
     assert found.holds, [str(step) for step in found.trace]
     assert found.concrete_states > 400 and found.abstract_states > 80
@@ -244,7 +244,7 @@ def test_clients_see_nothing_that_the_partition_of_acks_does_not_allow(settings)
         (dict(starts_in_sync=False), dict(crashes=0, power_failures=1), "become_leader(1)"),
     ],
 )
-def test_clients_see_what_the_partition_of_acks_leaves_out(settings, switches, last):
+def test_clients_notice_events_that_the_partition_of_acks_leaves_out(settings, switches, last):
     """Committing below min.insync.replicas, and power failures, which only the pipeline's partition has."""
     found = refinement_of_acks(settings, **switches)
     assert not found.holds

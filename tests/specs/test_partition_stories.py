@@ -1,4 +1,4 @@
-"""The catalogue's stories of replication, in their order: each is a shortest counterexample, and mended harmless."""
+"""Bugs of the catalogue step by step: each schedule is a shortest counterexample, and harmless with the fix."""
 
 import pytest
 
@@ -14,8 +14,8 @@ SCENARIOS = {
 }
 
 
-def told(text):
-    """Return the calls of a story; `fetches b2` is a fetch with its answer, `counts b2` one that is handled."""
+def calls_of(text):
+    """Return the calls of a schedule; `fetches b2` is a fetch with its answer, `counts b2` a fetch that is handled."""
     calls = []
     for call in (call.strip() for call in text.split(";")):
         name, _, arguments = call.partition(" ")
@@ -34,7 +34,7 @@ def told(text):
 
 COMMITTED = "leader_append b1; fetches b2; counts b2; "
 
-STORIES = {
+SCHEDULES = {
     "r1_truncate_to_high_watermark": COMMITTED
     + "broker_crash b2; broker_restart b2; become_follower b2 0; fails b1; become_leader 1",
     "r2_divergence_after_power_failure": COMMITTED
@@ -74,11 +74,11 @@ def spec_of(name):
     return scenario.spec(**scenario.constants)
 
 
-@pytest.mark.parametrize("name", STORIES)
-def test_the_story_is_a_shortest_counterexample(name):
-    """Its length is the one that the explorer finds, and the property fails with the last step."""
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_schedule_is_a_shortest_counterexample(name):
+    """Its length is that of the explorer's counterexample, and the property fails with the last step."""
     ((violated, length),) = SCENARIOS[name].expect.items()
-    calls = told(STORIES[name])
+    calls = calls_of(SCHEDULES[name])
     assert len(calls) + 1 == length
     spec = spec_of(name)
     before = play(spec, *calls[:-1])
@@ -86,12 +86,12 @@ def test_the_story_is_a_shortest_counterexample(name):
     assert not spec.holds(violated, play(spec, calls[-1], state=before))
 
 
-@pytest.mark.parametrize("name", STORIES)
-def test_mended_it_takes_another_course(name):
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_with_the_fix_the_schedule_is_harmless(name):
     (violated,) = SCENARIOS[name].expect
     spec = spec_of(f"{name}_fixed")
     (state,) = spec.initial_states()
-    for call in told(STORIES[name]):
+    for call in calls_of(SCHEDULES[name]):
         try:
             state = play(spec, call, state=state)
         except Disabled:

@@ -1,4 +1,4 @@
-"""The replication specs step by step: the proposals' rules, the stories of their failures, and broken variants."""
+"""The published models of replication: the proposals' rules, their failures step by step, and broken variants."""
 
 import importlib
 import json
@@ -48,9 +48,9 @@ def truncation_offset(spec, leader_log, follower_log, high_watermark=0):
         ([], [], 0, 0),
         ([0, 0], [], 0, 0),
         ([0], [0, 0], 1, 1),  # the leader's last epoch is the follower's: the leader's log end
-        ([0, 0, 2], [0, 1], 0, 2),  # never seen epoch 1: where the next larger epoch begins
+        ([0, 0, 2], [0, 1], 0, 2),  # epoch 1 is unknown: the start of the next larger epoch
         ([0, 2, 2], [0, 1, 1], 0, 1),
-        ([0], [0, 1], 1, 1),  # nothing larger: the follower's high watermark
+        ([0], [0, 1], 1, 1),  # no larger epoch: the follower's high watermark
         ([], [0, 0], 1, 1),  # an empty leader knows no epoch
     ],
 )
@@ -81,7 +81,7 @@ def test_kip279_truncates_to_the_end_of_the_common_log(leader_epochs, follower_e
     assert truncation_offset(spec, records(*leader_epochs), records(*follower_epochs)) == expected
 
 
-def test_before_kip101_the_own_high_watermark_decides():
+def test_before_kip101_a_follower_truncates_to_its_own_high_watermark():
     spec = TruncateToHighWatermark()
     assert truncation_offset(spec, records(0, 0), records(0, 0), high_watermark=1) == 1
     assert truncation_offset(spec, [], records(0, 0), high_watermark=2) == 2
@@ -92,7 +92,7 @@ def caught_up(spec, end_offset, **variables):
         return spec.in_state(state_with(spec, **variables)).is_caught_up(B1, B2, end_offset)
 
 
-def test_only_kip320_looks_at_the_followers_leader_epoch():
+def test_only_kip320_compares_the_followers_leader_epoch():
     same_leader = {
         "leader": {B1: B1, B2: B1},
         "leader_epoch": {B1: 2, B2: 0},
@@ -104,7 +104,7 @@ def test_only_kip320_looks_at_the_followers_leader_epoch():
     assert caught_up(Kip320(), 1, **(same_leader | {"leader_epoch": {B1: 2, B2: 2}}))
 
 
-def test_the_first_try_looks_at_the_last_records_epoch():
+def test_the_first_draft_of_kip320_compares_the_last_records_epoch():
     diverged = {"leader": {B1: B1, B2: B1}, "log": {B1: records(0, 2), B2: records(0, 1)}}
     assert caught_up(Kip279(), 2, **diverged)
     assert not caught_up(Kip320FirstTry(), 2, **diverged)
@@ -113,14 +113,14 @@ def test_the_first_try_looks_at_the_last_records_epoch():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_nobody_is_caught_up_who_lags_or_follows_another(variant):
+def test_a_follower_that_lags_or_follows_another_leader_is_not_caught_up(variant):
     logs = {B1: records(0), B2: []}
     assert not caught_up(variant(), 1, leader={B1: B1, B2: B1}, log=logs)
     assert not caught_up(variant(), 0, leader={B1: B1, B2: B3}, log=logs)
 
 
 @pytest.mark.parametrize(("variant", "expected"), [(Kip279, True), (Kip320FirstTry, False), (Kip320, False)])
-def test_a_new_leader_first_commits_what_its_predecessors_appended(variant, expected):
+def test_a_new_leader_commits_its_predecessors_records_before_a_follower_joins(variant, expected):
     spec = variant()
     variables = {"leader": {B1: B1, B2: B1}, "leader_epoch": {B1: 1, B2: 1}, "log": {B1: records(0)}}
     with spec.bound():
@@ -129,7 +129,7 @@ def test_a_new_leader_first_commits_what_its_predecessors_appended(variant, expe
         assert spec.in_state(state_with(spec, **committed)).may_join_isr(B1, B2)
 
 
-def test_first_try_truncates_a_longer_log_and_another_epoch():
+def test_the_first_draft_of_kip320_truncates_a_longer_log_and_another_epoch():
     spec = Kip320FirstTry()
 
     def needed(leader_log, follower_log):
@@ -144,7 +144,7 @@ def test_first_try_truncates_a_longer_log_and_another_epoch():
     assert not needed([], [])
 
 
-# The actions that all variants share.
+# The actions that all proposals share.
 
 
 def test_the_controller_numbers_its_requests():
@@ -175,7 +175,7 @@ def test_the_last_leader_stays_in_the_isr_until_it_is_shrunk_twice():
     assert str(state.quorum) == "(leader none, isr {})"
 
 
-def test_a_request_without_a_leader_is_never_acted_upon():
+def test_no_replica_acts_on_a_request_without_a_leader():
     spec = Kip320()
     state = play(spec, "controller_elect_leader b1", "controller_shrink_isr b1")
     for replica in ("b1", "b2", "b3"):
@@ -195,7 +195,7 @@ def test_a_request_of_an_older_epoch_is_ignored():
             play(spec, call, state=state)
 
 
-def test_the_quorum_refuses_isr_changes_of_an_old_leader():
+def test_the_quorum_rejects_isr_changes_of_an_old_leader():
     spec = Kip279()
     lagging = play(spec, "controller_elect_leader b1", "become_leader 0", "leader_write b1")
     assert str(play(spec, "leader_shrink_isr b3", state=lagging).quorum) == "(leader b1, isr {b1, b2})"
@@ -221,7 +221,7 @@ def test_a_follower_learns_the_high_watermark_one_fetch_late():
     assert shown_logs(state) == "{b1: [r0@0, r1@0], b2: [r0@0, r1@0]}"
 
 
-# The stories: what each proposal left open.
+# The failures that each proposal left open, step by step.
 
 COMMITTED_ON_TWO = [
     "become_leader 0",
@@ -232,7 +232,7 @@ COMMITTED_ON_TWO = [
 ]
 
 
-def test_before_kip101_a_restarted_follower_loses_what_is_committed():
+def test_before_kip101_a_restarted_follower_loses_a_committed_record():
     """KIP-101, first scenario: the follower's high watermark is behind, it truncates, and is then elected."""
     spec = TruncateToHighWatermark(replicas=2)
     elections = ["controller_elect_leader b1", "controller_elect_leader b2", "controller_elect_leader b1"]
@@ -242,15 +242,15 @@ def test_before_kip101_a_restarted_follower_loses_what_is_committed():
     assert shown_logs(state) == "{b1: [r0@0], b2: []}"
     assert not spec.holds("strong_isr", state) and not spec.holds("weak_isr", state)
 
-    # With KIP-101 the leader says that its epoch 0 ends at offset 1, and nothing is lost.
-    mended = Kip101(replicas=2)
-    state = play(mended, *elections, *COMMITTED_ON_TWO, "become_follower b2 2")
+    # With KIP-101 the leader answers that epoch 0 ends at offset 1, and no record is lost.
+    fixed = Kip101(replicas=2)
+    state = play(fixed, *elections, *COMMITTED_ON_TWO, "become_follower b2 2")
     assert shown_logs(state) == "{b1: [r0@0], b2: [r0@0]}"
-    assert mended.holds("strong_isr", state)
+    assert fixed.holds("strong_isr", state)
 
 
-def test_kip101_falls_back_on_the_high_watermark_where_the_leader_knows_nothing_newer():
-    """b2 led for one record in epoch 1. Its leader has no such epoch, and so b2 goes back to its high watermark, 0."""
+def test_kip101_truncates_to_the_high_watermark_if_the_leader_has_no_newer_epoch():
+    """b2 led for one record in epoch 1. Its leader has no such epoch, so b2 truncates to its high watermark, 0."""
     elections = ["controller_elect_leader b1", "controller_elect_leader b2", "controller_elect_leader b1"]
     detour = ["become_leader 1", "leader_write b2", "become_follower b2 2"]
     spec = Kip101(replicas=2)
@@ -258,15 +258,15 @@ def test_kip101_falls_back_on_the_high_watermark_where_the_leader_knows_nothing_
     assert shown_logs(state) == "{b1: [r0@0], b2: []}"
     assert not spec.holds("strong_isr", state) and not spec.holds("weak_isr", state)
 
-    # With KIP-279 the logs are compared record by record: b2 gives up its own record only.
-    mended = Kip279(replicas=2)
-    state = play(mended, *elections, *COMMITTED_ON_TWO, *detour)
+    # With KIP-279 the logs are compared record by record: b2 truncates its own record only.
+    fixed = Kip279(replicas=2)
+    state = play(fixed, *elections, *COMMITTED_ON_TWO, *detour)
     assert shown_logs(state) == "{b1: [r0@0], b2: [r0@0]}"
-    assert mended.holds("strong_isr", state)
+    assert fixed.holds("strong_isr", state)
 
 
-def test_kip279_lets_a_follower_join_the_isr_before_the_new_leader_knows_what_is_committed():
-    """KAFKA-7128: b3 took over with high watermark 0, though r0 is committed, and so b2 seems to have caught up."""
+def test_kip279_adds_a_follower_before_the_new_leader_knows_the_high_watermark():
+    """KAFKA-7128: b3 leads with high watermark 0 although r0 is committed, so b2 seems to have caught up."""
     calls = [
         "controller_elect_leader b1",
         "become_leader 0",
@@ -295,15 +295,15 @@ MISSED_EPOCHS = [
     "controller_elect_leader b1",
     "controller_elect_leader b2",
     "controller_elect_leader b1",
-    "become_leader 1",  # b2 leads, and does not hear that b1 is to lead again
+    "become_leader 1",  # b2 leads, and does not learn that b1 leads again
     "become_leader 2",
     "leader_shrink_isr b2",
     "leader_write b1",
 ]
 
 
-def test_the_first_try_at_kip320_counts_on_a_follower_of_an_old_epoch():
-    """b3 acknowledges r0@2 in epoch 0. On its way to epoch 2 it follows b2, which has never heard of r0."""
+def test_the_first_draft_of_kip320_counts_a_follower_of_an_old_epoch():
+    """b3 fetches r0@2 while it is in epoch 0. Before epoch 2 it enters epoch 1 and follows b2, which lacks r0."""
     spec = Kip320FirstTry(log_size=1, max_records=1)
     acknowledged = ["become_follower b3 0", "follower_fetch b3", "leader_increment_high_watermark b1"]
     state = play(spec, *MISSED_EPOCHS, *acknowledged)
@@ -319,16 +319,16 @@ def test_kip320_fences_the_follower_of_an_old_epoch():
     spec = Kip320(log_size=1, max_records=1)
     state = play(spec, *MISSED_EPOCHS)
     with pytest.raises(Disabled):
-        spec.step(state, "become_follower", "b3", 0)  # nobody leads in epoch 0 any more
+        spec.step(state, "become_follower", "b3", 0)  # no replica leads in epoch 0 any more
     state = play(spec, "become_follower b3 1", state=state)
     with pytest.raises(Disabled):
-        spec.step(state, "follower_fetch", "b3")  # its leader is b2, which has nothing
+        spec.step(state, "follower_fetch", "b3")  # its leader is b2, whose log is empty
     state = play(spec, "become_follower b3 2", "follower_fetch b3", state=state)
     assert shown_logs(state) == "{b1: [r0@2], b2: [], b3: [r0@2]}"
 
 
 def test_with_kip101_logs_diverge_after_fast_elections():
-    """KIP-279: b1 has never seen epoch 1 and answers with the start of epoch 2, so b2 keeps a record of its own."""
+    """KIP-279: b1 never saw epoch 1 and answers with the start of epoch 2, so b2 keeps its own record."""
     calls = [
         "controller_elect_leader b1",
         "controller_elect_leader b2",
@@ -348,14 +348,14 @@ def test_with_kip101_logs_diverge_after_fast_elections():
     assert shown_logs(state) == "{b1: [r0@0, r2@2], b2: [r1@1, r2@2]}"
     assert not spec.holds("log_matching", state)
 
-    # With KIP-279 b2 finds that it has nothing in common with b1, and begins anew.
-    mended = Kip279(replicas=2, max_records=3)
-    state = play(mended, *calls[:10], "follower_fetch b2", "leader_increment_high_watermark b1", "follower_fetch b2")
+    # With KIP-279 b2 finds no common record, and truncates its whole log.
+    fixed = Kip279(replicas=2, max_records=3)
+    state = play(fixed, *calls[:10], "follower_fetch b2", "leader_increment_high_watermark b1", "follower_fetch b2")
     assert shown_logs(state) == "{b1: [r0@0, r2@2], b2: [r0@0, r2@2]}"
-    assert mended.holds("log_matching", state)
+    assert fixed.holds("log_matching", state)
 
 
-# Deliberate breaks: each guard is there for a reason.
+# Deliberately broken variants: each violates a property.
 
 
 def violated(spec, *properties, engine=explorer):
@@ -381,14 +381,14 @@ class HighWatermarkOfOneself(Kip320):
 
 
 class NoTruncation(Kip320):
-    """KIP-320 with followers that keep whatever they have."""
+    """KIP-320 with followers that do not truncate."""
 
     def truncation_offset(self, leader: Replica, follower: Replica):
         return len(self.log[follower])
 
 
 class ForgetfulLeader(Kip320):
-    """KIP-320 with a leader whose high watermark goes back when it loses a member of the ISR."""
+    """KIP-320 with a leader whose high watermark falls when the ISR shrinks."""
 
     @action
     def leader_shrink_isr(self, follower: Replica):
@@ -412,7 +412,7 @@ def test_a_broken_variant_is_found(broken, constants, property_name):
     assert violated(Kip320(**constants), property_name) == set()
 
 
-def test_a_follower_must_not_truncate_with_the_help_of_a_leader_in_another_epoch():
+def test_a_follower_must_not_truncate_by_the_log_of_a_leader_in_another_epoch():
     constants = {"log_size": 1}
     assert violated(AnyLeaderEpoch(**constants), "strong_isr", engine=native) == {"strong_isr"}
     assert violated(Kip320(**constants), "strong_isr", engine=native) == set()
@@ -429,18 +429,18 @@ def test_a_follower_must_not_truncate_with_the_help_of_a_leader_in_another_epoch
     ],
 )
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_something_happens(variant, guard):
+def test_every_guard_is_reached(variant, guard):
     spec = variant(replicas=2, max_leader_epoch=1)
     assert violated(spec, guard) == set()
 
 
 class IdleController(Kip320):
-    """A model in which next to nothing happens: nobody is ever elected."""
+    """A model without elections."""
 
     controller_elect_leader = None
 
 
-def test_a_model_in_which_nothing_happens_is_found():
+def test_a_guard_fails_in_a_model_without_elections():
     assert violated(IdleController(replicas=2), "replicated_record_is_committed") == {"replicated_record_is_committed"}
 
 
@@ -448,13 +448,13 @@ def test_a_model_in_which_nothing_happens_is_found():
 
 
 class CommittedIsrOnly(AsyncIsr):
-    """A leader that commits without the replicas that it has asked to take into the ISR."""
+    """A leader that commits without the replicas that it has asked to add to the ISR."""
 
     def high_watermark(self):
         return min(self.end_offset[replica] for replica in self.isr)
 
 
-def test_a_leader_counts_on_the_isr_that_it_asked_for():
+def test_the_high_watermark_counts_the_requested_isr():
     spec = AsyncIsr(replicas=2)
     state = play(spec, "leader_request_shrink_isr b2", "leader_write")
     (request,) = state.requests
@@ -480,7 +480,7 @@ def test_the_controller_ignores_a_request_based_on_an_older_version():
         spec.step(state, "controller_handle_request", request)
 
 
-def test_a_leader_that_forgets_what_it_asked_for_is_found():
+def test_ignoring_the_requested_isr_violates_the_high_watermark():
     broken = {"replicas": 2, "max_version": 3}
     assert violated(CommittedIsrOnly(**broken), "valid_high_watermark") == {"valid_high_watermark"}
     assert violated(AsyncIsr(**broken), "valid_high_watermark") == set()
