@@ -162,9 +162,9 @@ class SpecItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return where the spec stands (lines count from 0 here), and the name of the scenario."""
-        from checker.explain.locations import place_of
+        from checker.explain.locations import location_of
 
-        place = place_of(self._spec, "")
+        place = location_of(self._spec, "")
         return (Path(place.file), place.first_line - 1, self.name) if place else (self.path, None, self.name)
 
 

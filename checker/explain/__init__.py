@@ -1,1 +1,1 @@
-"""Explanations: why a property failed, why an action is disabled, where a part of a spec is located."""
+"""Explanations: why a property is false, why an action is disabled, and where a part of a spec is located."""

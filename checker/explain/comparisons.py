@@ -1,16 +1,19 @@
-"""Comparisons in words: their text, whether they are true, and the values of both sides."""
+"""Comparisons as text: the expression, its truth value, and the values of both sides."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
-from checker.explain.frames import EvaluationScope
+from checker.explain.returned_calls import EvaluationScope
 from checker.language.values import show
 
 
-def comparison_text(node: ast.Compare, scope: EvaluationScope, wanted: bool) -> str:
-    """Explain a comparison by the values of its two sides; of a chain, the first link that is false."""
+def comparison_text(node: ast.Compare, scope: EvaluationScope, truth: bool) -> str:
+    """Return a comparison with the values of its sides, as in `a < b is false: 4 is not < 2`.
+
+    `truth` is the value of the comparison. For a false chain such as `0 <= a < b`, only the false link is returned.
+    """
     values = [scope.evaluate(operand) for operand in (node.left, *node.comparators)]
     operands = [node.left, *node.comparators]
     links = []
@@ -20,7 +23,7 @@ def comparison_text(node: ast.Compare, scope: EvaluationScope, wanted: bool) -> 
         links.append((link, is_true, position))
         if not is_true:
             break
-    shown = links if wanted else links[-1:]
+    shown = links if truth else links[-1:]
     texts = []
     for link, is_true, position in shown:
         sides = _sides_text(link, is_true, values[position], values[position + 1])

@@ -1,4 +1,4 @@
-"""Differences between two states, each at the finest path that describes it."""
+"""Differences between two states, each with the longest path that describes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from checker.language.values import show
 
 @dataclass(frozen=True)
 class StateChange:
-    """A part of the state that a step changed: its path (`log[b1]`, `head.epoch`) and its values."""
+    """A changed part of the state: its path (`log[b1]`, `head.epoch`) and its values before and after."""
 
     path: str
     before: Any
@@ -22,7 +22,7 @@ class StateChange:
 
 
 def changes(spec: Spec, before: State, after: State) -> list[StateChange]:
-    """Return what differs between two states, each at the finest path that says it."""
+    """Return the differences between two states, in the order of the variables' declarations."""
     return [
         change
         for name, kind in spec.variables.items()
@@ -31,7 +31,7 @@ def changes(spec: Spec, before: State, after: State) -> list[StateChange]:
 
 
 def changes_within(path: str, kind: Type, before: Any, after: Any) -> Iterator[StateChange]:
-    """Iterate over what differs between two values of a type, each at the finest path below `path` that says it."""
+    """Iterate over the differences between two values of a type; their paths begin with `path`."""
     if before == after:
         return
     parts = _parts(path, kind, before, after)
@@ -43,7 +43,11 @@ def changes_within(path: str, kind: Type, before: Any, after: Any) -> Iterator[S
 
 
 def _parts(path: str, kind: Type, before: Any, after: Any) -> list[tuple[str, Type, Any, Any]] | None:
-    """Return the parts of two values that can be compared one by one, or None where the whole says more."""
+    """Return the corresponding parts of two values (path, type, before, after), or None to show both values whole.
+
+    Values are shown whole if they have no corresponding parts, for example sets and sequences of different lengths,
+    and if every field of a struct with its own notation (`shows`) has changed.
+    """
     if isinstance(kind, MapType):
         keys = [f"{path}[{show(key)}]" for key in kind.key.values()]
         entries = zip(keys, before.items_in_order(), after.items_in_order(), strict=True)
@@ -52,9 +56,10 @@ def _parts(path: str, kind: Type, before: Any, after: Any) -> list[tuple[str, Ty
         fields = [(f"{path}.{name}", part, before.field(name), after.field(name)) for name, part in kind.fields]
         is_all_new = all(old != new for _, _, old, new in fields)
         return None if is_all_new and kind.declared.shows else fields
-    # A struct's own `shows` may leave out just what changed.
-    is_telling = len(before) > 1 or show(before) == show(after) if isinstance(kind, SeqType) else False
-    if isinstance(kind, SeqType) and isinstance(kind.item, StructType) and len(before) == len(after) and is_telling:
-        items = enumerate(zip(before, after, strict=True))
-        return [(f"{path}[{index}]", kind.item, old, new) for index, (old, new) in items]
-    return None
+    if not (isinstance(kind, SeqType) and isinstance(kind.item, StructType) and len(before) == len(after)):
+        return None
+    if len(before) == 1 and show(before) != show(after):
+        # A sequence of one item is shown whole, unless `shows` leaves out the changed field.
+        return None
+    items = enumerate(zip(before, after, strict=True))
+    return [(f"{path}[{index}]", kind.item, old, new) for index, (old, new) in items]

@@ -1,4 +1,4 @@
-"""Which lines of a spec's source an action instance executes, as source text with the executed lines marked."""
+"""Source of the functions that an action instance calls, with the executed lines marked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import contextlib
 import functools
 import linecache
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,13 @@ from types import CodeType, FrameType
 from typing import Any
 
 from checker.errors import BoundsError, Disabled, SpecError
+from checker.explain.returned_calls import traced
 from checker.language.error_location import source_files
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 
 _MOST_FUNCTIONS = 12
-"""How many functions of one step are shown: the action and the helpers that it calls first."""
+"""Limit on the functions of one step: the action and the helpers that it calls first."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class ExecutedFunction:
-    """A function of the spec that was called: where it stands, and its lines without decorators and docstring."""
+    """A called function of the spec: file name, qualified name, and lines without decorators and docstring."""
 
     file: str
     title: str
@@ -44,32 +44,24 @@ class ExecutedFunction:
 def executed(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) -> tuple[ExecutedFunction, ...]:
     """Return the functions that an action instance calls in a state, in the order of their first call.
 
-    An instance that is disabled or leaves its bounds is listed up to the line where that happens.
+    If the instance is disabled or leaves the bounds of a type, the lines after that point are not marked.
     """
-    watch = _LineWatcher(_roots(type(spec)))
-    with watch, contextlib.suppress(Disabled, BoundsError, SpecError):
+    tracer = _LineTracer(_roots(type(spec)))
+    with traced(tracer.on_call), contextlib.suppress(Disabled, BoundsError, SpecError):
         spec.step(state, action, *arguments)
-    return tuple(watch.listings())
+    return tuple(tracer.listings())
 
 
-class _LineWatcher:
-    """Notes the lines that run in files below some folders, and the functions that are called there."""
+class _LineTracer:
+    """Records the executed lines and the called functions in files below the folders `roots`."""
 
     def __init__(self, roots: tuple[str, ...]) -> None:
         self._roots = roots
         self._lines: dict[str, set[int]] = {}
         self._called: dict[CodeType, None] = {}
 
-    def __enter__(self) -> _LineWatcher:
-        self._previous = sys.gettrace()
-        sys.settrace(self._on_call)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(self._previous)
-
     def listings(self) -> Iterator[ExecutedFunction]:
-        """Iterate over the functions that were called."""
+        """Iterate over the called functions, in the order of their first call."""
         shown = 0
         for code in self._called:
             tree = _functions(code.co_filename).get(code.co_firstlineno)
@@ -78,11 +70,12 @@ class _LineWatcher:
                 yield _listing(code.co_filename, code.co_qualname, tree, self._lines.get(code.co_filename, set()))
 
     def _is_of_spec(self, file: str) -> bool:
-        # Below a lone file's folder there may be an environment with other people's packages.
+        # The folder of a single spec file may contain a virtual environment, whose packages are not of the spec.
         return any(file.startswith(root) and "site-packages" not in file[len(root) :] for root in self._roots)
 
-    def _on_call(self, frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
-        # Not all that runs is the spec's: the garbage collector may call finalizers of whatever is loaded.
+    def on_call(self, frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
+        """Record the call of a function of the spec, and trace its lines (see `sys.settrace`)."""
+        # Other functions run as well: the garbage collector may call the finalizers of any loaded module.
         if not self._is_of_spec(frame.f_code.co_filename):
             return None
         self._called[frame.f_code] = None
@@ -95,7 +88,7 @@ class _LineWatcher:
 
 
 def _roots(kind: type[Spec]) -> tuple[str, ...]:
-    """Return the folders of the packages, or of the lone files, of a spec and its bases, each with its slash."""
+    """Return the folders of the top-level packages, or of the single files, of a spec and its bases, with a slash."""
     roots = set()
     for file in source_files(kind):
         folder = Path(file).parent
@@ -107,7 +100,7 @@ def _roots(kind: type[Spec]) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _functions(file: str) -> dict[int, ast.FunctionDef]:
-    """Map the first line of each function of a file, decorators included, to its tree."""
+    """Map the first line of each function of a file, including decorators, to its syntax tree."""
     text = "".join(linecache.getlines(file))
     functions = [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.FunctionDef)]
     return {min([node.lineno, *(found.lineno for found in node.decorator_list)]): node for node in functions}
@@ -137,7 +130,7 @@ def _end_of_signature(tree: ast.FunctionDef) -> int:
 
 
 def _spans(statements: list[ast.stmt]) -> Iterator[tuple[int, int]]:
-    """Iterate over the first and last line of every statement; of an `if` or `for` only those of its head."""
+    """Iterate over the first and last lines of statements; for `if` and `for`, of the head and of the body apart."""
     for statement in statements:
         match statement:
             case ast.If():

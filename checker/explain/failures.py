@@ -1,35 +1,35 @@
-"""Why a property is false, in a sentence: the bindings and the part of it that fail, with the values in it."""
+"""Explanations of false properties: the false part of the property, its bound variables and their values."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
-from checker.explain.frames import EvaluationScope, watched_call
 from checker.explain.reasons import FailureReason, reason_of_call
+from checker.explain.returned_calls import EvaluationScope, traced_call
 from checker.language.interpreter import State
 from checker.language.roles import message_of
 from checker.language.spec import Spec
 from checker.language.values import show
 
 _SHOW = "__show__"
-"""The name under which a property's words see `show`."""
+"""The name of `show` in the evaluation of a property's `says=` text."""
 
 
 def explain(spec: Spec, name: str, state: State, old: State | None = None) -> str:
-    """Return why the property `name` is false in `state`, or of the step from `old` to it.
+    """Return why the property `name` is false in `state`, or for the step from `old` to `state`.
 
-    The property's own words (`says=...`) are used where it has them, filled in with the bindings that fail. An
-    explanation never fails: of what cannot be explained it says so.
+    If the property has a text of its own (`says=...`), that text with its values is the first line. This function
+    never raises: if the search for a reason fails, the text reports that.
     """
     function = getattr(type(spec), name)
     with spec.bound():
         arguments = [spec.in_state(part) for part in (state, old) if part is not None]
         try:
-            returned = watched_call(function, tuple(arguments))
-            reason = reason_of_call(returned, wanted=False)
+            returned = traced_call(function, tuple(arguments))
+            reason = reason_of_call(returned, truth=False)
         except Exception as error:
-            # The walk is a convenience: what it cannot follow must not hide the counterexample.
+            # An explanation is a convenience: an error in it must not hide the counterexample.
             return f"{name} is false (no explanation: {type(error).__name__}: {error})"
         generic = _sentence(reason)
         words = message_of(function)
@@ -37,17 +37,17 @@ def explain(spec: Spec, name: str, state: State, old: State | None = None) -> st
 
 
 def failure_bindings(spec: Spec, name: str, state: State, old: State | None = None) -> dict[str, Any]:
-    """Return the variables that a false property bound on the way to the part that fails, with their values.
+    """Return the variables that a false property bound around its false part, with their values.
 
-    Nothing where the way cannot be followed.
+    Returns an empty dict if the search for the false part fails.
     """
     with spec.bound():
         arguments = [spec.in_state(part) for part in (state, old) if part is not None]
         try:
-            returned = watched_call(getattr(type(spec), name), tuple(arguments))
-            return reason_of_call(returned, wanted=False).bindings
+            returned = traced_call(getattr(type(spec), name), tuple(arguments))
+            return reason_of_call(returned, truth=False).bindings
         except Exception:
-            # As in `explain`: a convenience that must not hide the counterexample.
+            # As in `explain`: an error here must not hide the counterexample.
             return {}
 
 
@@ -57,7 +57,10 @@ def _sentence(reason: FailureReason) -> str:
 
 
 def _says(words: str, scope: EvaluationScope, reason: FailureReason, generic: str) -> str:
-    """Return the property's own words and then, on a line of its own, the generic ones; those alone where they fail."""
+    """Return the `says=` text with its values, then the generic explanation on the next line.
+
+    If the text cannot be evaluated, returns the generic explanation with a note.
+    """
     try:
         own = scope.binding(reason.bindings | {_SHOW: show}).evaluate(_format_expression(words))
     except Exception as error:
@@ -66,7 +69,7 @@ def _says(words: str, scope: EvaluationScope, reason: FailureReason, generic: st
 
 
 class _ShowValues(ast.NodeTransformer):
-    """Makes an f-string print values as traces do: members by their names, truth values as yes and no."""
+    """Makes an f-string print values as traces do: members as their names, booleans as yes and no."""
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.FormattedValue:
         if node.conversion == -1 and node.format_spec is None:

@@ -1,4 +1,4 @@
-"""Why an action instance is not enabled: the `require` that is false, where it stands, and the values in it."""
+"""Explanations of disabled action instances: the false `require`, its location, and the values in it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from checker.errors import Disabled
-from checker.explain.frames import EvaluationScope
 from checker.explain.reasons import reason_of_expression
+from checker.explain.returned_calls import EvaluationScope
 from checker.language.error_location import source_files
 from checker.language.source import source_of
 from checker.language.spec import Spec
@@ -31,9 +31,9 @@ def why_disabled(spec: Spec, error: Disabled) -> str:
     text = f"{ast.unparse(call)} is false {place}"
     try:
         with spec.bound():
-            reason = reason_of_expression(call.args[0], EvaluationScope(function, dict(frame.f_locals)), wanted=False)
+            reason = reason_of_expression(call.args[0], EvaluationScope(function, dict(frame.f_locals)), truth=False)
     except Exception:
-        # The walk is a convenience: where it fails the guard alone has to do.
+        # An explanation is a convenience: without it, the text has only the guard.
         return text
     values = ", ".join(f"{name} = {value!r}" for name, value in reason.bindings.items())
     words = reason.text.removeprefix(f"{ast.unparse(call.args[0])} is false: ")
@@ -50,7 +50,7 @@ def _innermost(traceback: TracebackType | None, files: set[str]) -> tuple[FrameT
 
 
 def _function_of(spec: type[Spec], code: CodeType) -> Callable[..., Any] | None:
-    """Return the method that a code object belongs to; None where it is no method of the spec."""
+    """Return the method that a code object belongs to; None if it is not a method of the spec."""
     for base in spec.__mro__:
         for value in vars(base).values():
             if inspect.isfunction(value) and value.__code__ is code:

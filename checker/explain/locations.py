@@ -1,4 +1,4 @@
-"""Where the parts of a spec stand: the file and the lines of its properties and actions."""
+"""Source locations of a spec's properties and actions, and of errors in specs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from checker.run.result import Violation
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Some lines of a file, the first one being line 1."""
+    """A range of lines of a file; the first line of a file is line 1."""
 
     file: str
     first_line: int
@@ -24,24 +24,27 @@ class SourceLocation:
 
     @property
     def relative(self) -> str:
-        """The file relative to the root of the sources, with `/`; whole where it is outside of them."""
+        """The path relative to the root of the sources, with `/`; the absolute path for a file outside of it."""
         path = Path(self.file).resolve()
         root = _root()
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
     @property
     def uri(self) -> str:
-        """The file as a URI: a relative reference below the root of the sources, `file://` outside of them."""
+        """The file as a URI: a relative reference below the root of the sources, `file://` outside of it."""
         return quote(self.relative) if not self.relative.startswith("/") else Path(self.relative).as_uri()
 
 
 def _root() -> Path:
-    """Return the folder that paths in reports are relative to: the checkout in GitHub's runners, else this folder."""
+    """Return the root of paths in reports: the checkout on GitHub's runners, otherwise the working directory."""
     return Path(os.environ.get("GITHUB_WORKSPACE") or ".").resolve()
 
 
-def place_of(spec: type[Spec], name: str) -> SourceLocation | None:
-    """Return where a method of a spec stands, from its `def` on, or else where the spec does; None if unknown."""
+def location_of(spec: type[Spec], name: str) -> SourceLocation | None:
+    """Return the location of a spec's method, starting at its `def`.
+
+    If the spec has no method of this name, return the location of the class; None if the source is not available.
+    """
     function = inspect.getattr_static(spec, name, None)
     if inspect.isfunction(function):
         try:
@@ -56,8 +59,8 @@ def place_of(spec: type[Spec], name: str) -> SourceLocation | None:
         return None
 
 
-def place_of_error(error: UserError) -> SourceLocation | None:
-    """Return the line that an error about a spec points at, or None if it points at none."""
+def location_of_error(error: UserError) -> SourceLocation | None:
+    """Return the line that an error is about; None if the error has no location."""
     return SourceLocation(error.file, error.line or 1, error.line or 1) if error.file else None
 
 

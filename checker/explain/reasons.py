@@ -1,8 +1,8 @@
-"""Why an expression has the truth value that it has: its smallest telling part, with the values in it.
+"""Explanation of an expression's truth value by the smallest deciding subexpression and its values.
 
-The walk follows the expression's syntax tree with the values of one state. It goes to the first conjunct that is false,
-the first bindings of an `all(...)` that fail, the body of a helper, and so on, until a part is left that only its
-values explain.
+The search follows the syntax tree of the expression with the values of one state: to the first false conjunct, to the
+first bindings for which an `all(...)` fails, into the body of a helper, and so on. It ends at a part that has no
+boolean parts, for example a comparison.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from typing import Any
 
 from checker.errors import UserError
 from checker.explain.comparisons import comparison_text
-from checker.explain.frames import EvaluationScope, ReturnedCall, watched_call
+from checker.explain.returned_calls import EvaluationScope, ReturnedCall, traced_call
 from checker.language.roles import implies
 from checker.language.source import source_of
 from checker.language.values import show
 
 _MOST_CALLS = 8
-"""How deep the walk follows helpers of helpers."""
+"""Largest depth of nested helper calls that the search follows."""
 
 
 @dataclass(frozen=True)
 class FailureReason:
-    """A part that explains a truth value, in words, and the variables that were bound on the way to it."""
+    """The text that explains a truth value, and the variables bound around the deciding part."""
 
     text: str
     bindings: dict[str, Any] = field(default_factory=dict)
 
 
-def reason_of_call(returned: ReturnedCall, wanted: bool) -> FailureReason:
-    """Return why a watched call returned a value that is `wanted` (true or false)."""
-    return _ReasonSearch(calls=0).returned(returned, wanted)
+def reason_of_call(returned: ReturnedCall, truth: bool) -> FailureReason:
+    """Return why a traced call returned a value whose truth value is `truth`."""
+    return _ReasonSearch(calls=0).returned(returned, truth)
 
 
-def reason_of_expression(node: ast.expr, scope: EvaluationScope, wanted: bool) -> FailureReason:
-    """Return why an expression of a method has the truth value `wanted`, which it must have."""
-    return _ReasonSearch(calls=0)._why(node, scope, wanted)
+def reason_of_expression(node: ast.expr, scope: EvaluationScope, truth: bool) -> FailureReason:
+    """Return why an expression of a method has the truth value `truth`; the caller ensures that it has."""
+    return _ReasonSearch(calls=0).explain(node, scope, truth)
 
 
 class _ReasonSearch:
-    """One walk; `calls` is how many helpers it is inside of."""
+    """One search; `calls` is the depth of nested helper calls."""
 
     def __init__(self, calls: int):
         self._calls = calls
 
-    def returned(self, returned: ReturnedCall, wanted: bool) -> FailureReason:
-        """Return why a method returned what it did."""
+    def returned(self, returned: ReturnedCall, truth: bool) -> FailureReason:
+        """Return why a method returned its value."""
         statement, scope = returned.statement, returned.scope
         if statement is None or statement.value is None:
             return FailureReason("the method ends without returning a truth value")
         if isinstance(statement.value, ast.Constant):
-            return self._by_branches(returned, statement, wanted)
-        return self._why(_with_locals_inlined(statement.value, returned.tree), scope, wanted)
+            return self._by_branches(returned, statement, truth)
+        return self.explain(_with_locals_inlined(statement.value, returned.tree), scope, truth)
 
-    def _by_branches(self, returned: ReturnedCall, statement: ast.Return, wanted: bool) -> FailureReason:
+    def _by_branches(self, returned: ReturnedCall, statement: ast.Return, truth: bool) -> FailureReason:
         """Explain `return False` by the innermost `if` that led to it and the loop variables around it."""
         scope = returned.scope
         around = list(_statements_around(returned.tree, statement))
@@ -67,92 +67,95 @@ class _ReasonSearch:
         }
         conditions = [node for node in around if isinstance(node, ast.If)]
         if not conditions:
-            return FailureReason(f"the method returns {str(wanted).lower()}", bound)
+            return FailureReason(f"the method returns {str(truth).lower()}", bound)
         innermost = conditions[-1]
         is_body = any(statement is node for child in innermost.body for node in ast.walk(child))
-        inner = self._why(innermost.test, scope.binding(bound), is_body)
+        inner = self.explain(innermost.test, scope.binding(bound), is_body)
         return FailureReason(inner.text, bound | inner.bindings)
 
-    def _why(self, node: ast.expr, scope: EvaluationScope, wanted: bool) -> FailureReason:
+    def explain(self, node: ast.expr, scope: EvaluationScope, truth: bool) -> FailureReason:
+        """Return why an expression has the truth value `truth`."""
         match node:
             case ast.BoolOp(op=ast.And(), values=parts):
-                return self._why_all(parts, scope, wanted, stops_at=False)
+                return self._explain_connective(parts, scope, truth, stops_at=False)
             case ast.BoolOp(op=ast.Or(), values=parts):
-                return self._why_all(parts, scope, wanted, stops_at=True)
+                return self._explain_connective(parts, scope, truth, stops_at=True)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._why(operand, scope, not wanted)
+                return self.explain(operand, scope, not truth)
             case ast.IfExp():
                 branch = node.body if scope.evaluate(node.test) else node.orelse
-                return self._why(branch, scope, wanted)
+                return self.explain(branch, scope, truth)
             case ast.Compare():
-                return FailureReason(comparison_text(node, scope, wanted))
+                return FailureReason(comparison_text(node, scope, truth))
             case ast.Call():
-                return self._why_call(node, scope, wanted)
-        return _plain(node, scope, wanted)
+                return self._explain_call(node, scope, truth)
+        return _plain(node, scope, truth)
 
-    def _why_all(self, parts: list[ast.expr], scope: EvaluationScope, wanted: bool, *, stops_at: bool) -> FailureReason:
-        """Explain `and` (whose value the first false part decides) or `or` (the first true part)."""
-        if wanted is stops_at:
-            decisive = next(part for part in parts if bool(scope.evaluate(part)) is wanted)
-            return self._why(decisive, scope, wanted)
-        # A disjunct `not p` of a false `or` is a premise that holds: only the conclusion needs explaining.
+    def _explain_connective(
+        self, parts: list[ast.expr], scope: EvaluationScope, truth: bool, *, stops_at: bool
+    ) -> FailureReason:
+        """Explain `and` (`stops_at` is False: the first false part decides) or `or` (True: the first true part)."""
+        if truth is stops_at:
+            decisive = next(part for part in parts if bool(scope.evaluate(part)) is truth)
+            return self.explain(decisive, scope, truth)
+        # In a false `not p or q`, the premise p holds: the explanation is about the conclusion q.
         is_implication = stops_at and not all(_is_negation(part) for part in parts)
         premises = [part for part in parts if is_implication and _is_negation(part)]
-        telling = [part for part in parts if part not in premises]
-        reasons = [self._why(part, scope, wanted) for part in telling]
+        explained = [part for part in parts if part not in premises]
+        reasons = [self.explain(part, scope, truth) for part in explained]
         text = ", and ".join(reason.text for reason in reasons)
         if premises:
             text += f" (although {' and '.join(_premise_text(part, scope) for part in premises)})"
         return FailureReason(text, {name: value for reason in reasons for name, value in reason.bindings.items()})
 
-    def _why_call(self, node: ast.Call, scope: EvaluationScope, wanted: bool) -> FailureReason:
+    def _explain_call(self, node: ast.Call, scope: EvaluationScope, truth: bool) -> FailureReason:
         match node:
             case ast.Call(func=ast.Name(id="all" | "any" as name), args=[ast.GeneratorExp() | ast.ListComp() as items]):
-                return self._why_quantified(name, items, scope, wanted)
+                return self._explain_quantifier(name, items, scope, truth)
             case ast.Call(func=ast.Name(id="bool"), args=[operand]):
-                return self._why(operand, scope, wanted)
+                return self.explain(operand, scope, truth)
         function, receiver = _helper(node, scope)
-        if function is implies and not wanted:
-            conclusion = self._why(node.args[1], scope, False)
+        if function is implies and not truth:
+            conclusion = self.explain(node.args[1], scope, False)
             return FailureReason(f"{conclusion.text} (although {scope.text(node.args[0])})", conclusion.bindings)
         if function is None or self._calls >= _MOST_CALLS:
-            return _plain(node, scope, wanted)
-        return self._why_helper(node, function, receiver, scope, wanted)
+            return _plain(node, scope, truth)
+        return self._explain_helper(node, function, receiver, scope, truth)
 
-    def _why_helper(
+    def _explain_helper(
         self,
         node: ast.Call,
         function: Callable[..., Any],
         receiver: tuple[Any, ...],
         scope: EvaluationScope,
-        wanted: bool,
+        truth: bool,
     ) -> FailureReason:
-        """Explain a helper's answer by its body, with the caller's words for its parameters where that is possible."""
+        """Explain the result of a helper by its body, with the caller's expressions for its parameters if possible."""
         signature = inspect.signature(function)
         given = (*receiver, *(scope.evaluate(argument) for argument in node.args))
         named = {keyword.arg: scope.evaluate(keyword.value) for keyword in node.keywords if keyword.arg}
         arguments = signature.bind(*given, **named)
         arguments.apply_defaults()
-        words = [scope.in_callers_words(argument) for argument in (*_receiver_words(node, receiver), *node.args)]
-        named_words = {keyword.arg: scope.in_callers_words(keyword.value) for keyword in node.keywords if keyword.arg}
-        aliases = _aliases(function, signature.bind(*words, **named_words).arguments)
-        returned = watched_call(function, arguments.args, aliases)
-        inner = _ReasonSearch(self._calls + 1).returned(returned, wanted)
+        operands = [scope.in_caller_names(argument) for argument in (*_receiver_operand(node, receiver), *node.args)]
+        named_operands = {keyword.arg: scope.in_caller_names(keyword.value) for keyword in node.keywords if keyword.arg}
+        aliases = _aliases(function, signature.bind(*operands, **named_operands).arguments)
+        returned = traced_call(function, arguments.args, aliases)
+        inner = _ReasonSearch(self._calls + 1).returned(returned, truth)
         unnamed = {name: value for name, value in arguments.arguments.items() if name not in aliases and name != "self"}
-        return FailureReason(f"{_plain(node, scope, wanted).text}: {inner.text}", unnamed | inner.bindings)
+        return FailureReason(f"{_plain(node, scope, truth).text}: {inner.text}", unnamed | inner.bindings)
 
-    def _why_quantified(
-        self, name: str, items: ast.GeneratorExp | ast.ListComp, scope: EvaluationScope, wanted: bool
+    def _explain_quantifier(
+        self, name: str, items: ast.GeneratorExp | ast.ListComp, scope: EvaluationScope, truth: bool
     ) -> FailureReason:
-        """Explain a false `all` or a true `any` by its first deciding bindings, the others by naming what was tried."""
-        if (name == "any") is not wanted:
+        """Explain a false `all` or a true `any` by its first deciding bindings, otherwise list the tried bindings."""
+        if (name == "any") is not truth:
             return _nothing_decides(name, items, scope)
         for inner in _inside(items.generators, scope):
-            if bool(inner.evaluate(items.elt)) is wanted:
-                reason = self._why(items.elt, inner, wanted)
+            if bool(inner.evaluate(items.elt)) is truth:
+                reason = self.explain(items.elt, inner, truth)
                 new = {key: value for key, value in inner.bindings.items() if scope.bindings.get(key) is not value}
                 return FailureReason(reason.text, new | reason.bindings)
-        raise AssertionError(f"{name} was decided by none of its items")
+        raise AssertionError(f"no item decides the value of {name}")
 
 
 def _nothing_decides(name: str, items: ast.GeneratorExp | ast.ListComp, scope: EvaluationScope) -> FailureReason:
@@ -197,11 +200,11 @@ def _target_names(target: ast.expr) -> list[str]:
 
 
 def _helper(node: ast.Call, scope: EvaluationScope) -> tuple[Callable[..., Any] | None, tuple[Any, ...]]:
-    """Return the function of the specs that a call reaches, with its `self` if it has one."""
+    """Return the function of a spec that a call calls, and its `self` if it is a method; None for other functions."""
     try:
         called = scope.evaluate(node.func)
     except Exception:
-        # Whatever it is, the walk ends here.
+        # The search treats a call that cannot be resolved as a part without boolean parts.
         return None, ()
     receiver = (called.__self__,) if inspect.ismethod(called) else ()
     function = called.__func__ if inspect.ismethod(called) else called
@@ -212,16 +215,16 @@ def _helper(node: ast.Call, scope: EvaluationScope) -> tuple[Callable[..., Any] 
     return (function, receiver) if _has_source(function) else (None, ())
 
 
-def _receiver_words(node: ast.Call, receiver: tuple[Any, ...]) -> list[ast.expr]:
-    """Return how the call names the `self` that it passes: `super()` stands for the caller's own."""
+def _receiver_operand(node: ast.Call, receiver: tuple[Any, ...]) -> list[ast.expr]:
+    """Return the caller's expression for the `self` of a method; for `super()` that is `self`."""
     if not receiver:
         return []
     assert isinstance(node.func, ast.Attribute)
     return [ast.Name("self") if isinstance(node.func.value, ast.Call) else node.func.value]
 
 
-def _aliases(function: Callable[..., Any], words: dict[str, ast.expr]) -> dict[str, ast.expr]:
-    """Return the parameters of a helper that its caller's words can stand for without being taken for other names."""
+def _aliases(function: Callable[..., Any], operands: dict[str, ast.expr]) -> dict[str, ast.expr]:
+    """Return the parameters of a helper that can be replaced by the caller's expressions without a name clash."""
     assigned = {
         node.id
         for node in ast.walk(source_of(function).tree)
@@ -229,7 +232,7 @@ def _aliases(function: Callable[..., Any], words: dict[str, ast.expr]) -> dict[s
     }
     return {
         name: argument
-        for name, argument in words.items()
+        for name, argument in operands.items()
         if name not in assigned and _is_path(argument) and assigned.isdisjoint(_target_names(argument))
     }
 
@@ -256,8 +259,8 @@ def _premise_text(node: ast.expr, scope: EvaluationScope) -> str:
     return scope.text(node.operand if isinstance(node, ast.UnaryOp) else node)
 
 
-def _plain(node: ast.expr, scope: EvaluationScope, wanted: bool) -> FailureReason:
-    return FailureReason(f"{scope.text(node)} is {str(wanted).lower()}")
+def _plain(node: ast.expr, scope: EvaluationScope, truth: bool) -> FailureReason:
+    return FailureReason(f"{scope.text(node)} is {str(truth).lower()}")
 
 
 def _statements_around(tree: ast.AST, wanted: ast.stmt) -> Iterator[ast.stmt]:
@@ -270,7 +273,7 @@ def _statements_around(tree: ast.AST, wanted: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _with_locals_inlined(node: ast.expr, tree: ast.FunctionDef) -> ast.expr:
-    """Return the expression that a returned local was assigned, if it was assigned exactly once."""
+    """Return the expression assigned to a returned local variable, if it is assigned exactly once."""
     if not isinstance(node, ast.Name):
         return node
     assigned = [

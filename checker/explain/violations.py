@@ -1,4 +1,4 @@
-"""Violations with their explanation: every engine finds them its own way and builds them here."""
+"""Violations with their explanations, built the same way for every engine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def bounds_in_init(spec: Spec) -> Violation:
 
 
 def _bounds_message(spec: Spec, run: Callable[[], object]) -> str:
-    """Return what a failing run says, and where in the spec."""
+    """Return the message of the BoundsError that `run` raises, with its location in the spec."""
     try:
         run()
     except BoundsError as error:

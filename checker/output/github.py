@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from checker.errors import UserError
-from checker.explain.locations import SourceLocation, place_of, place_of_error
+from checker.explain.locations import SourceLocation, location_of, location_of_error
 from checker.output.gathered_findings import GatheredFindings, place_of_finding
 from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of
 from checker.run.request import Run
@@ -36,12 +36,12 @@ class Annotations:
         for problem in problems_of(run, result, comparison):
             if not problem.accepted:
                 text = f"{problem.message}\n\n{problem.details}".strip()
-                self._keep(place_of(type(run.spec), problem.method), _title(problem), text)
+                self._keep(location_of(type(run.spec), problem.method), _title(problem), text)
         self._findings.add(run, result)
 
     def add_wrong(self, name: str, error: UserError) -> None:
         """Keep the annotation of a run that could not be executed, for its spec is wrong."""
-        self._keep(place_of_error(error), f"{name} cannot be run", error.message)
+        self._keep(location_of_error(error), f"{name} cannot be run", error.message)
 
     def add_drift(self, ledger: Path, text: str) -> None:
         """Keep the annotation of what is not as it is recorded in the ledger."""

@@ -8,7 +8,7 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from checker.errors import UserError
-from checker.explain.locations import place_of
+from checker.explain.locations import location_of
 from checker.output.files import open_for_writing
 from checker.output.gathered_findings import GatheredFindings
 from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of
@@ -99,7 +99,7 @@ def _evidence_cases(findings: list[Finding], strict: bool) -> list[ElementTree.E
 
 def _text(problem: Problem) -> str:
     """Return where a property is written, and the counterexample."""
-    place = place_of(type(problem.run.spec), problem.method)
+    place = location_of(type(problem.run.spec), problem.method)
     return (f"{place.relative}:{place.first_line}\n\n" if place is not None else "") + problem.details
 
 

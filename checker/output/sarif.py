@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from checker.errors import UserError
 from checker.explain.differences import changes
-from checker.explain.locations import SourceLocation, last_action, place_of, place_of_error
+from checker.explain.locations import SourceLocation, last_action, location_of, location_of_error
 from checker.output import styled_lines, text
 from checker.output.files import open_for_writing
 from checker.output.gathered_findings import GatheredFindings, place_of_finding
@@ -55,7 +55,7 @@ class SarifReport:
         description = "A spec that is wrong or outside the language cannot be run."
         self._rules.setdefault(WRONG_SPEC, _rule(WRONG_SPEC, "wrong_spec", description, description))
         message = {"text": f"{name} cannot be run: {error.message}"}
-        found = {"level": "error", "message": message, "locations": _locations(place_of_error(error))}
+        found = {"level": "error", "message": message, "locations": _locations(location_of_error(error))}
         self._add_result(WRONG_SPEC, found)
         self._errors.append(found)
 
@@ -133,7 +133,7 @@ def _result(problem: Problem) -> _Json:
     result: _Json = {
         "level": "note" if problem.accepted else "error",
         "message": {"text": f"{run.name}: {problem.message}"},
-        "locations": _locations(place_of(type(run.spec), problem.method)),
+        "locations": _locations(location_of(type(run.spec), problem.method)),
         "partialFingerprints": {"scenarioAndProperty/v1": f"{run.name}/{problem.property}"},
         "properties": {"constants": run.spec.constants},
     }
@@ -151,7 +151,7 @@ def _how(run: Run, violation: Violation) -> _Json:
     """Return how a violation comes about: its last action, and the steps of its trace as a code flow."""
     found: _Json = {}
     action = last_action(violation)
-    place = place_of(type(run.spec), action) if action is not None else None
+    place = location_of(type(run.spec), action) if action is not None else None
     if place is not None:
         step = violation.failed_action or violation.trace[-1]
         found["relatedLocations"] = [_location(place, f"the last action: {step}") | {"id": 1}]
@@ -175,7 +175,7 @@ def _flow_location(run: Run, trace: tuple[TraceStep, ...], number: int) -> _Json
 
 
 def _step_location(run: Run, action: str, message: str) -> _Json:
-    place = place_of(type(run.spec), action)
+    place = location_of(type(run.spec), action)
     return {"location": _location(place, message) if place is not None else {"message": {"text": message}}}
 
 

@@ -1,4 +1,4 @@
-"""The source that a step executes: the spec's own, whatever else runs meanwhile."""
+"""Executed source of a step: only functions of the spec."""
 
 import importlib.util
 import sys
@@ -14,7 +14,7 @@ class Noisy:
 """
 
 
-def test_the_functions_of_a_step_in_the_order_of_their_calls():
+def test_functions_of_a_step_are_in_call_order():
     spec = Kip101()
     (state,) = spec.initial_states()
     listings = executed(spec, state, "controller_shrink_isr", ("b1",))
@@ -22,7 +22,7 @@ def test_the_functions_of_a_step_in_the_order_of_their_calls():
     assert all(listing.file.endswith(".py") for listing in listings)
 
 
-def test_what_the_garbage_collector_calls_is_not_of_the_spec(tmp_path, monkeypatch):
+def test_finalizers_called_by_the_garbage_collector_are_left_out(tmp_path, monkeypatch):
     path = tmp_path / "elsewhere.py"
     path.write_text(FINALIZER)
     description = importlib.util.spec_from_file_location("elsewhere", path)
@@ -33,11 +33,11 @@ def test_what_the_garbage_collector_calls_is_not_of_the_spec(tmp_path, monkeypat
     (state,) = spec.initial_states()
     step = spec.step
 
-    def step_with_rubbish(*arguments):
+    def step_with_finalizer(*arguments):
         elsewhere.Noisy()
         return step(*arguments)
 
-    monkeypatch.setattr(spec, "step", step_with_rubbish)
+    monkeypatch.setattr(spec, "step", step_with_finalizer)
     titles = {listing.title for listing in executed(spec, state, "increment", ())}
     assert not any("Noisy" in title for title in titles)
     assert any(title.endswith("increment") for title in titles)

@@ -1,4 +1,4 @@
-"""Explanations of false properties: the part that fails, with the values in it."""
+"""Explanations of false properties: the false part and its values."""
 
 import pytest
 
@@ -238,23 +238,23 @@ def state_of(spec, **changed):
         ("forgets_to_return", "the method ends without returning a truth value"),
     ],
 )
-def test_shape(spec, name, expected):
+def test_explanation_of_an_expression(spec, name, expected):
     state = state_of(spec)
     assert not spec.holds(name, state)
     assert explain(spec, name, state) == expected
 
 
-def test_step_invariant_speaks_of_old_and_self(spec):
+def test_explanation_of_a_step_invariant_names_old_and_self(spec):
     old, new = state_of(spec), state_of(spec, a=3)
     assert explain(spec, "steps", new, old).endswith("old.a <= self.a is false: 4 is not <= 3")
 
 
-def test_says_comes_first_and_prints_values_as_traces_do(spec):
+def test_says_text_comes_first_and_prints_values_as_traces_do(spec):
     own, generic = explain(spec, "says", state_of(spec)).split("\n")
     assert own == "n1 holds [5, 8] and n1, flag no"
     assert generic == "n = n1: len(self.log[n]) < 2 is false: 2 is not < 2"
 
 
-def test_a_mistake_in_says_falls_back_with_a_note(spec):
+def test_error_in_says_is_noted_after_the_generic_explanation(spec):
     text = explain(spec, "says_wrongly", state_of(spec))
     assert text.startswith("self.flag is false (says= cannot be evaluated: NameError")

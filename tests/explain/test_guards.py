@@ -1,4 +1,4 @@
-"""Why an instance is disabled: the require, its place, and the values."""
+"""Explanations of disabled instances: the false require, its location and its values."""
 
 import pytest
 
@@ -54,13 +54,13 @@ def why(spec, action, *arguments):
         ("by_quantifier", "least = 1: self.value >= least is false: 0 is not >= 1"),
     ],
 )
-def test_the_require_that_is_false_with_its_values(name, words):
+def test_false_require_with_its_values(name, words):
     assert words in why(Guarded(), name)
 
 
-def test_a_require_in_a_function_of_the_module_has_its_place():
+def test_require_in_a_module_function_has_its_location():
     assert why(Guarded(), "in_a_function").startswith("a require is false (test_guards.py:")
 
 
-def test_super_is_followed():
+def test_require_in_a_base_method_is_explained():
     assert "self.requests" in why(Kip320(), "become_leader", 0)

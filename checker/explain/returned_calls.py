@@ -1,4 +1,4 @@
-"""Calls that are watched: what a method returned, from which `return`, and with which locals."""
+"""Traced calls: the value that a method returned, the `return` statement, and the local variables at that point."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 import builtins
 import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeVar
@@ -18,43 +19,43 @@ Node = TypeVar("Node", bound=ast.AST)
 
 @dataclass
 class EvaluationScope:
-    """The names that an expression of a method may use, with their values."""
+    """The names that an expression of a method can use, with their values."""
 
     function: Callable[..., Any]
     names: dict[str, Any]
     bindings: dict[str, Any] = field(default_factory=dict)
-    """The variables of the comprehensions around the expression, the outermost first."""
+    """Variables of the comprehensions and loops around the expression, the outermost first."""
     aliases: dict[str, ast.expr] = field(default_factory=dict)
-    """What the first caller calls the parameters of a helper: a reader knows its words, and not the helper's."""
+    """Expressions of the outermost caller for the parameters of a helper: explanations use the caller's names."""
 
     def binding(self, found: dict[str, Any]) -> EvaluationScope:
-        """Return the scope inside a comprehension or a loop that has these variables."""
+        """Return the scope inside a comprehension or a loop that binds these variables."""
         return EvaluationScope(self.function, self.names, self.bindings | found, self.aliases)
 
     def text(self, node: ast.AST) -> str:
-        """Return the text of a part of the method, in the words of the first caller."""
-        return ast.unparse(self.in_callers_words(node))
+        """Return the source text of a part of the method, with the names of the outermost caller."""
+        return ast.unparse(self.in_caller_names(node))
 
-    def in_callers_words(self, node: Node) -> Node:
-        """Return a copy of a part of the method with the aliases in it."""
-        renamed: Node = _Renamer(self.aliases).visit(copy.deepcopy(node))
+    def in_caller_names(self, node: Node) -> Node:
+        """Return a copy of a part of the method in which the aliases replace the parameters."""
+        renamed: Node = _AliasReplacer(self.aliases).visit(copy.deepcopy(node))
         return renamed
 
     def evaluate(self, node: ast.expr) -> Any:
         """Return the value of an expression of the method."""
-        # Everything is passed as globals: a comprehension inside `eval` cannot see its locals.
+        # All names are passed as globals, because a comprehension inside `eval` cannot see the locals of `eval`.
         names = {**self.function.__globals__, "super": self._super, **self.names, **self.bindings}
         code = compile(ast.Expression(ast.fix_missing_locations(node)), "<explanation>", "eval")
         return eval(code, names)
 
     def _super(self) -> Any:
-        """Stand in for `super()`, which finds its class only inside a method."""
+        """Replace `super()`, which without arguments works only inside a method."""
         index = self.function.__code__.co_freevars.index("__class__")
         assert self.function.__closure__ is not None
         return builtins.super(self.function.__closure__[index].cell_contents, self.names["self"])
 
 
-class _Renamer(ast.NodeTransformer):
+class _AliasReplacer(ast.NodeTransformer):
     def __init__(self, aliases: dict[str, ast.expr]):
         self._aliases = aliases
 
@@ -64,7 +65,7 @@ class _Renamer(ast.NodeTransformer):
 
 @dataclass(frozen=True)
 class ReturnedCall:
-    """How a call ended: its value, the scope at its end, and the statement that returned, if one did."""
+    """The end of a call: the value, the scope, and the `return` statement (None: the end of the body)."""
 
     value: Any
     scope: EvaluationScope
@@ -72,10 +73,24 @@ class ReturnedCall:
     tree: ast.FunctionDef
 
 
-def watched_call(
+@contextmanager
+def traced(on_call: Callable[[FrameType, str, Any], Any]) -> Iterator[None]:
+    """Call `on_call` for every function call inside the `with` block (see `sys.settrace`)."""
+    previous = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        yield
+    finally:
+        sys.settrace(previous)
+
+
+def traced_call(
     function: Callable[..., Any], arguments: tuple[Any, ...], aliases: dict[str, ast.expr] | None = None
 ) -> ReturnedCall:
-    """Call a plain function (a method with its `self`) and return how the call ended; raise what it raises."""
+    """Call a function and return the end of the call; exceptions of the function are passed on.
+
+    `arguments` include the `self` of a method. `aliases` are the caller's expressions for parameters.
+    """
     ends: list[tuple[dict[str, Any], int]] = []
 
     def trace_lines(frame: FrameType, event: str, _: Any) -> Any:
@@ -86,12 +101,8 @@ def watched_call(
     def trace_calls(frame: FrameType, event: str, _: Any) -> Any:
         return trace_lines if event == "call" and frame.f_code is function.__code__ else None
 
-    previous = sys.gettrace()
-    sys.settrace(trace_calls)
-    try:
+    with traced(trace_calls):
         value = function(*arguments)
-    finally:
-        sys.settrace(previous)
     names, line = ends[-1]
     tree = source_of(function).tree
     return ReturnedCall(value, EvaluationScope(function, names, aliases=aliases or {}), _return_at(tree, line), tree)
