@@ -1,4 +1,4 @@
-"""From a spec's Python source to the typed representation of `checker.ir`; refuses what the language does not have."""
+"""The front end: type-checks a spec's Python source and translates it to the representation in `checker.ir`."""
 
 from checker.frontend.program import compile_spec
 

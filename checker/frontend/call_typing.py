@@ -1,4 +1,4 @@
-"""Typing of calls: the language's own functions, comprehensions, membership, and helpers."""
+"""Typing of calls, comprehensions and membership tests."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import enum
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from checker.frontend.type_relations import NONE, is_bounded, join, join_integers, set_of, towards
+from checker.frontend.scope import TypingScope
+from checker.frontend.type_relations import NONE, is_bounded, join, join_integers, set_of, widened_towards
+from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
 from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.roles import implies, require
-from checker.language.symbols import greatest
+from checker.language.symbols import upper_bound
 from checker.language.types import (
     LARGEST,
     BagType,
@@ -29,20 +31,16 @@ from checker.language.types import (
     Type,
 )
 
-if TYPE_CHECKING:
-    from checker.frontend.expression_typing import ExpressionTyping
-    from checker.frontend.scope import TypingScope
-
 FOLDS = {builtins.all: "all", builtins.any: "any", builtins.sum: "sum", builtins.min: "min", builtins.max: "max"}
 COLLECTIONS = (SetType, SeqType, BagType)
 
 Bind = Callable[[ast.AST, str, Type], nodes.Local]
-"""How a variable comes to be: `TypingScope.assign` for a loop statement's, `TypingScope.bind` for a comprehension's."""
+"""Binds a loop variable: `TypingScope.assign` in a `for` statement, `TypingScope.bind` in a comprehension."""
 
 
 @contextmanager
 def inner_locals(scope: TypingScope) -> Iterator[None]:
-    """While this holds, new locals belong to a comprehension and are forgotten after it."""
+    """While this holds, new locals belong to a comprehension; they are removed after it."""
     known, assigned = dict(scope.locals), set(scope.assigned)
     changed = scope.changed
     try:
@@ -51,14 +49,17 @@ def inner_locals(scope: TypingScope) -> Iterator[None]:
         scope.locals, scope.assigned, scope.changed = known, assigned, changed
 
 
-def call(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.Expr:
-    """Return a call: of a helper, a struct, one of the language's functions, or a collection's method."""
+def call(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+    """Return a call of a helper, a struct, a function of the language, or a method of a collection.
+
+    Raises SpecError for anything else.
+    """
     if isinstance(node.func, ast.Attribute):
         owner = node.func.value
         if typer.root_of(owner) is not None:
             return typer.compiler.method_call(typer, node, typer.root_of(owner), node.func.attr, after=None)
         if _is_super(owner) and typer.scope.owner is not None:
-            # The method may run on `old`: its own first parameter says which state it is.
+            # The calling method may itself run on `old`: its first parameter is the state that super() means.
             root = next(iter(typer.scope.roots.values()))
             return typer.compiler.method_call(typer, node, root, node.func.attr, after=typer.scope.owner)
         if typer.scope.object_of(node.func) is None:
@@ -84,17 +85,18 @@ def _is_super(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args
 
 
-def plain_arguments(typer: ExpressionTyping, node: ast.Call, count: int | None = None) -> list[ast.expr]:
+def plain_arguments(typer: ExpressionTyper, node: ast.Call, count: int | None = None) -> list[ast.expr]:
     """Return a call's positional arguments; raise SpecError for keywords, `*`, or another count."""
     name = ast.unparse(node.func)
     if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
         raise typer.scope.error(node, f"{name} takes plain arguments, without keywords or *")
     if count is not None and len(node.args) != count:
-        raise typer.scope.error(node, f"{name} takes {count} arguments, {len(node.args)} were given")
+        wanted = f"{count} argument" if count == 1 else f"{count} arguments"
+        raise typer.scope.error(node, f"{name} takes {wanted}, {len(node.args)} were given")
     return node.args
 
 
-def _struct(typer: ExpressionTyping, node: ast.Call, declared: type[Struct]) -> nodes.Expr:
+def _struct(typer: ExpressionTyper, node: ast.Call, declared: type[Struct]) -> nodes.Expr:
     kind: StructType = typer.compiler.spec.resolved_type(declared)
     names = [name for name, _ in kind.fields]
     given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
@@ -105,12 +107,12 @@ def _struct(typer: ExpressionTyping, node: ast.Call, declared: type[Struct]) -> 
     return nodes.StructNew(kind, typer.scope.site(node), values)
 
 
-def _replace(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+def _replace(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     if len(node.args) != 1:
         raise typer.scope.error(node, "replace takes a struct and the fields to change: replace(record, epoch=2)")
     base = typer.unwrapped(typer.expression(node.args[0]))
     if not isinstance(base.type, StructType):
-        raise typer.scope.error(node, f"replace changes fields of a struct, not of a {base.type}")
+        raise typer.scope.error(node, f"replace changes fields of a struct, not of {base.type:a}")
     values = []
     for keyword in node.keywords:
         field = base.type.type_of(keyword.arg or "")
@@ -120,7 +122,7 @@ def _replace(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> no
     return nodes.StructReplace(base.type, typer.scope.site(node), base, tuple(values))
 
 
-def _length(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+def _length(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     (argument,) = plain_arguments(typer, node, 1)
     found = typer.scope.object_of(argument)
     if isinstance(found, type) and issubclass(found, (Domain, enum.Enum)):
@@ -128,19 +130,19 @@ def _length(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nod
         return nodes.Literal(IntType(size, size, "int"), typer.scope.site(node), size)
     base = typer.unwrapped(typer.expression(argument))
     if not isinstance(base.type, COLLECTIONS):
-        raise typer.scope.error(node, f"len takes a set, sequence or bag, not a {base.type}")
-    return nodes.Length(IntType(0, most_items(base.type), "int"), typer.scope.site(node), base)
+        raise typer.scope.error(node, f"len takes a set, sequence or bag, not {base.type:a}")
+    return nodes.Length(IntType(0, largest_size(base.type), "int"), typer.scope.site(node), base)
 
 
-def most_items(kind: Type) -> int:
-    """Return how many items a collection of this type can have."""
+def largest_size(kind: Type) -> int:
+    """Return the largest number of items that a collection of this type can have."""
     if isinstance(kind, SetType) and kind.capacity is None:
         return kind.item.cardinality()
     assert isinstance(kind, COLLECTIONS) and kind.capacity is not None
     return kind.capacity
 
 
-def _absolute(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+def _absolute(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     (argument,) = plain_arguments(typer, node, 1)
     value = typer.integer(argument)
     zero = nodes.Literal(IntType(0, 0, "int"), value.site, 0)
@@ -150,14 +152,14 @@ def _absolute(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> n
     return nodes.Extremum(IntType(0, bounds.high, "int"), typer.scope.site(node), "max", (value, negated))
 
 
-def _implies(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.Expr:
-    # Both sides are evaluated, as in Python: a bounds error in the conclusion counts even where the premise is false.
+def _implies(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+    # Both arguments are evaluated, as in Python: a bounds error in the conclusion counts even if the premise is false.
     premise, conclusion = (typer.condition(argument) for argument in plain_arguments(typer, node, 2))
     site = typer.scope.site(node)
     return nodes.Logical(nodes.BOOL, site, "or", (nodes.Not(nodes.BOOL, site, premise), conclusion), eager=True)
 
 
-def _set(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+def _set(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     arguments = plain_arguments(typer, node)
     site = typer.scope.site(node)
     inner = wanted.item if isinstance(wanted, SetType) else None
@@ -167,28 +169,28 @@ def _set(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.
         raise typer.scope.error(node, "set takes one argument")
     if isinstance(arguments[0], (ast.GeneratorExp, ast.ListComp)):
         return comprehension(typer, node, "set", arguments[0].elt, arguments[0].generators, inner)
-    return _gathered(typer, node, arguments[0], "set")
+    return _items_of(typer, node, arguments[0], "set")
 
 
-def _sorted(typer: ExpressionTyping, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+def _sorted(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     (argument,) = plain_arguments(typer, node, 1)
-    base = _reduced(typer, node, argument)
+    base = _sorted_operand(typer, node, argument)
     if isinstance(base.type, SetType):
-        base = nodes.Sorted(SeqType(base.type.item, most_items(base.type)), base.site, base)
+        base = nodes.Sorted(SeqType(base.type.item, largest_size(base.type)), base.site, base)
     assert isinstance(base.type, (SeqType, BagType))
     if not isinstance(base.type.item, (IntType, NeverType)):
         raise typer.scope.error(node, f"sorted takes integers, not {base.type.item}")
     return nodes.Sorted(SeqType(base.type.item, base.type.capacity), typer.scope.site(node), base)
 
 
-def _reduced(typer: ExpressionTyping, node: ast.Call, argument: ast.expr) -> nodes.Expr:
+def _sorted_operand(typer: ExpressionTyper, node: ast.Call, argument: ast.expr) -> nodes.Expr:
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
         return comprehension(typer, node, "seq", argument.elt, argument.generators, None, ordered=False)
-    return _gathered(typer, node, argument, "seq")
+    return _items_of(typer, node, argument, "seq")
 
 
-def _gathered(typer: ExpressionTyping, node: ast.expr, argument: ast.expr, kind: str) -> nodes.Expr:
-    """Return the set or sequence of all items of something to iterate over."""
+def _items_of(typer: ExpressionTyper, node: ast.expr, argument: ast.expr, kind: str) -> nodes.Expr:
+    """Return the set or sequence of all items of an iterable."""
     over = iterable(typer, argument)
     if isinstance(over, nodes.Expr) and isinstance(over.type, SetType) and kind == "set":
         return over
@@ -208,7 +210,7 @@ _FUNCTIONS: dict[Any, Any] = {
 }
 
 
-def _fold_call(typer: ExpressionTyping, node: ast.Call, kind: str) -> nodes.Expr:
+def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
     default: nodes.Expr | None = None
     for keyword in node.keywords:
         if keyword.arg != "default" or kind not in ("min", "max"):
@@ -218,12 +220,12 @@ def _fold_call(typer: ExpressionTyping, node: ast.Call, kind: str) -> nodes.Expr
         return _extremum(typer, node, kind)
     (argument,) = node.args or (None,)
     if argument is None:
-        raise typer.scope.error(node, f"{kind} needs something to go over")
+        raise typer.scope.error(node, f"{kind} needs a collection or a comprehension")
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp, ast.SetComp)):
         if isinstance(argument, ast.SetComp) and kind == "sum":
             return _fold_over(typer, node, kind, argument, default)
         if not isinstance(argument, ast.GeneratorExp) and kind in ("all", "any"):
-            # A display is made as a whole first: `all([...])` evaluates what comes after the first false item, too.
+            # Python builds the whole list or set first: `all([...])` evaluates the items after a false one, too.
             return _fold_over(typer, node, kind, argument, default)
         with inner_locals(typer.scope):
             clauses = _clauses(typer, argument.generators)
@@ -234,7 +236,7 @@ def _fold_call(typer: ExpressionTyping, node: ast.Call, kind: str) -> nodes.Expr
 
 
 def _fold_over(
-    typer: ExpressionTyping, node: ast.Call, kind: str, argument: ast.expr, default: nodes.Expr | None
+    typer: ExpressionTyper, node: ast.Call, kind: str, argument: ast.expr, default: nodes.Expr | None
 ) -> nodes.Expr:
     over = iterable(typer, argument)
     with inner_locals(typer.scope):
@@ -249,7 +251,7 @@ def _fold_over(
 
 
 def _fold(
-    typer: ExpressionTyping,
+    typer: ExpressionTyper,
     node: ast.expr,
     kind: str,
     clauses: tuple[nodes.Clause, ...],
@@ -261,9 +263,9 @@ def _fold(
         return nodes.Fold(nodes.BOOL, site, kind, clauses, value)  # type: ignore[arg-type]
     assert isinstance(value.type, IntType)
     if kind == "sum":
-        total = _sum_type(value.type, _most(clauses))
+        total = _sum_type(value.type, _iteration_bound(clauses))
         if max(abs(total.low or 0), abs(total.high or 0)) > LARGEST:
-            raise typer.scope.error(node, "the sum is beyond 62 bits: use nearer numbers")
+            raise typer.scope.error(node, "the sum may exceed 62 bits: use smaller ranges")
         return nodes.Fold(total, site, "sum", clauses, value)
     bounds = value.type
     if default is not None:
@@ -278,11 +280,11 @@ def _sum_type(item: IntType, count: int) -> IntType:
     return IntType(low, high, "int")
 
 
-def _extremum(typer: ExpressionTyping, node: ast.Call, kind: str) -> nodes.Expr:
+def _extremum(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
     if kind not in ("min", "max"):
         raise typer.scope.error(node, f"{kind} takes one argument")
     operands = tuple(typer.integer(argument) for argument in plain_arguments(typer, node))
-    choose = min if kind == "min" else greatest
+    choose = min if kind == "min" else upper_bound
     ranges = [operand.type for operand in operands]
     lows = [kind.low for kind in ranges if isinstance(kind, IntType)]
     highs = [kind.high for kind in ranges if isinstance(kind, IntType)]
@@ -292,7 +294,11 @@ def _extremum(typer: ExpressionTyping, node: ast.Call, kind: str) -> nodes.Expr:
 
 
 def _bound(choose: Any, bounds: list[int | None], *, unknown_decides: bool) -> int | None:
-    """Return the bound of a min or max; an unknown bound decides it, or drops out because a known one is nearer."""
+    """Return a bound of a min or max from the bounds of its operands; None is an unknown one.
+
+    The least value of a min is unknown as soon as one operand's is (`unknown_decides`). Its greatest value is at most
+    any known bound, so unknown ones do not matter. A max is the mirror image.
+    """
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds) and (unknown_decides or not known):
         return None
@@ -300,7 +306,7 @@ def _bound(choose: Any, bounds: list[int | None], *, unknown_decides: bool) -> i
 
 
 def comprehension(
-    typer: ExpressionTyping,
+    typer: ExpressionTyper,
     node: ast.expr,
     kind: str,
     element: ast.expr,
@@ -309,76 +315,86 @@ def comprehension(
     *,
     ordered: bool = True,
 ) -> nodes.Expr:
-    """Return a set or list comprehension; `ordered`: the order of a list's items matters."""
+    """Return a set or list comprehension (`kind` "set" or "seq"); `ordered`: the result depends on the order."""
     with inner_locals(typer.scope):
         clauses = _clauses(typer, generators)
         value = typer.expression(element, wanted)
-        value = typer.scope.convert(element, value, towards(value.type, wanted))
+        value = typer.scope.convert(element, value, widened_towards(value.type, wanted))
         if kind == "seq" and ordered:
-            refuse_without_order(typer, node, clauses)
+            require_order(typer, node, clauses)
         return _collected(typer, node, kind, clauses, value)
 
 
 def _collected(
-    typer: ExpressionTyping, node: ast.expr, kind: str, clauses: tuple[nodes.Clause, ...], value: nodes.Expr
+    typer: ExpressionTyper, node: ast.expr, kind: str, clauses: tuple[nodes.Clause, ...], value: nodes.Expr
 ) -> nodes.Expr:
     if not is_bounded(value.type) or isinstance(value.type, NameType):
-        raise typer.scope.error(node, f"the items' type {value.type} cannot be stored: keep them in a Range")
-    size = _most(clauses)
+        raise typer.scope.error(node, f"items of type {value.type} cannot be stored: keep numbers in a Range")
+    size = _iteration_bound(clauses)
     collected: Type = set_of(value.type, size) if kind == "set" else SeqType(value.type, size)
     return nodes.Fold(collected, typer.scope.site(node), kind, clauses, value)  # type: ignore[arg-type]
 
 
-def _clauses(typer: ExpressionTyping, generators: list[ast.comprehension]) -> tuple[nodes.Clause, ...]:
+def _clauses(typer: ExpressionTyper, generators: list[ast.comprehension]) -> tuple[nodes.Clause, ...]:
     clauses: list[nodes.Clause] = []
     for position, generator in enumerate(generators):
         clauses.append(for_clause(typer, generator.target, generator.iter, typer.scope.bind))
         if position == 0:
-            # What the first clause goes over belongs to the function around; all else sees the comprehension's names.
+            # Python evaluates the first iterable in the function around it, and all else in the comprehension, where
+            # the names of later clauses hide the function's locals even before they are bound.
             later = {name for clause in generators[1:] for name in _names(clause.target)}
             typer.scope.hide(later - set(_names(generator.target)))
         clauses.extend(nodes.IfClause(typer.condition(test)) for test in generator.ifs)
     return tuple(clauses)
 
 
-def refuse_without_order(typer: ExpressionTyping, node: ast.expr, clauses: tuple[nodes.Clause, ...]) -> None:
-    """Raise SpecError where the order of what is gone over matters, and Python's own set has none."""
+def require_order(typer: ExpressionTyper, node: ast.expr, clauses: tuple[nodes.Clause, ...]) -> None:
+    """Raise SpecError if a clause iterates over one of Python's own sets: their order is not defined."""
     for clause in clauses:
         over = clause.iterable if isinstance(clause, nodes.ForClause) else None
-        if isinstance(over, nodes.Expr) and isinstance(over.type, SetType) and typer.compiler.plain.has(over):
-            name = over.type.item
+        if not isinstance(over, nodes.Expr) or not isinstance(over.type, SetType):
+            continue
+        if typer.compiler.python_collections.may_hold(over):
+            values = _values_text(over.type.item)
             raise typer.scope.error(
-                node, f"a set that is not in the state has no order in Python: go over {name} and test with `in`"
+                node, f"Python does not order a set that is not in the state: iterate over {values} and test with `in`"
             )
+
+
+def _values_text(kind: Type) -> str:
+    """Return how a spec writes an iteration over all values of a type."""
+    if isinstance(kind, IntType) and kind.name == "int" and kind.low is not None and kind.high is not None:
+        return f"range({kind.low}, {kind.high + 1})"
+    return kind.name if isinstance(kind, IntType) and kind.name else str(kind)
 
 
 def _names(target: ast.expr) -> list[str]:
     return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
 
 
-def for_clause(typer: ExpressionTyping, target: ast.expr, over: ast.expr, bind: Bind) -> nodes.ForClause:
-    """Return `for target in over`; `enumerate` gives a counter beside the item. `bind` makes the variables."""
+def for_clause(typer: ExpressionTyper, target: ast.expr, over: ast.expr, bind: Bind) -> nodes.ForClause:
+    """Return the clause `for target in over`, with a counter for `enumerate`; `bind` binds its variables."""
     if isinstance(over, ast.Call) and typer.scope.object_of(over.func) is builtins.enumerate:
         (sequence,) = plain_arguments(typer, over, 1)
         names = target.elts if isinstance(target, ast.Tuple) else []
         if len(names) != 2 or not all(isinstance(name, ast.Name) for name in names):
-            raise typer.scope.error(target, "enumerate gives two names: for index, item in enumerate(sequence)")
+            raise typer.scope.error(target, "enumerate needs two names: for index, item in enumerate(sequence)")
         found = iterable(typer, sequence)
         first, second = names
         assert isinstance(first, ast.Name) and isinstance(second, ast.Name)
-        counter = bind(target, first.id, IntType(0, max(_size(found) - 1, 0), "int"))
+        counter = bind(target, first.id, IntType(0, max(_largest_count(found) - 1, 0), "int"))
         return nodes.ForClause(bind(target, second.id, item_type(found)), found, counter)
     if not isinstance(target, ast.Name):
-        raise typer.scope.error(target, "a loop binds one name")
+        raise typer.scope.error(target, "a loop binds one name: for item in ...")
     found = iterable(typer, over)
     local = bind(target, target.id, item_type(found))
-    if isinstance(found, nodes.Expr) and typer.compiler.plain.has(found):
-        typer.compiler.plain.sources.add(local)
+    if isinstance(found, nodes.Expr) and typer.compiler.python_collections.may_hold(found):
+        typer.compiler.python_collections.add(local)
     return nodes.ForClause(local, found)
 
 
-def iterable(typer: ExpressionTyping, node: ast.expr) -> nodes.Iterable:
-    """Return what a loop or comprehension goes over."""
+def iterable(typer: ExpressionTyper, node: ast.expr) -> nodes.Iterable:
+    """Return the iterable of a loop or comprehension; raise SpecError if the language cannot iterate over it."""
     found = typer.scope.object_of(node)
     if isinstance(found, type) and issubclass(found, (Domain, Range, enum.Enum)):
         return nodes.Universe(typer.compiler.spec.resolved_type(found))
@@ -386,15 +402,16 @@ def iterable(typer: ExpressionTyping, node: ast.expr) -> nodes.Iterable:
         return _range(typer, node)
     value = typer.unwrapped(typer.expression(node))
     if isinstance(value.type, MapType):
-        raise typer.scope.error(node, f"go over the keys of a Map: for key in {value.type.key}")
+        raise typer.scope.error(node, f"iterate over the keys of a Map: for key in {value.type.key}")
     if not isinstance(value.type, COLLECTIONS):
         raise typer.scope.error(
-            node, f"a {value.type} cannot be gone over: use a Domain, Range, Enum, range(...), set, sequence or bag"
+            node,
+            f"{value.type:a} cannot be iterated over: use a Domain, Range, Enum, range(...), set, sequence or bag",
         )
     return value
 
 
-def _range(typer: ExpressionTyping, node: ast.Call) -> nodes.Iterable:
+def _range(typer: ExpressionTyper, node: ast.Call) -> nodes.Iterable:
     arguments = plain_arguments(typer, node)
     if not 1 <= len(arguments) <= 2:
         raise typer.scope.error(node, "range takes one or two arguments in this language")
@@ -403,35 +420,36 @@ def _range(typer: ExpressionTyping, node: ast.Call) -> nodes.Iterable:
     high = bounds[-1]
     assert isinstance(low.type, IntType) and isinstance(high.type, IntType)
     if low.type.low is None or high.type.high is None:
-        raise typer.scope.error(node, "the range cannot be bounded: use numbers kept in state variables of a Range")
+        raise typer.scope.error(node, "the range has no known bounds: keep its ends in state variables of a Range")
     return nodes.IntRange(low, high, IntType(low.type.low, max(high.type.high - 1, low.type.low), "int"))
 
 
 def item_type(over: nodes.Iterable) -> Type:
-    """Return the type of what a loop over this binds."""
+    """Return the type of the variable that a loop over this binds."""
     if isinstance(over, (nodes.Universe, nodes.IntRange)):
         return over.type
     return over.type.item  # type: ignore[attr-defined, no-any-return]
 
 
-def _size(over: nodes.Iterable) -> int:
+def _largest_count(over: nodes.Iterable) -> int:
     if isinstance(over, nodes.Universe):
         return over.type.cardinality()
     if isinstance(over, nodes.IntRange):
         assert isinstance(over.low.type, IntType) and isinstance(over.high.type, IntType)
         return max(0, (over.high.type.high or 0) - (over.low.type.low or 0))
-    return most_items(over.type)
+    return largest_size(over.type)
 
 
-def _most(clauses: tuple[nodes.Clause, ...]) -> int:
+def _iteration_bound(clauses: tuple[nodes.Clause, ...]) -> int:
+    """Return an upper bound of the number of elements of a comprehension."""
     total = 1
     for clause in clauses:
         if isinstance(clause, nodes.ForClause):
-            total *= _size(clause.iterable)
+            total *= _largest_count(clause.iterable)
     return total
 
 
-def membership(typer: ExpressionTyping, node: ast.expr, item: nodes.Expr, container: ast.expr) -> nodes.Expr:
+def membership(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, container: ast.expr) -> nodes.Expr:
     """Return `item in container`."""
     site = typer.scope.site(node)
     if isinstance(container, (ast.Tuple, ast.List, ast.Set)):
@@ -447,10 +465,10 @@ def membership(typer: ExpressionTyping, node: ast.expr, item: nodes.Expr, contai
     over = iterable(typer, container)
     kind = item_type(over)
     if join(item.type, kind) is None:
-        raise typer.scope.error(node, f"a {item.type} is never in {ast.unparse(container)}, whose items are {kind}")
+        raise typer.scope.error(node, f"{item.type:a} is never in {ast.unparse(container)}: its items are {kind}")
     if isinstance(over, nodes.Universe):
         if not isinstance(over.type, IntType):
-            # Every value of the type is among them; what cannot be evaluated is an error all the same.
+            # Every value of the type is a member. The item is compared all the same, so that an error in it counts.
             other = nodes.Literal(NONE, site, None) if isinstance(item.type, OptionType) else item
             return typer.equality(node, "==" if other is item else "!=", item, other)
         bounds = (over.type.low, (over.type.high or 0) + 1)
@@ -464,8 +482,8 @@ def membership(typer: ExpressionTyping, node: ast.expr, item: nodes.Expr, contai
     return nodes.Contains(nodes.BOOL, site, over, item)
 
 
-def _or_outside(typer: ExpressionTyping, node: ast.expr, item: nodes.Expr, over: nodes.IntRange) -> nodes.Expr:
-    """Return an integer; for an option of one, where it is None, a number below the range: None is in no range."""
+def _or_outside(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, over: nodes.IntRange) -> nodes.Expr:
+    """Return an integer; for an option that is None, a number below the range, since None is not in any range."""
     if not isinstance(item.type, OptionType):
         return typer.as_integer(node, item)
     site = typer.scope.site(node)
@@ -478,7 +496,7 @@ def _or_outside(typer: ExpressionTyping, node: ast.expr, item: nodes.Expr, over:
     return nodes.Conditional(join_integers(inside.type, below.type), site, is_there, inside, below)
 
 
-def _one_of(typer: ExpressionTyping, node: ast.expr, item: nodes.Expr, choices: list[nodes.Expr]) -> nodes.Expr:
+def _one_of(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, choices: list[nodes.Expr]) -> nodes.Expr:
     """Return `item in (A, B)` for literals as a chain of comparisons."""
     equal = [typer.equality(node, "==", item, choice) for choice in choices]
     open_ones = [test for test in equal if not isinstance(test, nodes.Literal)]
@@ -491,17 +509,17 @@ def _one_of(typer: ExpressionTyping, node: ast.expr, item: nodes.Expr, choices: 
     return nodes.Logical(nodes.BOOL, typer.scope.site(node), "or", tuple(open_ones))
 
 
-def as_bag(typer: ExpressionTyping, node: ast.expr, sequence: nodes.Expr, wanted: BagType) -> nodes.Expr:
+def as_bag(typer: ExpressionTyper, node: ast.expr, sequence: nodes.Expr, wanted: BagType) -> nodes.Expr:
     """Return a list display or comprehension as a bag."""
     if not isinstance(sequence, nodes.ItemsOf):
-        raise typer.scope.error(node, "a bag is written out as a list, or changed with self.bag.add(x)")
+        raise typer.scope.error(node, "write the bag as a list of its items, or change it with self.bag.add(x)")
     bag: nodes.Expr = nodes.Literal(wanted, sequence.site, wanted.first())
     for item in sequence.items:
         bag = nodes.BagAdd(wanted, sequence.site, bag, typer.scope.convert(node, item, wanted.item))
     return bag
 
 
-def _collection_method(typer: ExpressionTyping, node: ast.Call, function: ast.Attribute) -> nodes.Expr:
+def _collection_method(typer: ExpressionTyper, node: ast.Call, function: ast.Attribute) -> nodes.Expr:
     base = typer.unwrapped(typer.expression(function.value))
     site, name = typer.scope.site(node), function.attr
     if name in ("index", "count") and isinstance(base.type, (SeqType, BagType)):
@@ -509,21 +527,21 @@ def _collection_method(typer: ExpressionTyping, node: ast.Call, function: ast.At
         if name == "count":
             counted = typer.expression(argument)
             if join(counted.type, base.type.item) is None:
-                raise typer.scope.error(node, f"a {counted.type} is never in a {base.type}")
+                raise typer.scope.error(node, f"{counted.type:a} is never in {base.type:a}")
             return nodes.Count(IntType(0, base.type.capacity, "int"), site, base, counted)
         item = typer.converted(argument, base.type.item)
         if isinstance(base.type, SeqType):
             return nodes.IndexOf(IntType(0, max(base.type.capacity - 1, 0), "int"), site, base, item)
     if name in ("append", "insert", "pop", "extend", "clear", "add", "discard", "remove"):
         raise typer.scope.error(node, f"{name} changes a collection: use it as a statement on a part of self")
-    raise typer.scope.error(node, f"a {base.type} has no method {name} in this language")
+    raise typer.scope.error(node, f"{base.type:a} has no method {name} in this language")
 
 
-def guide(annotated: Type | None) -> Type | None:
-    """Return what an annotation says about a display: only a Map cannot be told from the display itself."""
+def display_guide(annotated: Type | None) -> Type | None:
+    """Return the type that guides a display with this annotation: only a Map cannot be inferred from its display."""
     return annotated if isinstance(annotated, MapType) else None
 
 
-def is_require(typer: ExpressionTyping, node: ast.Call) -> bool:
-    """Say whether a call is `require(...)`."""
+def is_require(typer: ExpressionTyper, node: ast.Call) -> bool:
+    """Return whether a call is `require(...)`."""
     return typer.scope.object_of(node.func) is require

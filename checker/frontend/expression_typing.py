@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from checker.frontend import call_typing
 from checker.frontend.scope import TypingScope
@@ -15,9 +15,10 @@ from checker.frontend.type_relations import (
     is_bounded,
     join,
     set_of,
-    towards,
     union_type,
+    widened_towards,
 )
+from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
 from checker.language.declarations import is_type
 from checker.language.declared_types import Domain
@@ -39,13 +40,10 @@ from checker.language.types import (
     Type,
 )
 
-if TYPE_CHECKING:
-    from checker.frontend.program import FrontendCompiler
-
 ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 SETS = {ast.BitOr: "|", ast.BitAnd: "&", ast.Sub: "-", ast.BitXor: "^"}
 COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -59,16 +57,22 @@ FOLDED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class ExpressionTyping:
-    """Types the expressions of one function; statements build on it."""
+    """Types the expressions of one function. `StatementTyping` extends it.
 
-    def __init__(self, compiler: FrontendCompiler, scope: TypingScope):
+    A method `_Name` types the syntax node `ast.Name`.
+    """
+
+    def __init__(self, compiler: HelperTyper, scope: TypingScope):
         self.compiler, self.scope = compiler, scope
 
     def expression(self, node: ast.expr, wanted: Type | None = None) -> nodes.Expr:
-        """Return the typed form of an expression. `wanted` guides displays; `converted` also converts."""
+        """Return the typed form of an expression; `wanted` guides displays and comprehensions.
+
+        The result may have another type than `wanted`: `converted` also converts it.
+        """
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            raise self.scope.error(node, f"{_kind(node)} is not part of the language; see docs/language.md for what is")
+            raise self.scope.error(node, f"{_syntax_name(node)} is not part of the language: see docs/language.md")
         if type(node) in (ast.List, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.IfExp, ast.Call):
             return method(node, wanted)  # type: ignore[no-any-return]
         return method(node)  # type: ignore[no-any-return]
@@ -85,7 +89,7 @@ class ExpressionTyping:
         if isinstance(value.type, IntType):
             raise self.scope.error(node, f"a condition must be a bool: write {ast.unparse(node)} != 0")
         if isinstance(value.type, OptionType):
-            # Python takes None for false, without a word.
+            # Python silently treats None as false.
             test = "== True" if isinstance(value.type.item, BoolType) else "is not None"
             raise self.scope.error(node, f"a condition must be a bool: write {ast.unparse(node)} {test}")
         return self.scope.convert(node, value, nodes.BOOL)
@@ -102,7 +106,7 @@ class ExpressionTyping:
         return value
 
     def unwrapped(self, value: nodes.Expr) -> nodes.Expr:
-        """Return the value inside an option (an error where it is None); other values as they are."""
+        """Return the value inside an option (an error if it is None); other values unchanged."""
         if isinstance(value.type, OptionType) and not isinstance(value.type.item, NeverType):
             return nodes.Convert(value.type.item, value.site, value)
         return value
@@ -119,7 +123,7 @@ class ExpressionTyping:
 
     def _Name(self, node: ast.Name) -> nodes.Expr:
         if node.id in self.scope.roots:
-            raise self.scope.error(node, f"{node.id} as a whole is not a value: read its variables")
+            raise self.scope.error(node, f"{node.id} is not a value: read its variables")
         local = self.scope.read(node)
         return local if local is not None else self._object(node)
 
@@ -129,7 +133,7 @@ class ExpressionTyping:
         if literal is None:
             name = ast.unparse(node)
             hint = (
-                f"to go over its members write `for x in {name}`"
+                f"to iterate over its members, write `for x in {name}`"
                 if is_type(found)
                 else "it is not a value of the language"
             )
@@ -148,11 +152,11 @@ class ExpressionTyping:
             return self._object(node)
         base = self.unwrapped(self.expression(node.value))
         if not isinstance(base.type, StructType):
-            raise self.scope.error(node, f"a {base.type} has no field {node.attr}")
+            raise self.scope.error(node, f"{base.type:a} has no field {node.attr}")
         kind = base.type.type_of(node.attr)
         if kind is None:
             names = ", ".join(name for name, _ in base.type.fields)
-            raise self.scope.error(node, f"{base.type} has no field {node.attr}; it has {names}")
+            raise self.scope.error(node, f"{base.type} has no field {node.attr}; its fields are {names}")
         return nodes.FieldRead(kind, self.scope.site(node), base, node.attr)
 
     def _state_attribute(self, node: ast.Attribute, root: str) -> nodes.Expr:
@@ -185,18 +189,18 @@ class ExpressionTyping:
             index = self.integer(node.slice)
             self._refuse_negative(node.slice, index, base)
             return nodes.IndexRead(base.type.item, self.scope.site(node), base, index)
-        raise self.scope.error(node, f"a {base.type} has no items to index")
+        raise self.scope.error(node, f"{base.type:a} cannot be indexed")
 
     def _refuse_negative(self, node: ast.expr, index: nodes.Expr, base: nodes.Expr) -> None:
         assert isinstance(index.type, IntType)
         low, high = index.type.low, index.type.high
         if high is not None and high < 0:
             raise self.scope.error(node, "an index is never negative: write seq[len(seq) - 1] for the last item")
-        if (low is None or low < 0) and self.compiler.plain.has(base):
-            # A sequence in the state makes a negative index an error; a list of Python's own does not.
+        if (low is None or low < 0) and self.compiler.python_collections.may_hold(base):
+            # A negative index is an error in a sequence of the state, but not in one of Python's own lists.
             text = ast.unparse(node)
             raise self.scope.error(
-                node, f"{text} may be negative, where Python counts from the end of a list: write max({text}, 0)"
+                node, f"{text} may be negative, and Python would count from the end of the list: write max({text}, 0)"
             )
 
     def _member(self, node: ast.Subscript, domain: type[Domain]) -> nodes.Expr:
@@ -214,7 +218,7 @@ class ExpressionTyping:
         if part.step is not None:
             raise self.scope.error(node, "a slice has no step in this language")
         if not isinstance(base.type, SeqType):
-            raise self.scope.error(node, f"a {base.type} cannot be sliced")
+            raise self.scope.error(node, f"{base.type:a} cannot be sliced")
         low = None if part.lower is None else self._slice_bound(part.lower, base)
         high = None if part.upper is None else self._slice_bound(part.upper, base)
         return nodes.SeqSlice(base.type, self.scope.site(node), base, low, high, inverted)
@@ -240,15 +244,15 @@ class ExpressionTyping:
     def arithmetic(self, node: ast.AST, operator: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return a sum, difference, product, quotient or remainder of two integers."""
         assert isinstance(left.type, IntType) and isinstance(right.type, IntType)
-        if _is_known(left) and _is_known(right) and operator in FOLDED:
-            value = FOLDED[operator](left.value, right.value)
+        if _is_known(left) and _is_known(right) and operator in OPERATIONS:
+            value = OPERATIONS[operator](left.value, right.value)
             if abs(value) > LARGEST:
-                raise self.scope.error(node, f"{value} is beyond 62 bits: use nearer numbers")
+                raise self.scope.error(node, f"{value} is beyond 62 bits: use smaller numbers")
             return nodes.Literal(IntType(value, value, "int"), self.scope.site(node), value)
         kind = arithmetic_range(operator, left.type, right.type)
         if kind is None:
             raise self.scope.error(
-                node, "the result cannot be bounded: keep the operands in state variables of a Range"
+                node, "the result has no known bounds: keep the operands in state variables of a Range"
             )
         return nodes.Arithmetic(kind, self.scope.site(node), operator, left, right)  # type: ignore[arg-type]
 
@@ -257,7 +261,7 @@ class ExpressionTyping:
         assert isinstance(left.type, SetType) and isinstance(right.type, SetType)
         kind = union_type(left.type, right.type)
         if kind is None:
-            raise self.scope.error(node, f"a {left.type} and a {right.type} have no items in common")
+            raise self.scope.error(node, f"{left.type:a} and {right.type:a} have no items in common")
         operands = (self.scope.convert(node, left, kind), self.scope.convert(node, right, kind))
         return nodes.SetOperation(kind, self.scope.site(node), operator, *operands)  # type: ignore[arg-type]
 
@@ -266,7 +270,7 @@ class ExpressionTyping:
         assert isinstance(left.type, SeqType) and isinstance(right.type, SeqType)
         item = join(left.type.item, right.type.item)
         if item is None:
-            raise self.scope.error(node, f"a {left.type} and a {right.type} cannot be joined")
+            raise self.scope.error(node, f"{left.type:a} and {right.type:a} cannot be concatenated")
         sides = (
             self.scope.convert(node, left, SeqType(item, left.type.capacity)),
             self.scope.convert(node, right, SeqType(item, right.type.capacity)),
@@ -283,7 +287,7 @@ class ExpressionTyping:
         if isinstance(node.op, ast.USub):
             zero = nodes.Literal(IntType(0, 0, "int"), self.scope.site(node), 0)
             return self.arithmetic(node, "-", zero, self.integer(node.operand))
-        raise self.scope.error(node, f"{_kind(node.op)} is not part of the language")
+        raise self.scope.error(node, f"{_syntax_name(node.op)} is not part of the language")
 
     def _BoolOp(self, node: ast.BoolOp) -> nodes.Expr:
         operator = "and" if isinstance(node.op, ast.And) else "or"
@@ -309,7 +313,7 @@ class ExpressionTyping:
         then, otherwise = self.expression(node.body, wanted), self.expression(node.orelse, wanted)
         kind = join(then.type, otherwise.type)
         if kind is None:
-            raise self.scope.error(node, f"one branch is a {then.type}, the other a {otherwise.type}")
+            raise self.scope.error(node, f"one branch is {then.type:a}, the other {otherwise.type:a}")
         then, otherwise = self.scope.convert(node, then, kind), self.scope.convert(node, otherwise, kind)
         return nodes.Conditional(kind, self.scope.site(node), test, then, otherwise)
 
@@ -322,6 +326,7 @@ class ExpressionTyping:
             left_node = right_node
             if right is not None:
                 left = right
+        # `a <= b < c` is a conjunction that stops at the first false comparison, as in Python.
         known = [result for result in results if not (isinstance(result, nodes.Literal) and result.value is True)]
         if not known:
             return results[0]
@@ -364,12 +369,12 @@ class ExpressionTyping:
         return self.equality(node, "==" if isinstance(operator, ast.Is) else "!=", left, none)
 
     def equality(self, node: ast.AST, symbol: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
-        """Return `==` or `!=` of two values of any one kind."""
+        """Return `==` or `!=` of two values of one type, of any kind."""
         if _is_known(left) and _is_known(right):
-            return nodes.Literal(nodes.BOOL, self.scope.site(node), FOLDED[symbol](left.value, right.value))
+            return nodes.Literal(nodes.BOOL, self.scope.site(node), OPERATIONS[symbol](left.value, right.value))
         kind = join(left.type, right.type)
         if kind is None:
-            raise self.scope.error(node, f"a {left.type} is never equal to a {right.type}")
+            raise self.scope.error(node, f"{left.type:a} is never equal to {right.type:a}")
         if not isinstance(kind, IntType):
             left, right = self.scope.convert(node, left, kind), self.scope.convert(node, right, kind)
         return nodes.Comparison(nodes.BOOL, self.scope.site(node), symbol, left, right)  # type: ignore[arg-type]
@@ -389,7 +394,7 @@ class ExpressionTyping:
             if symbol in (">", ">="):
                 left, right = right, left
             if kind is None:
-                raise self.scope.error(node, f"a {left.type} and a {right.type} have no items in common")
+                raise self.scope.error(node, f"{left.type:a} and {right.type:a} have no items in common")
             sides = (self.scope.convert(node, left, kind), self.scope.convert(node, right, kind))
             return nodes.Subset(nodes.BOOL, self.scope.site(node), *sides, symbol in ("<", ">"))
         for side in (left, right):
@@ -397,7 +402,7 @@ class ExpressionTyping:
                 raise self.scope.error(node, f"the members of {side.type} have no order: compare with == and !=")
         left, right = self.as_integer(left_node, left), self.as_integer(right_node, right)
         if _is_known(left) and _is_known(right):
-            return nodes.Literal(nodes.BOOL, self.scope.site(node), FOLDED[symbol](left.value, right.value))
+            return nodes.Literal(nodes.BOOL, self.scope.site(node), OPERATIONS[symbol](left.value, right.value))
         return nodes.Comparison(nodes.BOOL, self.scope.site(node), symbol, left, right)  # type: ignore[arg-type]
 
     # Displays and comprehensions.
@@ -408,11 +413,14 @@ class ExpressionTyping:
         for item, item_node in zip(items, node.elts, strict=True):
             joined = join(kind, item.type)
             if joined is None:
-                raise self.scope.error(item_node, f"a {item.type} beside a {kind} in one display")
+                raise self.scope.error(
+                    item_node,
+                    f"one display has {kind:a} and {item.type:a}: use items of one type",
+                )
             kind = joined
-        kind = towards(kind, wanted)
+        kind = widened_towards(kind, wanted)
         if isinstance(kind, NameType) or not is_bounded(kind):
-            raise self.scope.error(node, f"the items' type {kind} cannot be stored: keep them in a Range")
+            raise self.scope.error(node, f"items of type {kind} cannot be stored: keep numbers in a Range")
         return [self.scope.convert(n, item, kind) for n, item in zip(node.elts, items, strict=True)], kind
 
     def _List(self, node: ast.List, wanted: Type | None) -> nodes.Expr:
@@ -431,22 +439,22 @@ class ExpressionTyping:
 
     def _Dict(self, node: ast.Dict, wanted: Type | None) -> nodes.Expr:
         if not isinstance(wanted, MapType):
-            raise self.scope.error(node, "a dict is only written where a Map is assigned")
+            raise self.scope.error(node, "a dict is allowed only where a Map is assigned")
         values: dict[Any, nodes.Expr] = {}
         kind = wanted.value
         for key_node, value_node in zip(node.keys, node.values, strict=True):
             key = self.expression(key_node) if key_node is not None else None
             if not isinstance(key, nodes.Literal):
                 raise self.scope.error(
-                    node, "the keys of a dict are written out: {Role.LEADER: 0, ...}, or use a comprehension"
+                    node, "the keys of a dict must be constants: write {Role.LEADER: 0, ...}, or a comprehension"
                 )
             value = self.expression(value_node, wanted.value)
             if not can_become(value.type, wanted.value):
                 raise self.scope.error(value_node, f"expected {wanted.value}, found {value.type}")
-            values[key.value], kind = value, towards(kind, value.type)
+            values[key.value], kind = value, widened_towards(kind, value.type)
         missing = [key for key in wanted.key.values() if key not in values]
         if missing or len(values) != wanted.key.cardinality():
-            raise self.scope.error(node, f"a {wanted} needs exactly one value for each key")
+            raise self.scope.error(node, f"{wanted:a} needs exactly one value for each key")
         items = tuple(self.scope.convert(node, values[key], kind) for key in wanted.key.values())
         return nodes.MapItems(MapType(wanted.key, kind), self.scope.site(node), items)
 
@@ -462,7 +470,7 @@ class ExpressionTyping:
             key = self.scope.bind(target, target.id, universe.type)
             value = self.expression(node.value, wanted.value if isinstance(wanted, MapType) else None)
             if isinstance(wanted, MapType) and wanted.key == universe.type:
-                value = self.scope.convert(node.value, value, towards(value.type, wanted.value))
+                value = self.scope.convert(node.value, value, widened_towards(value.type, wanted.value))
         return nodes.MapBuild(MapType(universe.type, value.type), self.scope.site(node), key, value)
 
     def _ListComp(self, node: ast.ListComp, wanted: Type | None) -> nodes.Expr:
@@ -476,19 +484,19 @@ class ExpressionTyping:
         return call_typing.comprehension(self, node, "set", node.elt, node.generators, inner)
 
     def _GeneratorExp(self, node: ast.GeneratorExp) -> nodes.Expr:
-        raise self.scope.error(node, "a generator stands only inside all, any, sum, min, max, len, set or sorted")
+        raise self.scope.error(node, "a generator is allowed only inside all, any, sum, min, max, set or sorted")
 
     def _Call(self, node: ast.Call, wanted: Type | None) -> nodes.Expr:
         return call_typing.call(self, node, wanted)
 
 
 def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:
-    """Say whether a value is known before the spec runs: a literal, but not a constant that is left open."""
+    """Return whether a value is known before the spec runs: a literal other than an open constant."""
     return isinstance(value, nodes.Literal) and not is_open(value.value)
 
 
-def _kind(node: ast.AST) -> str:
-    """Return what a reader calls a syntax node."""
+def _syntax_name(node: ast.AST) -> str:
+    """Return the name of a syntax node in messages."""
     names = {"Lambda": "a lambda", "JoinedStr": "an f-string", "Await": "await", "Yield": "yield", "Tuple": "a tuple"}
     names |= {"NamedExpr": "`:=`", "Starred": "`*`", "Invert": "`~`", "UAdd": "unary `+`", "YieldFrom": "yield"}
     return names.get(type(node).__name__, type(node).__name__)

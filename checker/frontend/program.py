@@ -1,4 +1,4 @@
-"""From a spec with its constants set to a `Program`: every action, property and constraint typed."""
+"""Compilation of a spec with its constants set to a typed `Program`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import types
 from typing import Any
 
 from checker.errors import SpecError, UserError
-from checker.frontend.call_typing import guide, plain_arguments
-from checker.frontend.expression_typing import ExpressionTyping
-from checker.frontend.local_collections import LocalCollections
+from checker.frontend.call_typing import display_guide, plain_arguments
+from checker.frontend.python_collections import PythonCollections
 from checker.frontend.scope import TypingScope
 from checker.frontend.statement_typing import StatementTyping
 from checker.frontend.type_relations import NONE, can_become, join
+from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
 from checker.language.roles import PROPERTY_ROLES, Role
 from checker.language.spec import Spec
@@ -23,20 +23,24 @@ from checker.language.types import BoolType, Type
 def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:
     """Return the typed program of a spec.
 
-    `properties`: the names of those to include, all if None. Raises SpecError, with file, line and what to write
-    instead, where the source is outside the language.
+    `properties` names the properties to include; None includes all. Raises SpecError, with the file, the line and what
+    to write instead, if the source is outside the language.
     """
     return FrontendCompiler(spec).program(spec.properties if properties is None else properties)
 
 
 class FrontendCompiler:
-    """Types the methods of one spec; helpers are typed once for each kind of arguments."""
+    """Types the methods of one spec.
+
+    A helper is typed once for each combination of argument types, like a template: the range of its result depends on
+    the ranges of its arguments.
+    """
 
     def __init__(self, spec: Spec):
         self.spec = spec
-        self.plain = LocalCollections()
+        self.python_collections = PythonCollections()
         self._functions: dict[Any, nodes.Function] = {}
-        self._underway: list[Any] = []
+        self._being_typed: list[Any] = []
 
     def program(self, properties: list[str]) -> nodes.Program:
         """Return the whole program."""
@@ -50,7 +54,10 @@ class FrontendCompiler:
         return program
 
     def _init(self) -> nodes.Action:
-        """Return `init` as an action on the first values; the interpreter runs it for the engines that explore."""
+        """Return `init` as an action on the variables' first values.
+
+        Only the prover uses it: engines that explore take the initial states from the interpreter.
+        """
         found = self.spec.parameters_of("init")
         scope, statements = self._body("init", [(parameter.name, parameter.type) for parameter in found])
         parameters = tuple(nodes.ActionParameter(scope.locals[p.name], p.choices, None) for p in found)
@@ -65,7 +72,7 @@ class FrontendCompiler:
         body = StatementTyping(self, scope, is_action=True)
         statements = body.typed({parameter for parameter, _ in parameters})
         if body.result is not None:
-            raise scope.error(scope.source.tree, f"{name} is a step and returns nothing")
+            raise scope.error(scope.source.tree, f"{name} must not return a value")
         return scope, statements
 
     def _action(self, shape: Any) -> nodes.Action:
@@ -96,8 +103,8 @@ class FrontendCompiler:
         if typed.writes:
             raise scope.error(scope.source.tree, f"the {role.value} {name} must not change the state")
         if typed.requires:
-            words = f"the {role.value} {name} cannot `require`, which is for actions: return a bool"
-            raise scope.error(scope.source.tree, words)
+            message = f"the {role.value} {name} cannot use `require`, which is for actions: return a bool"
+            raise scope.error(scope.source.tree, message)
         assert role in (*PROPERTY_ROLES, Role.LEMMA, Role.CONSTRAINT)
         return nodes.Predicate(name, role.value, typed)
 
@@ -111,22 +118,22 @@ class FrontendCompiler:
             result = join(result, NONE)
             statements = (*statements, _return_none(scope))
         function = nodes.Function(name, parameters, statements, result, scope.writes, scope.requires)
-        self.plain.note(function, body.returned)
+        self.python_collections.note(function, body.returned)
         return function
 
     # Helpers.
 
     def _find(self, name: str, after: type | None) -> tuple[Any, type]:
-        """Return a method and the class that defines it: the first one in resolution order, or after a class."""
+        """Return a method and the class that defines it: the first in resolution order, or the first after a class."""
         order = type(self.spec).__mro__
         for owner in order[order.index(after) + 1 :] if after is not None else order:
             found = vars(owner).get(name)
             if found is not None:
                 return found, owner
-        raise SpecError(f"there is no method {name}")
+        raise SpecError(f"{self.spec.name} has no method {name}")
 
     def method_call(
-        self, typer: ExpressionTyping, node: ast.Call, root: str | None, name: str, after: type | None
+        self, typer: ExpressionTyper, node: ast.Call, root: str | None, name: str, after: type | None
     ) -> nodes.Expr:
         """Return a call of a helper method: of `self`, `old`, or `super()` (then looked up after the class `after`)."""
         try:
@@ -137,15 +144,15 @@ class FrontendCompiler:
             raise typer.scope.error(node, f"{name} is not a method of the spec")
         return self._call(typer, node, function, owner, root)
 
-    def function_call(self, typer: ExpressionTyping, node: ast.Call, function: types.FunctionType) -> nodes.Expr:
-        """Return a call of a plain function."""
+    def function_call(self, typer: ExpressionTyper, node: ast.Call, function: types.FunctionType) -> nodes.Expr:
+        """Return a call of a function outside the spec."""
         if function.__module__.startswith("checker."):
             raise typer.scope.error(node, f"{function.__name__} cannot be used inside an expression")
         return self._call(typer, node, function, None, None)
 
     def _call(
         self,
-        typer: ExpressionTyping,
+        typer: ExpressionTyper,
         node: ast.Call,
         function: types.FunctionType,
         owner: type | None,
@@ -153,36 +160,42 @@ class FrontendCompiler:
     ) -> nodes.Expr:
         scope = TypingScope(self.spec, function, owner, {_first_argument(function): root} if root is not None else {})
         arguments = self._arguments(typer, node, scope, skip=0 if root is None else 1)
-        key = (function, owner, root, tuple((value.type, self.plain.has(value)) for value in arguments.values()))
+        # Values of one type may still differ in whether Python itself holds them, which decides what is refused.
+        key = (
+            function,
+            owner,
+            root,
+            tuple((value.type, self.python_collections.may_hold(value)) for value in arguments.values()),
+        )
         if key not in self._functions:
             self._functions[key] = self._helper(typer, node, scope, key, arguments)
         typed = self._functions[key]
         if typed.writes:
             typer.scope.writes = True
-            if node not in typer.scope.standing_alone:
+            if node not in typer.scope.write_positions:
                 name = scope.function.__name__
-                raise typer.scope.error(node, f"{name} changes the state: give its value to a local of its own first")
+                raise typer.scope.error(node, f"{name} changes the state: assign its result to a local first")
         typer.scope.requires |= typed.requires
         return nodes.HelperCall(typed.result or NONE, typer.scope.site(node), typed, tuple(arguments.values()))
 
     def _helper(
-        self, typer: ExpressionTyping, node: ast.Call, scope: TypingScope, key: Any, arguments: dict[str, nodes.Expr]
+        self, typer: ExpressionTyper, node: ast.Call, scope: TypingScope, key: Any, arguments: dict[str, nodes.Expr]
     ) -> nodes.Function:
-        if any(underway[:3] == key[:3] for underway in self._underway):
+        if any(other[:3] == key[:3] for other in self._being_typed):
             raise typer.scope.error(
                 node, f"{scope.function.__name__} calls itself: recursion is not part of the language"
             )
-        self._underway.append(key)
+        self._being_typed.append(key)
         try:
             locals_ = tuple(nodes.Local(name, argument.type) for name, argument in arguments.items())
             for local, argument in zip(locals_, arguments.values(), strict=True):
-                self.plain.note(local, (argument,))
+                self.python_collections.note(local, (argument,))
             return self._typed(scope, scope.function.__name__, locals_)
         finally:
-            self._underway.pop()
+            self._being_typed.pop()
 
     def _arguments(
-        self, typer: ExpressionTyping, node: ast.Call, scope: TypingScope, skip: int
+        self, typer: ExpressionTyper, node: ast.Call, scope: TypingScope, skip: int
     ) -> dict[str, nodes.Expr]:
         """Return a call's arguments by parameter name, in the order of the parameters."""
         declared = scope.source.tree.args
@@ -198,14 +211,14 @@ class FrontendCompiler:
         typed = {}
         for argument in declared.args[skip:]:
             wanted = None if argument.annotation is None else self._declared(scope, argument.annotation)
-            value = typer.expression(given[argument.arg], guide(wanted))
+            value = typer.expression(given[argument.arg], display_guide(wanted))
             if wanted is not None and can_become(value.type, wanted) and not isinstance(wanted, BoolType):
                 value = typer.scope.convert(given[argument.arg], value, join(value.type, wanted) or wanted)
             typed[argument.arg] = value
         return typed
 
     def _declared(self, scope: TypingScope, annotation: ast.expr) -> Type | None:
-        """Return the type that a helper's parameter is annotated with; plain Python annotations (int) say nothing."""
+        """Return the type of a helper parameter's annotation, or None for Python's own (`int`), which has no bounds."""
         if ast.unparse(annotation) in ("int", "str", "object"):
             return None
         return self.annotation(scope, annotation)
@@ -227,7 +240,7 @@ def _first_argument(function: Any) -> str:
 
 
 def _falls_through(statements: tuple[nodes.Stmt, ...]) -> bool:
-    """Say whether control can reach the end of a function's body."""
+    """Return whether control can reach the end of a function's body."""
     if not statements:
         return True
     last = statements[-1]

@@ -1,4 +1,4 @@
-"""What a function's body sees: its locals and their types, the names of its module, and which state `self` is."""
+"""The names that are visible in a function's body: its locals and their types, the states, and its module's globals."""
 
 from __future__ import annotations
 
@@ -7,32 +7,37 @@ import builtins
 import enum
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checker.errors import SpecError
 from checker.frontend.type_relations import NONE, NOTHING, can_become, is_bounded, join, join_integers
 from checker.ir import nodes
 from checker.language.declared_types import Domain
 from checker.language.source import Source, source_of
+from checker.language.spec import Spec
 from checker.language.symbols import OpenNumber
 from checker.language.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
 
-if TYPE_CHECKING:
-    from checker.language.spec import Spec
-
 WIDEN_AFTER = 3
-"""After this many passes a local integer that still grows loses its bounds."""
+"""A local integer whose range still grows in this pass loses the bound that grows."""
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _text(node: ast.expr) -> str:
-    """Return an expression's text, which every pass over a function asks for, and every spec that inherits it."""
+    """Return the text of an expression.
+
+    Cached: every pass over a function needs it again, and so does every spec that inherits the function.
+    """
     return ast.unparse(node)
 
 
 @dataclass
 class TypingScope:
-    """The state of typing one function."""
+    """The state of typing one function.
+
+    A body is typed in passes, since a loop may assign a local after an expression that reads it. The types of locals
+    only grow from pass to pass; `changed` reports that one did.
+    """
 
     spec: Spec
     function: Any
@@ -41,10 +46,11 @@ class TypingScope:
     """Parameter names that stand for a state: `self`, and `old` in a step invariant."""
     locals: dict[str, nodes.Local] = field(default_factory=dict)
     assigned: set[str] = field(default_factory=set)
+    """The locals that have a value on every path to the current statement."""
     writes: bool = False
     requires: bool = False
-    standing_alone: set[ast.expr] = field(default_factory=set)
-    """The expressions of the statement at hand in which a call may change the state."""
+    write_positions: set[ast.expr] = field(default_factory=set)
+    """The expressions of the current statement in which a call may change the state."""
     changed: bool = False
     passes: int = 0
 
@@ -56,19 +62,19 @@ class TypingScope:
         return self.source.error(node, message)
 
     def site(self, node: ast.AST) -> nodes.Site:
-        """Return the place of `node`."""
+        """Return the file, line and text of `node`."""
         line = getattr(node, "lineno", self.source.tree.lineno)
         text = _text(node) if isinstance(node, ast.expr) else ""
         return nodes.Site(self.source.file, line, text)
 
     def begin_pass(self, parameters: set[str]) -> None:
-        """Start another pass over the body; locals keep the types found so far."""
+        """Start another pass over the body. Locals keep the types found so far."""
         self.passes += 1
         self.changed = False
         self.assigned = set(parameters)
 
     def assign(self, node: ast.AST, name: str, kind: Type) -> nodes.Local:
-        """Note that a local is given a value of `kind`; raise SpecError if it had one of another kind."""
+        """Note that a local gets a value of type `kind`; raise SpecError if it has values of an unrelated type."""
         if name in self.roots:
             raise self.error(node, f"{name} cannot be assigned")
         known = self.locals.get(name)
@@ -78,7 +84,7 @@ class TypingScope:
         else:
             joined = join(known.type, kind)
             if joined is None:
-                raise self.error(node, f"{name} is a {known.type} elsewhere and a {kind} here: use two names")
+                raise self.error(node, f"{name} is {known.type:a} elsewhere and {kind:a} here: use two names")
             if joined != known.type:
                 self.changed = True
                 known.type = self._widened(known.type, joined)
@@ -94,12 +100,13 @@ class TypingScope:
         return bound
 
     def hide(self, names: set[str]) -> None:
-        """Note that names are variables of a comprehension, not bound yet: locals of these names are not seen."""
+        """Note that a comprehension binds these names later: until then they hide the function's locals."""
         for name in names - self.roots.keys():
             self.locals[name] = nodes.Local(name, NOTHING)
             self.assigned.discard(name)
 
     def _widened(self, before: Type, after: Type) -> Type:
+        # A bound that still grows after some passes may grow for ever: it becomes unknown, so that the passes end.
         if self.passes < WIDEN_AFTER or not isinstance(before, IntType) or not isinstance(after, IntType):
             return after
         low = None if after.low != before.low else after.low
@@ -138,25 +145,25 @@ class TypingScope:
         return found
 
     def literal(self, node: ast.expr, value: Any) -> nodes.Literal | None:
-        """Return a Python object as a literal, or None if the language has no such value."""
+        """Return a Python object as a literal, or None if the language does not have such values."""
         kind = literal_type(self.spec, value)
         if isinstance(kind, IntType) and abs(value) > LARGEST:
-            raise self.error(node, f"{value} is beyond 62 bits: use nearer numbers")
+            raise self.error(node, f"{value} is beyond 62 bits: use smaller numbers")
         return None if kind is None else nodes.Literal(kind, self.site(node), value)
 
     def convert(self, node: ast.AST, value: nodes.Expr, wanted: Type) -> nodes.Expr:
-        """Return `value` as one of `wanted`; raise SpecError if no value of its type can be one."""
+        """Return `value` converted to the type `wanted`; raise SpecError if no value of its type can be converted."""
         if value.type == wanted:
             return value
         if not is_bounded(wanted) and not isinstance(wanted, IntType):
-            raise self.error(node, f"the type {wanted} cannot be stored: keep numbers in a Range")
+            raise self.error(node, f"a value of type {wanted} cannot be stored: keep numbers in a Range")
         if not can_become(value.type, wanted):
             raise self.error(node, f"expected {wanted}, found {value.type}")
         return nodes.Convert(wanted, value.site, value)
 
 
 def literal_type(spec: Spec, value: Any) -> Type | None:
-    """Return the type of a Python object as a literal, or None if the language has no such value."""
+    """Return the type of a Python object as a literal, or None if the language does not have such values."""
     if value is None:
         return NONE
     if isinstance(value, bool):

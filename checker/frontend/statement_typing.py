@@ -1,64 +1,83 @@
-"""Typing of a function's body."""
+"""Typing of statements and function bodies."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from checker.frontend import call_typing
 from checker.frontend.expression_typing import ARITHMETIC, SETS, ExpressionTyping
 from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import is_bounded, join, set_of
+from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
 from checker.language.types import BagType, IntType, MapType, NameType, SeqType, SetType, StructType, Type
 
-if TYPE_CHECKING:
-    from checker.frontend.program import FrontendCompiler
-
 MOST_PASSES = 12
-"""Types of locals only grow, and integers are widened, so a body settles in a few passes."""
+"""Types of locals only grow, and integers are widened, so a body reaches a fixed point in a few passes."""
 
 
-def _decided_alone(node: ast.stmt) -> Iterator[ast.expr]:
-    """Iterate over the expressions of a statement that nothing else is evaluated beside: there a helper may write."""
+def _write_positions(node: ast.stmt) -> Iterator[ast.expr]:
+    """Iterate over the expressions of a statement in which a helper may change the state.
+
+    These are the expressions during which no other part of the statement is half evaluated, so that every engine sees
+    the change in the same order.
+    """
     if isinstance(node, ast.If):
-        yield from _alone(node.test)
+        yield from _branches(node.test)
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) and node.value is not None:
-        yield from _alone(node.value)
+        yield from _branches(node.value)
         if isinstance(node.value, ast.Call):
             for argument in node.value.args if ast.unparse(node.value.func) == "require" else ():
-                yield from _alone(argument)
+                yield from _branches(argument)
 
 
-def _alone(node: ast.expr) -> Iterator[ast.expr]:
+def _branches(node: ast.expr) -> Iterator[ast.expr]:
+    """Iterate over an expression and the operands of `and`, `or`, `not` and `x if c else y` in it."""
     yield node
     parts = [getattr(node, name, None) for name in ("test", "body", "orelse", "operand")]
     for part in (
         (*parts, *getattr(node, "values", ())) if isinstance(node, (ast.BoolOp, ast.IfExp, ast.UnaryOp)) else ()
     ):
         if isinstance(part, ast.expr):
-            yield from _alone(part)
+            yield from _branches(part)
 
 
-def _never_goes_on(statement: nodes.Stmt) -> bool:
-    """Say whether a statement requires what is known to be false: a switch that is off. What follows is not typed."""
+def _ends_path(statement: nodes.Stmt) -> bool:
+    """Return whether a statement requires a constant that is false. The statements after it are not typed."""
     if not isinstance(statement, nodes.Require) or not isinstance(statement.test, nodes.Literal):
         return False
     return statement.test.value is False
 
 
+_REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.Assert: ("`assert`", "state the condition as an @invariant"),
+    ast.ClassDef: ("a class inside a method", "move it to the top of the module"),
+    ast.FunctionDef: ("a function inside a method", "make it a method"),
+    ast.Global: ("`global`", "declare a state variable"),
+    ast.Import: ("an import inside a method", "import at the top of the module"),
+    ast.ImportFrom: ("an import inside a method", "import at the top of the module"),
+    ast.Match: ("`match`", "use `if` and `elif`"),
+    ast.Nonlocal: ("`nonlocal`", "declare a state variable"),
+    ast.Raise: ("`raise`", "disable the action with `require`"),
+    ast.Try: ("`try`", "test the condition first"),
+    ast.While: ("a while loop", "use `for x in range(...)`"),
+    ast.With: ("`with`", "write the statements without it"),
+}
+"""What messages call a statement that the language does not have, and what to write instead."""
+
+
 class StatementTyping(ExpressionTyping):
     """Types the statements of one function."""
 
-    def __init__(self, compiler: FrontendCompiler, scope: TypingScope, *, is_action: bool):
+    def __init__(self, compiler: HelperTyper, scope: TypingScope, *, is_action: bool):
         super().__init__(compiler, scope)
         self.is_action = is_action
         self.result: Type | None = None
         self.returned: list[nodes.Expr] = []
 
     def typed(self, parameters: set[str]) -> tuple[nodes.Stmt, ...]:
-        """Return the typed body; passes over it are repeated until the types of its locals stand still."""
+        """Return the typed body; passes over it are repeated until the types of its locals reach a fixed point."""
         for _ in range(MOST_PASSES):
             self.scope.begin_pass(parameters)
             self.returned.clear()
@@ -66,7 +85,7 @@ class StatementTyping(ExpressionTyping):
             statements, _ = self.block(self.scope.source.tree.body)
             if not self.scope.changed and before == self.result:
                 return statements
-        message = "the type of a local grows with every round of a loop: begin it with a plain number"
+        message = "the type of a local grows in every iteration of a loop: start it with a plain number"
         raise self.scope.error(self.scope.source.tree, message)
 
     def block(self, body: list[ast.stmt]) -> tuple[tuple[nodes.Stmt, ...], bool]:
@@ -80,7 +99,7 @@ class StatementTyping(ExpressionTyping):
         return tuple(statements), True
 
     def _statement(self, node: ast.stmt) -> tuple[list[nodes.Stmt], bool]:
-        self.scope.standing_alone = set(_decided_alone(node))
+        self.scope.write_positions = set(_write_positions(node))
         if isinstance(node, ast.If):
             return self._if(node)
         if isinstance(node, ast.Return):
@@ -92,7 +111,7 @@ class StatementTyping(ExpressionTyping):
             return [self._for(node)], True
         if isinstance(node, ast.Expr):
             typed = self._expression_statement(node)
-            return typed, not any(_never_goes_on(statement) for statement in typed)
+            return typed, not any(_ends_path(statement) for statement in typed)
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             return self._assignment(node), True
         if isinstance(node, ast.AugAssign):
@@ -101,13 +120,8 @@ class StatementTyping(ExpressionTyping):
             return [self._deletion(target) for target in node.targets], True
         if isinstance(node, ast.Pass):
             return [], True
-        hints = {ast.While: "a while loop: use `for x in range(...)`", ast.Assert: "assert: state it as an @invariant"}
-        hints |= {
-            ast.Try: "try: test the condition before",
-            ast.With: "with",
-            ast.FunctionDef: "a function inside a method: make it a method",
-        }
-        raise self.scope.error(node, f"{hints.get(type(node), type(node).__name__)} is not part of the language")
+        name, hint = _REFUSED_STATEMENTS.get(type(node), (f"`{type(node).__name__.lower()}`", "see docs/language.md"))
+        raise self.scope.error(node, f"{name} is not part of the language: {hint}")
 
     def _if(self, node: ast.If) -> tuple[list[nodes.Stmt], bool]:
         test = self.condition(node.test)
@@ -130,19 +144,19 @@ class StatementTyping(ExpressionTyping):
         value = self.expression(node.value)
         kind = value.type if self.result is None else join(self.result, value.type)
         if kind is None:
-            raise self.scope.error(node, f"returns a {value.type} here and a {self.result} elsewhere")
+            raise self.scope.error(node, f"returns {value.type:a} here and {self.result:a} elsewhere")
         if not is_bounded(kind) and not isinstance(kind, IntType):
-            raise self.scope.error(node, f"the result's type {kind} cannot be stored: keep numbers in a Range")
+            raise self.scope.error(node, f"a result of type {kind} cannot be stored: keep numbers in a Range")
         self.result = kind
         self.returned.append(value)
         return nodes.Return(self.scope.site(node), value)
 
     def _for(self, node: ast.For) -> nodes.Stmt:
         if node.orelse:
-            raise self.scope.error(node, "a loop has no else in this language")
+            raise self.scope.error(node, "`else` on a loop is not part of the language: set a local in the loop")
         before = set(self.scope.assigned)
         clause = call_typing.for_clause(self, node.target, node.iter, self.scope.assign)
-        call_typing.refuse_without_order(self, node.iter, (clause,))
+        call_typing.require_order(self, node.iter, (clause,))
         body, _ = self.block(node.body)
         self.scope.assigned = before
         return nodes.For(self.scope.site(node), clause, body)
@@ -152,6 +166,8 @@ class StatementTyping(ExpressionTyping):
     def _expression_statement(self, node: ast.Expr) -> list[nodes.Stmt]:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return []
+        if isinstance(node.value, (ast.Yield, ast.YieldFrom, ast.Await)):
+            self.expression(node.value)
         if not isinstance(node.value, ast.Call):
             raise self.scope.error(node, "this has no effect: an action assigns, calls a helper, or requires")
         call = node.value
@@ -192,7 +208,7 @@ class StatementTyping(ExpressionTyping):
             raise self.scope.error(node, "the old state cannot be changed")
         text = ast.unparse(node)
         raise self.scope.error(
-            node, f"{text} is a value of its own, not a part of the state: write through self, or build a new value"
+            node, f"{text} is a value, not a part of the state: write through self, or build a new value"
         )
 
     def _changed(self, call: ast.Call, method: str, place: nodes.Expr) -> nodes.Expr:
@@ -211,19 +227,19 @@ class StatementTyping(ExpressionTyping):
                 return nodes.SetRemove(kind, site, place, item)
             if isinstance(kind, BagType):
                 if method == "discard":
-                    raise self.scope.error(call, "a bag has no discard: remove one copy where it is in the bag")
+                    raise self.scope.error(call, "a bag has no discard: test with `in`, then remove one copy")
                 return nodes.BagAdd(kind, site, place, item)
             return nodes.SetOperation(kind, site, "|", place, nodes.ItemsOf(kind, site, (item,)))
-        raise self.scope.error(call, f"a {kind} has no method {method}")
+        raise self.scope.error(call, f"{kind:a} has no method {method}")
 
     def _discarded(self, call: ast.Call, argument: ast.expr, place: nodes.Expr, kind: SetType) -> nodes.Expr:
-        """Return a set without an item, which may be of a wider type than the set's: then it may be in no such set."""
+        """Return a set without an item. The item may have a wider type than the set's items, and then be absent."""
         item = self.expression(argument)
         if item.type == kind.item:
             single = nodes.ItemsOf(kind, item.site, (item,))
             return nodes.SetOperation(kind, self.scope.site(call), "-", place, single)
         if not is_bounded(item.type):
-            raise self.scope.error(call, f"the type {item.type} cannot be in a set: keep numbers in a Range")
+            raise self.scope.error(call, f"a set cannot hold items of type {item.type}: keep numbers in a Range")
         single = nodes.ItemsOf(set_of(item.type, 1), item.site, (item,))
         return self.scope.convert(call, self.set_operation(call, "-", place, single), kind)
 
@@ -241,9 +257,10 @@ class StatementTyping(ExpressionTyping):
         if method == "extend" and len(arguments) == 1:
             other = self.unwrapped(self.expression(arguments[0], kind))
             if not isinstance(other.type, SeqType):
-                raise self.scope.error(call, f"extend takes a sequence, not a {other.type}")
+                raise self.scope.error(call, f"extend takes a sequence, not {other.type:a}")
             return self.scope.convert(call, self.concatenation(call, place, other), kind)
-        raise self.scope.error(call, f"{method} takes another number of arguments")
+        counts = {"append": "1 argument", "insert": "2 arguments", "pop": "0 or 1 arguments", "extend": "1 argument"}
+        raise self.scope.error(call, f"{method} takes {counts[method]}, {len(arguments)} were given")
 
     # Assignments.
 
@@ -254,15 +271,16 @@ class StatementTyping(ExpressionTyping):
             target, value, wanted = node.targets[0], node.value, None
         else:
             if node.value is None:
-                raise self.scope.error(node, "give the local a value")
+                raise self.scope.error(node, f"the local needs a value: {ast.unparse(node)} = ...")
             target, value, wanted = node.target, node.value, self.compiler.annotation(self.scope, node.annotation)
         popped = self._popped(value)
         if popped is not None:
             return self._assign_popped(node, target, popped)
         if isinstance(target, ast.Name):
-            typed = self.expression(value, call_typing.guide(wanted))
+            typed = self.expression(value, call_typing.display_guide(wanted))
             if wanted is not None:
-                # An annotation widens: a local that Python does not check is not checked here either.
+                # Python does not check annotations, so a value outside the annotated type is no error: the local's type
+                # becomes the join of both.
                 typed = self.scope.convert(value, typed, join(typed.type, wanted) or wanted)
             return [self._assign_local(target, typed)]
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -271,7 +289,7 @@ class StatementTyping(ExpressionTyping):
         return [nodes.AssignPlace(self.scope.site(node), place, self.converted(value, place.type))]
 
     def place_to_assign(self, target: ast.expr) -> nodes.Expr:
-        """Return the place that an assignment writes: an option as a whole, not the value inside."""
+        """Return the place that an assignment writes; of an option the whole option, not the value inside."""
         if isinstance(target, ast.Attribute) and self.root_of(target.value) is not None:
             place = self.expression(target)
             if not isinstance(place, nodes.StateRead):
@@ -283,7 +301,9 @@ class StatementTyping(ExpressionTyping):
         if not isinstance(target, (ast.Attribute, ast.Subscript)):
             raise self.scope.error(target, f"{ast.unparse(target)} cannot be assigned")
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
-            raise self.scope.error(target, "assign the whole sequence: self.log = self.log[:n] + other")
+            raise self.scope.error(
+                target, "a slice cannot be assigned: assign the whole sequence, as in self.log = self.log[:n] + other"
+            )
         if not isinstance(self.unwrapped(self.expression(target.value)).type, (MapType, SeqType, StructType)):
             raise self.scope.error(target, f"{ast.unparse(target)} cannot be assigned")
         self.place(target.value)
@@ -291,11 +311,11 @@ class StatementTyping(ExpressionTyping):
 
     def _assign_local(self, target: ast.Name, value: nodes.Expr) -> nodes.Stmt:
         if isinstance(value.type, NameType):
-            raise self.scope.error(target, "a name is only compared with a constant: compare it here")
+            raise self.scope.error(target, "a local cannot hold a name: compare the constant directly")
         if not is_bounded(value.type) and not isinstance(value.type, IntType):
-            raise self.scope.error(target, f"the type {value.type} cannot be stored: keep numbers in a Range")
+            raise self.scope.error(target, f"a value of type {value.type} cannot be stored: keep numbers in a Range")
         local = self.scope.assign(target, target.id, value.type)
-        self.scope.changed |= self.compiler.plain.note(local, (value,))
+        self.scope.changed |= self.compiler.python_collections.note(local, (value,))
         return nodes.AssignLocal(self.scope.site(target), local, value)
 
     def _popped(self, value: ast.expr) -> ast.Call | None:
@@ -308,7 +328,7 @@ class StatementTyping(ExpressionTyping):
         assert isinstance(call.func, ast.Attribute)
         place = self.place(call.func.value)
         if not isinstance(place.type, SeqType):
-            raise self.scope.error(call, f"pop takes from a sequence, not from a {place.type}")
+            raise self.scope.error(call, f"pop takes an item of a sequence, not of {place.type:a}")
         site = self.scope.site(node)
         deletion = self._changed_sequence(call, "pop", place, place.type)
         assert isinstance(deletion, nodes.SeqDelete)
@@ -327,7 +347,7 @@ class StatementTyping(ExpressionTyping):
 
     def _last_index(self, node: ast.AST, place: nodes.Expr) -> nodes.Expr:
         site = self.scope.site(node)
-        length = nodes.Length(IntType(0, call_typing.most_items(place.type), "int"), site, place)
+        length = nodes.Length(IntType(0, call_typing.largest_size(place.type), "int"), site, place)
         return self.arithmetic(node, "-", length, nodes.Literal(IntType(1, 1, "int"), site, 1))
 
     def _augmented(self, node: ast.AugAssign) -> nodes.Stmt:
@@ -335,7 +355,7 @@ class StatementTyping(ExpressionTyping):
         if isinstance(node.target, ast.Name):
             local = self.scope.read(node.target)
             if local is None:
-                raise self.scope.error(node, f"{node.target.id} has no value to add to")
+                raise self.scope.error(node, f"{node.target.id} has no value yet: assign one first")
             return self._assign_local(node.target, self._combined(node, local))
         place = self.place_to_assign(node.target)
         value = self._combined(node, self.unwrapped(place))
@@ -348,16 +368,16 @@ class StatementTyping(ExpressionTyping):
         if isinstance(left.type, SeqType) and isinstance(right.type, SeqType) and isinstance(node.op, ast.Add):
             return self.concatenation(node, left, right)
         if type(node.op) not in ARITHMETIC:
-            raise self.scope.error(node, f"this operator does not take a {left.type} and a {right.type}")
+            raise self.scope.error(node, f"this operator does not take {left.type:a} and {right.type:a}")
         left, right = self.as_integer(node.target, left), self.as_integer(node.value, right)
         return self.arithmetic(node, ARITHMETIC[type(node.op)], left, right)
 
     def _deletion(self, target: ast.expr) -> nodes.Stmt:
         if not isinstance(target, ast.Subscript):
-            raise self.scope.error(target, "del takes an item or a slice of a sequence: del self.log[r][n:]")
+            raise self.scope.error(target, "del removes an item or a slice of a sequence: del self.log[r][n:]")
         place = self.place(target.value)
         if not isinstance(place.type, SeqType):
-            raise self.scope.error(target, f"del takes from a sequence, not from a {place.type}")
+            raise self.scope.error(target, f"del removes items of a sequence, not of {place.type:a}")
         site = self.scope.site(target)
         if isinstance(target.slice, ast.Slice):
             return nodes.AssignPlace(site, place, self._slice(target, place, inverted=True))

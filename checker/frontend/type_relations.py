@@ -1,8 +1,12 @@
-"""How types relate: what two values have in common, and which values can become which."""
+"""Relations between types: joins, conversions, and the ranges of arithmetic results.
+
+Types form a partial order by inclusion of their values. `join` is the least upper bound in it. All ranges are safe
+over-approximations: an expression's type contains every value that the expression can have.
+"""
 
 from __future__ import annotations
 
-from checker.language.symbols import greatest
+from checker.language.symbols import upper_bound
 from checker.language.types import (
     LARGEST,
     SMALL_UNIVERSE,
@@ -23,17 +27,17 @@ NONE = OptionType(NOTHING)
 
 
 def set_of(item: Type, size: int) -> SetType:
-    """Return the type of a set of up to `size` values of `item`: a bit set where there are few values."""
+    """Return the type of a set of up to `size` values of `item`: a bit set if `item` has few values."""
     return SetType(item) if has_small_universe(item) else SetType(item, size)
 
 
 def has_small_universe(kind: Type) -> bool:
-    """Say whether a set of this type can be a bit set."""
+    """Return whether a set of items of this type can be a bit set."""
     return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and patterns(kind) <= SMALL_UNIVERSE
 
 
 def is_bounded(kind: Type) -> bool:
-    """Say whether every integer in a type has known bounds, so that it can be stored."""
+    """Return whether every integer in a type has known bounds, so that a variable can store it."""
     if isinstance(kind, IntType):
         return kind.low is not None and kind.high is not None
     if isinstance(kind, (OptionType, SetType, SeqType, BagType)):
@@ -58,21 +62,25 @@ def join(left: Type, right: Type) -> Type | None:
         return _join_sets(left, right, max)
     if isinstance(left, (SeqType, BagType)) and type(left) is type(right):
         item = join(left.item, right.item)
-        return None if item is None else type(left)(item, greatest(left.capacity, right.capacity))
+        return None if item is None else type(left)(item, upper_bound(left.capacity, right.capacity))
     if isinstance(left, MapType) and isinstance(right, MapType) and left.key == right.key:
         value = join(left.value, right.value)
         return None if value is None else MapType(left.key, value)
     return None
 
 
-def towards(kind: Type, wanted: Type | None) -> Type:
-    """Return a type as near to what is wanted as has all values of `kind`: a display is made before it is stored."""
+def widened_towards(kind: Type, wanted: Type | None) -> Type:
+    """Return the join of `kind` and `wanted` if it can be stored, else `kind`.
+
+    A display is built before a variable stores it. Its type must contain all of its values, also those that the
+    variable's type does not have: the store is where they become bounds errors.
+    """
     joined = None if wanted is None else join(kind, wanted)
     return kind if joined is None or not is_bounded(joined) else joined
 
 
 def union_type(left: SetType, right: SetType) -> SetType | None:
-    """Return the type of the union of two sets."""
+    """Return the type of the union of two sets, or None if their items have no common type."""
     return _join_sets(left, right, lambda one, other: one + other)
 
 
@@ -93,12 +101,12 @@ def _stripped(kind: Type) -> Type:
 def join_integers(left: IntType, right: IntType) -> IntType:
     """Return the smallest range that contains both."""
     low = None if left.low is None or right.low is None else min(left.low, right.low)
-    high = None if left.high is None or right.high is None else greatest(left.high, right.high)
+    high = None if left.high is None or right.high is None else upper_bound(left.high, right.high)
     return IntType(low, high, left.name if left.name == right.name else "int")
 
 
 def can_become(found: Type, wanted: Type) -> bool:
-    """Say whether a value of `found` may be one of `wanted`: exactly which, is decided where the spec runs."""
+    """Return whether some value of `found` may be a value of `wanted`; the conversion itself is checked at run time."""
     if found == wanted or isinstance(found, NeverType):
         return True
     if isinstance(wanted, OptionType):
@@ -115,16 +123,23 @@ def can_become(found: Type, wanted: Type) -> bool:
 
 
 def arithmetic_range(operator: str, left: IntType, right: IntType) -> IntType | None:
-    """Return the range of a sum, difference, product, quotient or remainder; None if it cannot be bounded."""
+    """Return the range of a sum, difference, product, quotient or remainder; None if it cannot be bounded.
+
+    The range is exact for `+`, `-` and `*`, and an over-approximation for `//` and `%`, which round as Python does: the
+    remainder has the sign of the divisor.
+    """
     if operator in "+-":
         return _sum(left, right) if operator == "+" else _sum(left, _negated(right))
     if None in (left.low, left.high, right.low, right.high):
+        # A remainder is bounded by its divisor alone.
         is_remainder = operator == "%" and _is_positive(right) and right.high is not None
         return IntType(0, (right.high or 1) - 1, "int") if is_remainder else None
     assert left.low is not None and left.high is not None and right.low is not None and right.high is not None
     if operator == "*":
+        # The product of two ranges takes its extremes at their corners.
         corners = [one * other for one in (left.low, left.high) for other in (right.low, right.high)]
-        return _checked(min(corners), greatest(*corners))
+        return _within_word(min(corners), upper_bound(*corners))
+    # A divisor is at least 1 in magnitude (0 is an error), so a quotient is at most as large as its dividend.
     size = max(abs(left.low), abs(left.high))
     if operator == "//":
         if left.low >= 0 and right.low >= 1:
@@ -147,10 +162,11 @@ def _negated(kind: IntType) -> IntType:
 def _sum(left: IntType, right: IntType) -> IntType | None:
     low = None if left.low is None or right.low is None else left.low + right.low
     high = None if left.high is None or right.high is None else left.high + right.high
-    return _checked(low, high)
+    return _within_word(low, high)
 
 
-def _checked(low: int | None, high: int | None) -> IntType | None:
+def _within_word(low: int | None, high: int | None) -> IntType | None:
+    """Return the range, or None if the engines' 64-bit arithmetic could overflow in it."""
     if (low is not None and low < -LARGEST) or (high is not None and high > LARGEST):
         return None
     return IntType(low, high, "int")

@@ -167,8 +167,8 @@ def open_extreme(operator: str) -> Callable[..., int]:
     return extreme
 
 
-def greatest(*bounds: int) -> int:
-    """Return a bound that none of some bounds is above: of different open ones none is known to be the greater."""
+def upper_bound(*bounds: int) -> int:
+    """Return the largest of some bounds, or infinity if they include different open numbers, which have no order."""
     if len(set(bounds)) > 1 and any(is_open(bound) and bound > 0 for bound in bounds):
         return OpenNumber()
     return max(bounds)

@@ -47,6 +47,13 @@ class Type:
         """Return a key that sorts values of this type in the order of `values`."""
         raise NotImplementedError
 
+    def __format__(self, form: str) -> str:
+        """Return the text; with the form "a", as in `f"{kind:a}"`, after an indefinite article ("an Offset 0..3")."""
+        text = str(self)
+        if form != "a" or isinstance(self, (NeverType, NameType)):
+            return text
+        return f"an {text}" if text[0] in "AEIOaeio" else f"a {text}"
+
     def _refuse(self, value: Any) -> BoundsError:
         return BoundsError(f"{show(value)} is not a value of {self}")
 

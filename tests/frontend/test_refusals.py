@@ -1,4 +1,4 @@
-"""What the language refuses: each with the file, the line and a sentence that helps."""
+"""The front end refuses what is outside the language, with the file, the line and what to write instead."""
 
 from __future__ import annotations
 
@@ -74,21 +74,21 @@ class Odd(Spec):
         return self.loops(n)
 """
 
-ACTIONS = {
-    "while self.flag:\n    self.small = 1": "a while loop: use `for x in range(...)` is not part of the language",
-    "try:\n    self.small = 1\nexcept ValueError:\n    pass": "try: test the condition before",
-    "with self.flag:\n    pass": "with is not part of the language",
-    "assert self.flag": "state it as an @invariant",
-    "def inner():\n    pass": "make it a method",
-    "class Inner:\n    pass": "ClassDef is not part of the language",
-    "global x": "Global is not part of the language",
-    "import os": "Import is not part of the language",
-    "raise ValueError": "Raise is not part of the language",
+STATEMENTS = {
+    "while self.flag:\n    self.small = 1": "a while loop is not part of the language: use `for x in range(...)`",
+    "try:\n    self.small = 1\nexcept ValueError:\n    pass": "`try` is not part of the language",
+    "with self.flag:\n    pass": "`with` is not part of the language",
+    "assert self.flag": "`assert` is not part of the language: state the condition as an @invariant",
+    "def inner():\n    pass": "a function inside a method is not part of the language: make it a method",
+    "class Inner:\n    pass": "a class inside a method is not part of the language: move it to the top of the module",
+    "global x": "`global` is not part of the language",
+    "import os": "an import inside a method is not part of the language",
+    "raise ValueError": "`raise` is not part of the language: disable the action with `require`",
     "self.flag = lambda: 1": "a lambda is not part of the language",
-    "x = (n for n in Node)": "a generator stands only inside",
+    "x = (n for n in Node)": "a generator is allowed only inside",
     "self.small = 1.5": "1.5 is not a value of the language",
     "self.small = 'x'": "expected Small 0..5, found one of x",
-    "x = 'all'": "a name is only compared with a constant",
+    "x = 'all'": "a local cannot hold a name: compare the constant directly",
     "x = f'{self.small}'": "an f-string is not part of the language",
     "self.small = (x := 3)": "`:=` is not part of the language",
     "self.small = ~self.small": "is not part of the language",
@@ -104,15 +104,15 @@ ACTIONS = {
     "self.expand(1)": "expand is not a method of the spec",
     "self.nodes = 3": "nodes is a constant: it cannot be assigned",
     "self = 3": "self cannot be assigned",
-    "x = self": "self as a whole is not a value",
+    "x = self": "self is not a value: read its variables",
     "self.small = True": "expected Small 0..5, found bool",
     "self.flag = 1": "expected bool, found int 1..1",
     "self.node = Peer[0]": "expected Node, found Peer",
     "self.node = Node[3]": "Node has 3 members, numbered from 0",
     "self.node = Node[self.small]": "the index of Node must be a constant",
-    "x = Node": "Node cannot be used here: to go over its members write `for x in Node`",
+    "x = Node": "Node cannot be used here: to iterate over its members, write `for x in Node`",
     "self.small = self.head": "expected Small 0..5, found Record",
-    "self.small = self.head.missing": "Record has no field missing; it has id, owner",
+    "self.small = self.head.missing": "Record has no field missing; its fields are id, owner",
     "self.small = self.small.id": "a Small 0..5 has no field id",
     "self.head = Record(1)": "Record takes the fields id, owner",
     "self.head = Record(id=1, owner=Node[0], more=1)": "Record takes the fields id, owner",
@@ -122,7 +122,7 @@ ACTIONS = {
     "require(self.line)": "a condition must be a bool: write len(self.line) > 0",
     "require(self.maybe)": "a condition must be a bool: write self.maybe is not None",
     "require(self.unsure)": "a condition must be a bool: write self.unsure == True",
-    "require(self.flag, self.flag)": "require takes 1 arguments, 2 were given",
+    "require(self.flag, self.flag)": "require takes 1 argument, 2 were given",
     "require(Node[0] < self.node)": "the members of Node have no order: compare with == and !=",
     "require(self.role > Role.LEADER)": "the members of Role have no order",
     "require(self.flag < True)": "expected an integer, found bool",
@@ -131,65 +131,65 @@ ACTIONS = {
     "require(self.node in self.line)": "a Node is never in self.line",
     "require(self.node is Node[0])": "`is` compares with None only",
     "require(self.acks == self.small)": "is never equal to",
-    "require(self.small in self.table)": "go over the keys of a Map: for key in Node",
-    "for x in self.small:\n    pass": "a Small 0..5 cannot be gone over",
+    "require(self.small in self.table)": "iterate over the keys of a Map: for key in Node",
+    "for x in self.small:\n    pass": "a Small 0..5 cannot be iterated over",
     "for x, y in self.line:\n    pass": "a loop binds one name",
-    "for x in enumerate(self.line):\n    pass": "enumerate gives two names",
-    "for x in self.line:\n    pass\nelse:\n    self.small = 1": "a loop has no else in this language",
+    "for x in enumerate(self.line):\n    pass": "enumerate needs two names",
+    "for x in self.line:\n    pass\nelse:\n    self.small = 1": "`else` on a loop is not part of the language",
     "for x in range(0, 9, 2):\n    pass": "range takes one or two arguments in this language",
     "for x in self.line:\n    y = x\nself.small = y": "y may have no value here",
     "if self.flag:\n    y = 1\nself.small = y": "y may have no value here: give it one before the branch or loop",
     "self.small = y\ny = 1": "y is not defined",
-    "y += 1": "y has no value to add to",
-    "y = 1\ny = True": "y is a int 1..1 elsewhere and a bool here: use two names",
+    "y += 1": "y has no value yet: assign one first",
+    "y = 1\ny = True": "y is an int 1..1 elsewhere and a bool here: use two names",
     "x, y = 1, 2": "assign to one target at a time",
     "x = y = 1": "assign to one target at a time",
-    "x: Small": "give the local a value",
+    "x: Small": "the local needs a value: x: Small = ...",
     "x: missing = 1": "missing is not a type",
-    "x = self.line\nx.append(1)": "x is a value of its own, not a part of the state",
-    "x = self.head\nx.id = 1": "x is a value of its own, not a part of the state",
-    "x = self.table\nx[self.node] = 1": "x is a value of its own, not a part of the state",
-    "x = self.line\nx.pop()": "x is a value of its own, not a part of the state",
+    "x = self.line\nx.append(1)": "x is a value, not a part of the state",
+    "x = self.head\nx.id = 1": "x is a value, not a part of the state",
+    "x = self.table\nx[self.node] = 1": "x is a value, not a part of the state",
+    "x = self.line\nx.pop()": "x is a value, not a part of the state",
     "x = self.line.append(1)": "append changes a collection: use it as a statement on a part of self",
     "self.line.sort()": "has no method sort in this language",
     "self.names.pop()": "has no method pop",
     "self.net.discard(Message(Node[0], 1))": "a bag has no discard",
-    "self.line.insert(1)": "insert takes another number of arguments",
+    "self.line.insert(1)": "insert takes 2 arguments, 1 were given",
     "self.line.extend(self.names)": "extend takes a sequence",
     "self.line[0:1] = [1]": "assign the whole sequence",
     "self.line = self.line[::2]": "a slice has no step in this language",
     "self.small = self.line[-1]": "an index is never negative",
-    "self.small = self.names[0]": "has no items to index",
-    "del self.table[self.node]": "del takes from a sequence",
-    "del self.small": "del takes an item or a slice of a sequence",
+    "self.small = self.names[0]": "a SetOf(Node) cannot be indexed",
+    "del self.table[self.node]": "del removes items of a sequence, not of a Map",
+    "del self.small": "del removes an item or a slice of a sequence",
     "self.small": "this has no effect",
     "self.helper(1)": "helper takes 2 arguments, 1 were given",
     "self.helper(1, 2, 3)": "helper takes 2 arguments, 3 were given",
     "self.helper(a=1, c=2)": "helper takes a, b",
     "self.small = plain(True)": "does not take bool and int",
     "self.flag = self.loops(1)": "loops calls itself: recursion is not part of the language",
-    "self.flag = self.writes() == True": "writes changes the state: give its value to a local of its own first",
+    "self.flag = self.writes() == True": "writes changes the state: assign its result to a local first",
     "self.names = {n for n in Node if self.writes()}": "writes changes the state",
     "self.table = {n: 1 for n in Peer}": "expected Map(Node, Small 0..5), found Map(Peer",
     "self.table = {Node[0]: 1}": "needs exactly one value for each key",
-    "x = {Node[0]: 1}": "a dict is only written where a Map is assigned",
+    "x = {Node[0]: 1}": "a dict is allowed only where a Map is assigned",
     "x = {n: 1 for n in self.names}": "a Map is built with one value for each key",
-    "self.line = [1, True]": "a bool beside a int 1..1 in one display",
-    "self.small = 1 if self.flag else True": "one branch is a int 1..1, the other a bool",
+    "self.line = [1, True]": "one display has an int 1..1 and a bool: use items of one type",
+    "self.small = 1 if self.flag else True": "one branch is an int 1..1, the other a bool",
     "self.small = len(self.small)": "len takes a set, sequence or bag",
     "self.small = min(self.line, key=1)": "min does not take key= in this language",
     "self.small = sum(self.names)": "expected an integer, found Node",
     "self.line = sorted(self.names)": "sorted takes integers",
     "self.small = 10 ** 30": "does not take",
-    "self.flag = self.small < 10000000000000000000000": "is beyond 62 bits: use nearer numbers",
-    "t = 1\nfor x in self.line:\n    t = t + t\nself.small = t * 2": "the result cannot be bounded",
-    "for n in self.names | {self.node}:\n    self.node = n": "a set that is not in the state has no order in Python",
-    "x = set(n for n in Node)\nfor n in x:\n    self.node = n": "has no order in Python: go over Node and test",
-    "self.line = [x for x in {1, self.small}]": "has no order in Python",
+    "self.flag = self.small < 10000000000000000000000": "is beyond 62 bits: use smaller numbers",
+    "t = 1\nfor x in self.line:\n    t = t + t\nself.small = t * 2": "the result has no known bounds",
+    "for n in self.names | {self.node}:\n    self.node = n": "Python does not order a set that is not in the state",
+    "x = set(n for n in Node)\nfor n in x:\n    self.node = n": "Python does not order a set that is not in the state",
+    "self.line = [x for x in {1, self.small}]": "iterate over range(0, 6) and test with `in`",
     "x = self.line + self.line\nself.small = x[self.small - 1]": "write max(self.small - 1, 0)",
     "self.line = (self.line + [1])[self.small - 1 :]": "write max(self.small - 1, 0)",
-    "return 3": "step is a step and returns nothing",
-    "yield 3": "this has no effect",
+    "return 3": "advance must not return a value",
+    "yield 3": "yield is not part of the language",
 }
 
 
@@ -216,16 +216,15 @@ def method(head: str, body: str, decorator: str) -> str:
     return HEADER + "\n" + "\n".join(lines) + "\n"
 
 
-def test_the_spec_itself_is_in_the_language(tmp_path: Path) -> None:
+def test_the_unchanged_spec_is_accepted(tmp_path: Path) -> None:
     compiled(method("advance(self)", "self.small = 1", "action"), tmp_path)
 
 
-@pytest.mark.parametrize("body", ACTIONS)
-def test_actions(body: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", STATEMENTS)
+def test_refused_statement(body: str, tmp_path: Path) -> None:
     text = method("advance(self)", body, "action")
     error = refusal(text, tmp_path)
-    expected = ACTIONS[body].replace("step is", "advance is")
-    assert expected in error.message
+    assert STATEMENTS[body] in error.message
     assert error.file == str(tmp_path / "odd_spec.py")
     assert error.line is not None
     inside = HEADER.count("\n") + 3 <= error.line <= text.count("\n")
@@ -233,11 +232,11 @@ def test_actions(body: str, tmp_path: Path) -> None:
     assert error.text and error.text.strip() == text.split("\n")[error.line - 1].strip()
 
 
-PROPERTIES = {
+METHODS = {
     ("invariant", "changes(self)", "self.small = 1\nreturn True"): "changes must not change the state",
     ("invariant", "changes(self)", "return self.writes()"): "changes must not change the state",
     ("invariant", "changes(self)", "self.line.append(1)\nreturn True"): "changes must not change the state",
-    ("invariant", "needs(self)", "return self.requires()"): "cannot `require`, which is for actions",
+    ("invariant", "needs(self)", "return self.requires()"): "cannot use `require`, which is for actions",
     ("invariant", "numbers(self)", "return self.small"): "numbers must return a bool on every path",
     ("invariant", "nothing(self)", "pass"): "nothing must return a bool on every path",
     ("invariant", "falls(self)", "if self.flag:\n    return True"): "falls must return a bool on every path",
@@ -257,11 +256,11 @@ PROPERTIES = {
 }
 
 
-@pytest.mark.parametrize("case", PROPERTIES, ids=lambda case: f"{case[1]}: {case[2]}")
-def test_methods(case: tuple[str, str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", METHODS, ids=lambda case: f"{case[1]}: {case[2]}")
+def test_refused_method(case: tuple[str, str, str], tmp_path: Path) -> None:
     decorator, head, body = case
     error = refusal(method(head, body, decorator), tmp_path)
-    assert PROPERTIES[case] in error.message
+    assert METHODS[case] in error.message
     assert error.file == str(tmp_path / "odd_spec.py") and error.line is not None
 
 
@@ -283,12 +282,12 @@ DECLARATIONS = {
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS)
-def test_declarations(declaration: str, tmp_path: Path) -> None:
+def test_refused_declaration(declaration: str, tmp_path: Path) -> None:
     error = refusal(HEADER.replace("class Odd(Spec):", "class First(Spec):") + "\n" + declaration + "\n", tmp_path)
     assert DECLARATIONS[declaration] in error.message
 
 
-def test_syntax_error(tmp_path: Path) -> None:
+def test_syntax_error_is_located(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("from checker.language import Spec\n\nclass Odd(Spec:\n    pass\n")
     with pytest.raises(SpecError) as caught:

@@ -15,8 +15,8 @@ from checker.frontend.type_relations import (
     can_become,
     is_bounded,
     join,
-    towards,
     union_type,
+    widened_towards,
 )
 from checker.language.types import LARGEST, BagType, BoolType, IntType, MapType, OptionType, SeqType, SetType
 
@@ -107,7 +107,7 @@ def test_can_become(found: object, wanted: object, expected: bool) -> None:
 
 
 def test_a_display_is_typed_by_its_items_too() -> None:
-    assert towards(IntType(4, 9), SMALL) == IntType(0, 9)
-    assert towards(SMALL, None) == SMALL
-    assert towards(IntType(0, None), SMALL) == IntType(0, None)
+    assert widened_towards(IntType(4, 9), SMALL) == IntType(0, 9)
+    assert widened_towards(SMALL, None) == SMALL
+    assert widened_towards(IntType(0, None), SMALL) == IntType(0, None)
     assert not is_bounded(IntType(0, None))

@@ -13,7 +13,7 @@ from checker.engines.smt.unbounded.unbounded_induction import prove
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.language import Constant, Range, Seq, Spec, action, invariant, lemma, require, step_invariant
 from checker.language.roles import Role
-from checker.language.symbols import OpenNumber, greatest, open_extreme
+from checker.language.symbols import OpenNumber, open_extreme, upper_bound
 from specs.producer.idempotent.log import (
     AnySequenceTaken,
     CacheOfOne,
@@ -221,6 +221,6 @@ def test_open_numbers():
     assert (most + 1 == most + 1, most + 1 == most, most > 10**18, 0 * most) == (True, False, True, 0)
     assert isinstance(most - 10**9, OpenNumber)
     assert (5 // most, -5 // most) == (0, -1)
-    assert greatest(most, 3).expression is None
-    assert greatest(most, most) == most
+    assert upper_bound(most, 3).expression is None
+    assert upper_bound(most, most) == most
     assert str(open_extreme("min")(most, 3)) == "min(most, 3)"
