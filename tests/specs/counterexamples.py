@@ -1,4 +1,4 @@
-"""What tests read of counterexamples, found by the interpreter."""
+"""Counterexamples for tests, found by the interpreter."""
 
 from checker.engines.python.explorer import explore
 from checker.run import registry

@@ -1,4 +1,4 @@
-"""The table of guarantees, held against Kafka's documentation, and the page against the table."""
+"""The table of guarantees compared with Kafka's documentation, and the page compared with the table."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "producer.md"
 
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory):
-    """The rows of the table, computed once, and the page with its section written anew."""
+    """The rows of the table, computed once, and the page with its section rewritten."""
     folder = tmp_path_factory.mktemp("guarantees")
     page = Path(shutil.copy(PAGE, folder))
     status = tabulate(
@@ -77,7 +77,7 @@ def test_answers(computed, settings, expected):
     assert answers(computed, *settings) == expected
 
 
-def test_a_no_says_what_was_explored(computed):
+def test_a_no_reports_its_explorations(computed):
     cell = computed[1]["all", ">0", "5", "on", "no"]["cells"]["duplicate"]
     (explored,) = cell["explored"]
     assert (explored["spec"], explored["ended"]) == ("producer/idempotent_failover", "complete")
@@ -85,13 +85,13 @@ def test_a_no_says_what_was_explored(computed):
     assert explored["distinct_states"] == cell["distinct_states"] > 9000
 
 
-def test_the_page_is_what_the_command_prints(computed):
+def test_the_page_equals_the_output_of_the_command(computed):
     assert computed[2] == PAGE.read_text(), (
-        "write the section anew: python -m checker run producer --table --update-docs docs/producer.md"
+        "rewrite the section: python -m checker run producer --table --update-docs docs/producer.md"
     )
 
 
-def test_with_acks_0_retries_and_requests_in_flight_make_no_difference():
+def test_with_acks_0_retries_and_requests_in_flight_have_no_effect():
     """The table explores acks=0 once for all of them."""
     faults = dict(acks="0", records=3, refusals=1, disconnects=1, restarts=1)
     counts = {

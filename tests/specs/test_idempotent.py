@@ -1,6 +1,6 @@
 """The idempotent client against Apache Kafka's own unit tests, re-expressed as driven actions.
 
-Each test names the Kafka test that it stands for (`SenderTest`, `TransactionManagerTest`; commit 1eb7644349). As there,
+Each test names its Kafka test (`SenderTest`, `TransactionManagerTest`; commit 1eb7644349). As there,
 the broker is scripted: a test answers any request with any response.
 """
 
@@ -24,7 +24,7 @@ class Place(Range):
 
 
 class ScriptedProducer(IdempotentProducer):
-    """The client with a broker that answers what the test says, as `MockClient` does."""
+    """The client with a broker that gives scripted answers, as `MockClient` does."""
 
     @action
     def respond(self, partition: Partition, place: Place, error: Error, offset: Offset):
@@ -36,7 +36,7 @@ class ScriptedProducer(IdempotentProducer):
 
 
 class Client:
-    """A driven client, with the names of `TransactionManager` for what the tests look at."""
+    """A driven client, with accessors named after `TransactionManager`."""
 
     def __init__(self, spec=ScriptedProducer, **constants):
         self.spec = spec(**(dict(SIX, max_epoch=4, max_timeouts=6) | constants))
@@ -138,7 +138,7 @@ def test_multiple_in_flight_retried_in_order():
     assert client.identity(3) == (0, 3)
 
 
-def test_first_fails_for_good_and_later_sequences_are_adjusted():
+def test_first_fails_permanently_and_later_sequences_are_adjusted():
     """testIdempotenceWithMultipleInflightsWhereFirstFailsFatallyAndSequenceOfFutureBatchesIsAdjusted."""
     client = Client()
     client.send(times=2)
@@ -183,7 +183,10 @@ def test_epoch_bump_moves_an_idle_partition_lazily():
 
 
 def test_epoch_bump_while_another_partition_is_in_flight():
-    """testEpochBumpOnOutOfOrderSequenceForNextBatchWhenBatchInFlightFails: it retries as it was, then moves over."""
+    """testEpochBumpOnOutOfOrderSequenceForNextBatchWhenBatchInFlightFails.
+
+    It retries unchanged, then moves to the new epoch.
+    """
     client = Client(**THREE, partitions=2)
     for tp in (1, 2):
         client.send(tp)
@@ -218,7 +221,7 @@ def test_out_of_order_responses():
 
 
 def test_out_of_order_responses_when_the_second_succeeds():
-    """testCorrectHandlingOfOutOfOrderResponsesWhenSecondSucceeds: the last acknowledged sequence never goes back."""
+    """testCorrectHandlingOfOutOfOrderResponsesWhenSecondSucceeds: the last acknowledged sequence never decreases."""
     client = Client()
     client.send(times=2)
     client.respond(offset=1, place=1)
@@ -282,7 +285,10 @@ def test_expiry_of_all_sent_batches():
 
 
 def test_batches_of_the_old_epoch_succeed_on_a_later_retry():
-    """testBatchesDrainedWithOldProducerIdShouldSucceedOnSubsequentRetry: another partition's bump is not theirs."""
+    """testBatchesDrainedWithOldProducerIdShouldSucceedOnSubsequentRetry.
+
+    Another partition's bump does not concern them.
+    """
     client = Client(**TWO, partitions=2)
     client.send(1)
     client.send(2)
@@ -325,7 +331,7 @@ def test_unknown_producer_after_retention():
 
 
 def test_unknown_producer_for_later_batches():
-    """testUnknownProducerErrorShouldBeRetriedForFutureBatchesWhenFirstFails: the late answer brings no second bump."""
+    """testUnknownProducerErrorShouldBeRetriedForFutureBatchesWhenFirstFails: the late answer causes no second bump."""
     client = Client()
     client.send()
     client.respond()
@@ -354,7 +360,10 @@ def test_bump_when_the_first_batch_is_out_of_order():
 
 
 def test_in_flight_batch_expires():
-    """testInflightBatchesExpireOnDeliveryTimeout: it fails, though its request goes on; the answer changes nothing."""
+    """testInflightBatchesExpireOnDeliveryTimeout.
+
+    It fails, although its request continues; the answer changes nothing.
+    """
     client = Client()
     client.send()
     client.expire()
@@ -375,7 +384,7 @@ def test_expired_batch_is_not_retried():
 
 
 def test_expired_batches_expire_in_order():
-    """testExpiredBatchesInMultiplePartitions: the oldest batch of each partition first, by itself."""
+    """testExpiredBatchesInMultiplePartitions: the oldest batch of each partition first, alone."""
     client = Client(**TWO, partitions=2)
     client.expire(2)
     assert client.outcome(0, tp=2) == Outcome.FAILED
@@ -435,7 +444,10 @@ def test_bump_rewrites_all_in_flight():
 
 
 def test_bump_after_a_timeout_with_nothing_in_flight():
-    """testBumpEpochAfterTimeoutWithoutPendingInflightRequests: the second batch expires, the sequence has a hole."""
+    """testBumpEpochAfterTimeoutWithoutPendingInflightRequests.
+
+    The second batch expires, which leaves a gap in the sequences.
+    """
     client = Client()
     client.send()
     client.respond()
@@ -448,7 +460,7 @@ def test_bump_after_a_timeout_with_nothing_in_flight():
 
 
 def test_no_bump_when_the_last_in_flight_batch_succeeds():
-    """testNoProducerIdResetAfterLastInFlightBatchSucceeds: two expire, the third is in the log, so they are too."""
+    """testNoProducerIdResetAfterLastInFlightBatchSucceeds: two expire; the third is in the log, so they are also."""
     client = Client()
     client.send(times=3)
     client.respond(NOT_LEADER)
@@ -476,7 +488,10 @@ def test_bump_when_the_last_in_flight_batch_fails():
 
 
 def test_failed_in_flight_batch_after_a_bump():
-    """testFailedInflightBatchAfterEpochBump: only the partition that asked is rewritten; a fresh batch waits."""
+    """testFailedInflightBatchAfterEpochBump.
+
+    Only the partition that requested it is renumbered; a fresh batch waits.
+    """
     client = Client(**THREE, partitions=2)
     client.send(1, times=3)
     client.send(2, times=2)
@@ -511,7 +526,7 @@ def test_healthy_partition_retries_during_a_bump():
 
 
 def test_request_in_flight_after_delivery_timeout():
-    """testDuplicateSequenceAfterProducerReset: the expired retry is still on the wire when the epoch is bumped."""
+    """testDuplicateSequenceAfterProducerReset: the expired retry is in transit when the epoch is bumped."""
     client = Client()
     client.send()
     client.respond(Error.REQUEST_TIMED_OUT)
@@ -527,7 +542,7 @@ def test_request_in_flight_after_delivery_timeout():
 
 
 def test_fenced_epoch_fails():
-    """A late request of an old epoch is refused for good (`InvalidProducerEpochException` is not retriable)."""
+    """A late request of an old epoch is permanently refused (`InvalidProducerEpochException` is not retriable)."""
     client = Client()
     client.send()
     client.respond(Error.INVALID_PRODUCER_EPOCH)
@@ -538,7 +553,7 @@ def test_fenced_epoch_fails():
 
 
 def test_expiry_on_the_first_attempt_is_not_marked():
-    """Sender.sendProducerData asks inRetry(), so a batch that expires in its first request leaves no mark."""
+    """Sender.sendProducerData tests inRetry(), so a batch that expires in its first request is not marked."""
     for spec, unresolved in ((IdempotentProducer, None), (MarksEveryExpiry, 1)):
         client = Client(spec)
         client.send()
@@ -546,8 +561,8 @@ def test_expiry_on_the_first_attempt_is_not_marked():
         assert client.of("unresolved") == unresolved
 
 
-def test_out_of_order_is_retried_for_ever_behind_an_unmarked_expiry():
-    """The batch behind it is not the one after the last acknowledged: it is retried, and no bump is asked for."""
+def test_out_of_order_is_retried_forever_after_an_unmarked_expiry():
+    """The next batch does not follow the last acknowledged one: it is retried without a bump."""
     client = Client()
     client.send(times=2)
     client.expire()
@@ -558,7 +573,7 @@ def test_out_of_order_is_retried_for_ever_behind_an_unmarked_expiry():
         client.send()
 
 
-def test_fresh_batches_overtake_a_retry_on_the_wire():
+def test_fresh_batches_overtake_a_retry_in_transit():
     """shouldStopDrainBatchesForPartition holds back a retry that is not the lowest, not a fresh batch behind one."""
     client = Client()
     client.send(times=2)
@@ -576,7 +591,10 @@ def test_wrapped_sequences_compare_on_the_circle():
 
 
 def test_legacy_reset_stays_in_the_epoch():
-    """TransactionManager.canRetry until 2.4: where the log's start explains it, sequences restart in the same epoch."""
+    """TransactionManager.canRetry until 2.4.
+
+    If the log's start explains the error, sequences restart in the same epoch.
+    """
     for spec, identity in ((LegacyReset, (0, 0)), (RetentionProducer, (1, 0))):
         client = Client(spec)
         for action_name in ("drain", "handle_produce", "receive_response", "delete_records"):
@@ -589,7 +607,7 @@ def test_legacy_reset_stays_in_the_epoch():
 
 
 def test_heap_is_not_sorted():
-    """java.util.PriorityQueue: after the head of 0 1 2 3 is taken the array is 1 3 2 (KAFKA-8483)."""
+    """java.util.PriorityQueue: after the head of 0 1 2 3 is removed the array is 1 3 2 (KAFKA-8483)."""
     client = Client(HeapOrder, **FOUR)
     client.send(times=4)
     client.do("handle_produce", "p1")
@@ -611,7 +629,7 @@ def test_every_entry_has_a_scenario():
 
 
 @pytest.mark.parametrize(
-    ("name", "story"),
+    ("name", "schedule"),
     [
         (
             "i7_restart",
@@ -630,12 +648,12 @@ def test_every_entry_has_a_scenario():
         ),
     ],
 )
-def test_story(name, story):
-    """The story of the counterexample, step by step: a batch is in the log twice at its end, and not before."""
+def test_schedule_ends_with_a_duplicate(name, schedule):
+    """A counterexample step by step: a batch is in the log twice at its end, and not before."""
     scenario = next(s for s in SCENARIOS if s.name == name)
     spec = scenario.spec(**scenario.constants)
     state = spec.initial_states()[0]
-    for step in story.split():
+    for step in schedule.split():
         assert spec.holds("no_duplicate", state)
         state = spec.step(state, step, *([] if step == "bump_epoch" else ["p1"]))
     assert not spec.holds("no_duplicate", state)

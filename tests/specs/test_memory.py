@@ -1,4 +1,4 @@
-"""The producer's memory, step by step: what Kafka's BufferPoolTest and RecordAccumulatorTest ask of its classes."""
+"""The producer's memory step by step: the cases of Kafka's BufferPoolTest and RecordAccumulatorTest."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def shown(value):
 # The pool: BufferPoolTest.
 
 
-def test_pooled_buffer_comes_back_to_the_free_list():
+def test_pooled_buffer_returns_to_the_free_list():
     """BufferPoolTest.testSimple: memory shrinks, grows again, and the buffer of the pooled size is kept for reuse."""
     spec = BufferPool(threads=1, memory=4, pooled_size=1, allocations=2)
     state = play(spec, "allocate t1 1")
@@ -39,8 +39,8 @@ def test_buffer_of_another_size_is_not_kept():
     assert (state.non_pooled, state.free_buffers, available(spec, state)) == (3, 1, 4)
 
 
-def test_all_memory_can_be_had_and_no_more():
-    """BufferPoolTest.testCantAllocateMoreMemoryThanWeHave: more than there is in all cannot even be asked for."""
+def test_all_memory_can_be_allocated_and_no_more():
+    """BufferPoolTest.testCantAllocateMoreMemoryThanWeHave: a request for more than all memory is refused."""
     spec = BufferPool(threads=1, memory=2)
     assert shown(play(spec, "allocate t1 2").stage) == "{t1: holding}"
     with pytest.raises((SpecError, BoundsError)):
@@ -57,8 +57,8 @@ def test_free_list_is_broken_up_for_a_large_buffer():
     assert (state.non_pooled, state.free_buffers) == (1, 1)
 
 
-def test_allocation_waits_for_memory_to_come_back():
-    """BufferPoolTest.testDelayedAllocation: who asks for all memory waits until the last unit is back."""
+def test_allocation_waits_for_returned_memory():
+    """BufferPoolTest.testDelayedAllocation: a request for all memory waits until the last unit is returned."""
     spec = BufferPool(threads=2, memory=5)
     state = play(spec, "allocate t1 1", "allocate t2 5")
     assert shown(state.stage) == "{t1: holding, t2: waiting}"
@@ -69,13 +69,13 @@ def test_allocation_waits_for_memory_to_come_back():
 
 
 def test_wait_ends_without_a_buffer():
-    """BufferPoolTest.testBufferExhaustedExceptionIsThrown, testBlockTimeout: a wait may end by its time."""
+    """BufferPoolTest.testBufferExhaustedExceptionIsThrown, testBlockTimeout: a wait may time out."""
     spec = BufferPool(threads=2, memory=2, timeouts=1)
     state = play(spec, "allocate t1 1", "allocate t2 2", "time_out t2")
     assert shown(state.stage) == "{t1: holding, t2: outside}"
 
 
-def test_timed_out_waiter_leaves_nothing_behind():
+def test_timed_out_waiter_leaves_the_queue_and_returns_its_memory():
     """BufferPoolTest.testCleanupMemoryAvailabilityWaiterOnBlockTimeout (KAFKA-3651): no waiter, no memory lost."""
     spec = BufferPool(threads=2, memory=2, timeouts=1)
     state = play(spec, "allocate t1 1", "allocate t2 2", "time_out t2")
@@ -83,8 +83,11 @@ def test_timed_out_waiter_leaves_nothing_behind():
     assert available(spec, state) == 1
 
 
-def test_interrupted_waiters_leave_the_line_in_any_order():
-    """BufferPoolTest.testCleanupMemoryAvailabilityWaiterOnInterruption: first one of two, then the other is gone."""
+def test_interrupted_waiters_leave_the_queue_in_any_order():
+    """BufferPoolTest.testCleanupMemoryAvailabilityWaiterOnInterruption.
+
+    First one of two waiters leaves, then the other.
+    """
     spec = BufferPool(threads=3, memory=2, timeouts=2)
     state = play(spec, "allocate t1 1", "allocate t2 2", "allocate t3 2")
     assert shown(state.waiters) == "[t2, t3]"
@@ -94,7 +97,7 @@ def test_interrupted_waiters_leave_the_line_in_any_order():
     assert len(state.waiters) == 0
 
 
-def test_failed_wait_gives_back_what_it_had_gathered():
+def test_failed_wait_returns_its_gathered_memory():
     """BufferPoolTest.testCleanupMemoryAvailabilityOnMetricsException (KAFKA-4840): its part is not lost."""
     spec = BufferPool(threads=3, memory=2, timeouts=1)
     state = play(spec, "allocate t1 1", "allocate t2 1", "allocate t3 2", "deallocate t1", "wake t3")
@@ -104,7 +107,7 @@ def test_failed_wait_gives_back_what_it_had_gathered():
     assert spec.holds("memory_is_conserved", state)
 
 
-def test_late_signal_goes_to_the_next_in_line():
+def test_late_signal_goes_to_the_next_waiter():
     """BufferPool.allocate, the outer `finally`: a waiter that times out just after its signal passes it on."""
     spec = BufferPool(threads=3, memory=2, timeouts=1)
     state = play(spec, "allocate t1 1", "allocate t2 2", "allocate t3 2", "deallocate t1")
@@ -113,16 +116,16 @@ def test_late_signal_goes_to_the_next_in_line():
     assert shown(state.signalled) == "{t3}"
 
 
-def test_closed_pool_refuses_and_still_takes_back():
-    """BufferPoolTest.testCloseAllocations: no allocation after close, but what is out can come back."""
+def test_closed_pool_refuses_allocations_and_accepts_returned_buffers():
+    """BufferPoolTest.testCloseAllocations: no allocation after close, but buffers can be returned."""
     spec = BufferPool(threads=2, memory=10, closes=True)
     state = play(spec, "allocate t1 1", "close", "allocate t2 1")
     assert shown(state.stage) == "{t1: holding, t2: outside}"
     assert available(spec, play(spec, "deallocate t1", state=state)) == 10
 
 
-def test_close_reaches_everybody_who_waits():
-    """BufferPoolTest.testCloseNotifyWaiters (KAFKA-9449): two wait without end, and close ends both waits."""
+def test_close_wakes_every_waiting_thread():
+    """BufferPoolTest.testCloseNotifyWaiters (KAFKA-9449): two threads wait, and close ends both waits."""
     spec = BufferPool(threads=3, memory=1, closes=True)
     state = play(spec, "allocate t1 1", "allocate t2 1", "allocate t3 1", "close", "wake t3", "wake t2")
     assert len(state.waiters) == 0
@@ -161,7 +164,7 @@ def test_waiting_for_memory_makes_batches_ready():
 
 
 def test_second_try_uses_the_other_threads_batch():
-    """RecordAccumulator.appendNewBatch: the batch is there by now, so the buffer goes back to the pool."""
+    """RecordAccumulator.appendNewBatch: another thread has created the batch, so the buffer returns to the pool."""
     spec = Append(threads=2, memory=2)
     state = play(spec, "send t1 0", "send t2 0", "allocate t1", "allocate t2", "try_again t1", "append t1")
     assert available(spec, state) == 0
@@ -171,15 +174,15 @@ def test_second_try_uses_the_other_threads_batch():
 
 
 def test_flush_makes_ready_and_waits_for_the_answer():
-    """RecordAccumulatorTest.testFlush: what lingers is ready once flush is called; flush ends when it is complete."""
+    """RecordAccumulatorTest.testFlush: a lingering batch is ready after flush; flush ends when it is complete."""
     spec = Append(flushes=True)
     state = play(spec, *append_batch(), "flush", "drain 0")
     assert not is_enabled(spec, state, "end_flush")
     assert is_enabled(spec, play(spec, "answer 0", state=state), "end_flush")
 
 
-def test_flush_waits_for_what_is_in_flight():
-    """KafkaProducerTest.testFlushCompleteSendOfInflightBatches: a batch that was sent before is waited for too."""
+def test_flush_waits_for_batches_in_flight():
+    """KafkaProducerTest.testFlushCompleteSendOfInflightBatches: flush also waits for a batch that was sent before."""
     spec = Append(flushes=True)
     state = play(spec, *append_batch(), "send t1 0", "drain 0", "flush")
     assert not is_enabled(spec, state, "end_flush")
@@ -193,7 +196,10 @@ def test_flush_does_not_wait_for_later_batches():
 
 
 def test_forced_close_aborts_everything_incomplete():
-    """RecordAccumulatorTest.testAbortIncompleteBatches: queued and in flight, all fail, and the memory is back."""
+    """RecordAccumulatorTest.testAbortIncompleteBatches.
+
+    Batches in queues and in flight fail, and their memory is returned.
+    """
     spec = Append(closes=True, close_timeout=True, batch_size=1)
     state = play(spec, *append_batch("t1"), *append_batch("t2"), "drain 0", "close", "close_times_out")
     state = play(spec, "copy_incomplete", "abort", "abort_the_last", state=state)
@@ -201,8 +207,8 @@ def test_forced_close_aborts_everything_incomplete():
     assert state.sender == Sender.STOPPED
 
 
-def test_close_drains_what_lingers():
-    """RecordAccumulator.batchReady, `closed`: after close a half full batch is sent, and only then the sender ends."""
+def test_close_drains_lingering_batches():
+    """RecordAccumulator.batchReady, `closed`: after close the sender sends a half full batch before it ends."""
     spec = Append(closes=True)
     state = play(spec, *append_batch(), "close")
     assert not is_enabled(spec, state, "stop")
@@ -210,14 +216,17 @@ def test_close_drains_what_lingers():
 
 
 def test_send_after_close_is_refused():
-    """RecordAccumulator.tryAppend: a record that comes after close is refused, and its buffer goes back."""
+    """RecordAccumulator.tryAppend: a record after close is refused, and its buffer is returned."""
     spec = Append(closes=True)
     state = play(spec, "send t1 0", "allocate t1", "close", "try_again t1")
     assert (state.settled, available(spec, state)) == (1, 2)
 
 
 def test_forced_close_is_not_stuck_with_a_full_pool():
-    """RecordAccumulator.abortIncompleteBatches, its second reason: threads blocked on a full pool come free."""
+    """RecordAccumulator.abortIncompleteBatches, its second reason.
+
+    Threads that are blocked on a full pool are released.
+    """
     spec = Append(threads=2, sends=1, memory=1, partitions=2, closes=True, close_timeout=True)
     state = play(spec, *append_batch("t1", 0), "send t2 1", "allocate t2", "close", "close_times_out")
     state = play(spec, "copy_incomplete", "abort", state=state)
@@ -230,7 +239,10 @@ def test_forced_close_is_not_stuck_with_a_full_pool():
 
 
 def test_buffer_of_an_expired_batch_stays_until_the_answer():
-    """Sender.failExpiredBatches since KAFKA-19012: expired in flight, the buffer is free after the request only."""
+    """Sender.failExpiredBatches since KAFKA-19012.
+
+    After an expiry in flight, the buffer is free only after the request.
+    """
     spec = BufferReuse(records=2)
     state = play(spec, "append 0 buf1", "send 0", "expire 0")
     assert not is_enabled(spec, state, "append 1 buf1")
@@ -238,12 +250,12 @@ def test_buffer_of_an_expired_batch_stays_until_the_answer():
 
 
 def test_buffer_of_a_batch_that_expires_in_the_queue_is_free_at_once():
-    """RecordAccumulatorTest.testExpiredBatches: a batch that was never sent gives its buffer back as it expires."""
+    """RecordAccumulatorTest.testExpiredBatches: a batch that was never sent returns its buffer when it expires."""
     spec = BufferReuse(records=2)
     assert is_enabled(spec, play(spec, "append 0 buf1", "expire 0"), "append 1 buf1")
 
 
-def test_buffer_is_given_back_once():
+def test_buffer_is_returned_once():
     """KAFKA-7501: an answer to a batch that has expired does not free its buffer a second time."""
     spec = BufferFreedAtExpiry(records=2)
     state = play(spec, "append 0 buf1", "send 0", "expire 0", "append 1 buf1", "write 0", "answer 0")

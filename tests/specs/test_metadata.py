@@ -1,4 +1,4 @@
-"""The wait for metadata, step by step: what Kafka's ProducerMetadataTest, MetadataTest and KafkaProducerTest ask."""
+"""The wait for metadata step by step: the cases of ProducerMetadataTest, MetadataTest and KafkaProducerTest."""
 
 import pytest
 
@@ -18,12 +18,12 @@ ANSWER = ["answer", "receive"]
 
 
 def places(state):
-    """Return where the threads stand, as traces show it."""
+    """Return the positions of the threads, as traces show them."""
     return str(state.at)
 
 
 def test_no_update_is_requested_at_first():
-    """ProducerMetadataTest.testMetadata, "no update needed": a sender that nobody woke asks for nothing."""
+    """ProducerMetadataTest.testMetadata, "no update needed": a sender that was not woken requests nothing."""
     state = play(MetadataWait(), "check", "poll")
     assert (state.sender, state.request) == (Sender.ASLEEP, Request.NONE)
 
@@ -48,14 +48,14 @@ def test_request_returns_the_version_that_it_replaces():
 
 
 def test_update_before_the_wait_is_not_missed():
-    """ProducerMetadata.awaitUpdate: if the version is newer already, there is no wait at all."""
+    """ProducerMetadata.awaitUpdate: if the version is already newer, the thread does not wait."""
     spec = MetadataWait(threads=1)
     state = play(spec, *ASK, *SEND, *ANSWER, "await_update t1")
     assert places(state) == "{t1: looking}"
 
 
 def test_response_fulfils_the_request():
-    """ProducerMetadataTest.testRequestUpdateForTopic, MetadataTest.testRequestVersion: nothing more is requested."""
+    """ProducerMetadataTest.testRequestUpdateForTopic, MetadataTest.testRequestVersion: no other update is requested."""
     spec = MetadataWait(threads=1)
     state = play(spec, *ASK)
     assert state.update_requested
@@ -65,7 +65,7 @@ def test_response_fulfils_the_request():
 
 
 def test_lost_request_is_sent_again():
-    """MetadataTest.testFailedUpdate: a failed update leaves the version as it was and is tried again."""
+    """MetadataTest.testFailedUpdate: a failed update leaves the version unchanged and is repeated."""
     spec = MetadataWait(threads=1, losses=1)
     state = play(spec, *ASK, *SEND, "lose_request")
     assert (state.version, state.update_requested) == (0, True)
@@ -82,7 +82,7 @@ def test_one_request_at_a_time():
 
 
 def test_await_after_close_fails():
-    """ProducerMetadataTest.testMetadataAwaitAfterClose: to wait for an update of closed metadata is an error."""
+    """ProducerMetadataTest.testMetadataAwaitAfterClose: a wait for an update of closed metadata is an error."""
     spec = MetadataWait(threads=1, closes=True)
     assert places(play(spec, "close", *ASK, "await_update t1")) == "{t1: failed}"
 
@@ -94,27 +94,30 @@ def test_close_ends_a_wait():
 
 
 def test_no_update_after_close():
-    """MetadataTest.testMetadataUpdateAfterClose: a response that comes after close is not taken."""
+    """MetadataTest.testMetadataUpdateAfterClose: a response after close is ignored."""
     spec = MetadataWait(threads=1, closes=True)
     assert not is_enabled(spec, play(spec, *ASK, *SEND, "answer", "close"), "receive")
 
 
-def test_wait_ends_by_its_time():
+def test_wait_times_out():
     """ProducerMetadataTest.testMetadataUpdateWaitTime: a wait without an update ends with a timeout."""
     spec = MetadataWait(threads=1, timeouts=1)
     assert places(play(spec, *ASK, "await_update t1", "time_out t1")) == "{t1: failed}"
 
 
 def test_known_topic_needs_no_update():
-    """KafkaProducerTest.testMetadataFetch: with the topic in the cache `send` asks for nothing."""
+    """KafkaProducerTest.testMetadataFetch: with a cached topic `send` requests nothing."""
     spec = MetadataWait(threads=2)
     state = play(spec, *ASK, *SEND, *ANSWER, "await_update t1", "look t1", "look t2")
     assert places(state) == "{t1: done, t2: done}"
     assert not state.update_requested
 
 
-def test_topic_that_is_missing_at_first_is_asked_for_again():
-    """KafkaProducerTest.testTopicNotExistingInMetadata, testTopicRefreshInMetadata: it is asked for anew."""
+def test_missing_topic_is_requested_again():
+    """KafkaProducerTest.testTopicNotExistingInMetadata, testTopicRefreshInMetadata.
+
+    The thread requests another update.
+    """
     spec = MetadataWait(threads=1, misses=1)
     state = play(spec, *ASK, "await_update t1", *SEND, "answer_unknown", "receive", "run_again t1", "look t1")
     assert places(state) == "{t1: asking}"
@@ -130,7 +133,7 @@ def test_wakeup_before_poll_is_remembered():
 
 
 def test_spurious_wakeup_is_no_update():
-    """SystemTime.waitObject: a thread that wakes without an update tests the condition and waits on."""
+    """SystemTime.waitObject: a thread that wakes without an update tests the condition and waits again."""
     spec = MetadataWait(threads=1, spurious_wakeups=1)
     state = play(spec, *ASK, "await_update t1", "wake_spuriously t1", "run_again t1")
     assert places(state) == "{t1: waiting}"
@@ -143,8 +146,8 @@ def test_spurious_wakeup_is_no_update():
         (OneIsNotified(threads=2), "nobody_waits_for_what_is_there"),
     ],
 )
-def test_what_a_lost_wakeup_looks_like(spec, broken):
-    """Variants that are wrong: the thread waits for a version that nobody will make, or that is there already."""
+def test_lost_wakeup_is_a_dead_end(spec, broken):
+    """Faulty variants: the thread waits for a version that will not come, or that has already arrived."""
     if isinstance(spec, OneIsNotified):
         both = [*ASK, "look t2", "request_update t2", "wake_sender t2", "await_update t1", "await_update t2"]
         state = play(spec, *both, *SEND, *ANSWER)

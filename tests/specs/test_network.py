@@ -1,4 +1,4 @@
-"""The broker's network layer step by step: what SocketServerTest, SelectorTest and InFlightRequestsTest ask for."""
+"""The broker's network layer step by step: the cases of SocketServerTest, SelectorTest and InFlightRequestsTest."""
 
 import pytest
 from counterexamples import counterexample, violated_properties
@@ -8,7 +8,7 @@ from checker.testing import is_enabled, play
 from specs.broker.network import BrokerNetwork, Connection, SequenceCheckedBroker
 
 SENT = ("application_send 1", "application_send 2", "sender_drain 0", "sender_drain 0")
-"""Two batches on their way over the same connection."""
+"""Two batches in transit over the same connection."""
 
 
 def futures(state):
@@ -34,7 +34,7 @@ def test_channel_is_muted_until_its_response_is_sent():
 
 
 def test_mute_lasts_while_an_append_waits_for_replicas():
-    """KafkaChannel, MUTED_AND_RESPONSE_PENDING: with acks=all the handler is done long before the response."""
+    """KafkaChannel, MUTED_AND_RESPONSE_PENDING: with acks=all the handler is done before the response."""
     spec = BrokerNetwork(max_in_flight=2)
     state = play(spec, *SENT, "processor_receive 0", "handler_take h1", "handler_append h1")
     assert state.handling.items_in_order() == (None, None)
@@ -42,15 +42,15 @@ def test_mute_lasts_while_an_append_waits_for_replicas():
     assert is_enabled(spec, play(spec, "purgatory_complete", state=state), "processor_receive 0")
 
 
-def test_one_request_a_poll():
-    """Selector.poll: of a connection with two requests in its socket one is received."""
+def test_one_request_per_poll():
+    """Selector.poll: one of two requests in a connection's socket is received."""
     spec = BrokerNetwork(max_in_flight=2)
     state = play(spec, *SENT, "processor_receive 0")
     assert (len(state.request_queue), len(state.socket[0])) == (1, 1)
 
 
 def test_queue_is_bounded():
-    """RequestChannel: where queued.max.requests are queued, the processor waits."""
+    """RequestChannel: if queued.max.requests are queued, the processor waits."""
     spec = BrokerNetwork(max_in_flight=2, queue_size=1, mute_until="never")
     state = play(spec, *SENT, "processor_receive 0")
     assert not is_enabled(spec, state, "processor_receive 0")
@@ -77,21 +77,21 @@ def test_requests_of_a_closed_connection_are_executed():
     assert log(state) == [1, 2]
 
 
-def test_what_a_closed_connection_holds_may_be_lost():
-    """SelectorTest.testExpireClosedConnectionWithPendingReceives: or nobody reads what is left in its socket."""
+def test_unread_requests_of_a_closed_connection_may_be_lost():
+    """SelectorTest.testExpireClosedConnectionWithPendingReceives: the requests left in its socket may stay unread."""
     spec = BrokerNetwork(acks="1", max_in_flight=2, disconnects=1)
     state = play(spec, *SENT, "connection_closed n1", "processor_discard 0")
     assert not is_enabled(spec, state, "processor_receive 0")
 
 
-def test_open_connection_loses_nothing():
-    """A processor discards nothing of a connection that is open."""
+def test_open_connection_keeps_its_requests():
+    """A processor does not discard the requests of an open connection."""
     spec = BrokerNetwork(max_in_flight=2, disconnects=1)
     assert not is_enabled(spec, play(spec, *SENT), "processor_discard 0")
 
 
 def test_new_connection_is_not_muted():
-    """SocketServer: mute belongs to a channel, so the retry on a new one is read while the old request is at work."""
+    """SocketServer: mute belongs to a channel, so the retry on a new one is read while the old request is processed."""
     spec = BrokerNetwork(acks="1", disconnects=1)
     state = play(spec, "application_send 1", "sender_drain 0", "processor_receive 0", "connection_closed n1")
     state = play(spec, "sender_drain 0", "processor_receive 1", "handler_take h1", "handler_take h2", state=state)
@@ -99,7 +99,7 @@ def test_new_connection_is_not_muted():
 
 
 def test_responses_lost_with_the_connection_are_not_read_on_the_next():
-    """InFlightRequestsTest.testClearAll: nothing in flight is left for a late response."""
+    """InFlightRequestsTest.testClearAll: no request in flight is left for a late response."""
     spec = BrokerNetwork(acks="1", disconnects=1)
     state = play(spec, "application_send 1", "sender_drain 0", "processor_receive 0", "handler_take h1")
     state = play(spec, "handler_append h1", "connection_closed n1", state=state)
@@ -108,7 +108,7 @@ def test_responses_lost_with_the_connection_are_not_read_on_the_next():
 
 
 def test_requests_are_answered_in_order():
-    """InFlightRequestsTest.testCompleteNext: with mute, each response meets the oldest request in flight."""
+    """InFlightRequestsTest.testCompleteNext: with mute, each response answers the oldest request in flight."""
     spec = BrokerNetwork(acks="1", max_in_flight=2)
     served = ("processor_receive 0", "handler_take h1", "handler_append h1")
     state = play(spec, *SENT, *served, *served)
@@ -118,13 +118,13 @@ def test_requests_are_answered_in_order():
 
 
 def test_nothing_to_complete_without_a_response():
-    """InFlightRequestsTest.testCompleteNextThrowsIfNoInflights: a response is read only when there is one."""
+    """InFlightRequestsTest.testCompleteNextThrowsIfNoInflights: a response is read only if it has arrived."""
     spec = BrokerNetwork()
     assert not is_enabled(spec, spec.initial_states()[0], "receive_response")
 
 
 @pytest.mark.parametrize("first", ["h1", "h2"])
-def test_sequences_let_one_copy_in(first):
+def test_sequences_admit_one_copy(first):
     """P12 with sequences, both ways: the retry first or the zombie first, the record is in the log once."""
     spec = SequenceCheckedBroker(disconnects=1)
     state = play(spec, "application_send 1", "sender_drain 0", "processor_receive 0", "connection_closed n1")
@@ -138,7 +138,7 @@ def test_sequences_let_one_copy_in(first):
 
 
 def test_n1_without_mute_reorders():
-    """Two handlers at work on one connection, and the second appends first."""
+    """Two handlers process requests of one connection, and the second appends first."""
     actions, state = counterexample("broker/broker_network/n1_no_mute", "no_reorder")
     assert actions[-4:] == ["handler_take", "handler_take", "handler_append", "handler_append"]
     assert log(state) == [2, 1]
@@ -151,7 +151,7 @@ def test_p12_zombie_request_is_appended_last():
 
 
 class ClosedSocketsAreNotRead(BrokerNetwork):
-    """A broker that never reads what a closed connection has left in its socket."""
+    """A broker that never reads the requests left in the socket of a closed connection."""
 
     @action
     def processor_receive(self, connection: Connection):
@@ -160,7 +160,7 @@ class ClosedSocketsAreNotRead(BrokerNetwork):
 
 
 def test_p12_needs_no_closed_socket():
-    """P12 as the catalogue has it: the zombie is in the request queue or in a handler when its connection closes."""
+    """P12 as in the catalogue: the zombie is in the request queue or in a handler when its connection closes."""
     assert violated_properties(ClosedSocketsAreNotRead(acks="1", disconnects=1), "no_late_copy") == {"no_late_copy": 17}
 
 
@@ -172,5 +172,5 @@ class MuteIsForgotten(BrokerNetwork):
 
 
 def test_channel_that_stays_muted_is_stuck():
-    """The properties have teeth: the second request is never read."""
+    """The deadlock check finds it: the second request is never read."""
     assert violated_properties(MuteIsForgotten(acks="1", max_in_flight=2), "deadlock", deadlock=True) == {"deadlock": 9}

@@ -1,4 +1,4 @@
-"""The producer step by step: what RecordAccumulatorTest, SenderTest and KafkaProducerTest ask of the real classes."""
+"""The producer step by step: the cases of Kafka's RecordAccumulatorTest, SenderTest and KafkaProducerTest."""
 
 import pytest
 from counterexamples import counterexample, violated_properties
@@ -54,7 +54,7 @@ def muted(state):
 
 
 def test_full_batch_is_followed_by_another():
-    """RecordAccumulatorTest.testFull: records go to one batch until it is full, the next to a new one behind it."""
+    """RecordAccumulatorTest.testFull: records go to one batch until it is full, the next record to a new batch."""
     spec = PlainProducer(records=3, batch_size=2)
     state = play(spec, *sends(1, 2))
     assert queued(state) == [[1, 2]]
@@ -64,14 +64,14 @@ def test_full_batch_is_followed_by_another():
 
 
 def test_drained_batch_takes_no_more_records():
-    """RecordAccumulatorTest.testFull, from behind: a batch that was drained and came back is closed for appends."""
+    """RecordAccumulatorTest.testFull, after a retry: a batch that was drained and re-enqueued is closed for appends."""
     spec = PlainProducer(records=2, batch_size=2, refusals=1)
     state = play(spec, *sends(1), "sender_drain 0", "broker_refuse n1", "receive_response n1", *sends(2))
     assert queued(state) == [[1], [2]]
 
 
 def test_one_batch_of_a_partition_each_drain():
-    """RecordAccumulatorTest.testStressfulSituation, in small: a drain takes the first batch only, in order."""
+    """RecordAccumulatorTest.testStressfulSituation, small: a drain takes the first batch only, in order."""
     spec = PlainProducer(records=3, max_in_flight=5)
     state = play(spec, *sends(1, 2, 3), "sender_drain 0")
     assert (queued(state), in_flight(state)) == ([[2], [3]], [[1]])
@@ -88,7 +88,10 @@ def test_request_is_bounded():
 
 
 def test_drains_take_turns():
-    """RecordAccumulatorTest.testDrainBatches: a full request ends the drain, the next begins with what did not fit."""
+    """RecordAccumulatorTest.testDrainBatches.
+
+    A full request ends the drain, the next begins with the batch that did not fit.
+    """
     spec = Drain(nodes=2, partitions=4)
     state = play(spec, *(f"application_send {p}" for p in (0, 1, 2, 3)))
     state = play(spec, "drain 0", state=state)
@@ -148,7 +151,7 @@ def test_new_leader_ends_the_backoff_of_one_retry():
 
 
 def test_retried_batch_goes_to_the_head():
-    """RecordAccumulatorTest.testRetryBackoff and reenqueue: a failed batch is sent before what came after it."""
+    """RecordAccumulatorTest.testRetryBackoff and reenqueue: a failed batch is sent before later batches."""
     spec = PlainProducer(records=2, refusals=1)
     state = play(spec, *sends(1), "sender_drain 0", *sends(2), "broker_refuse n1", "receive_response n1")
     assert queued(state) == [[1], [2]]
@@ -174,7 +177,7 @@ def test_split_parts_take_no_more_records():
     assert queued(play(spec, *sends(3), state=state)) == [[1], [2], [3]]
 
 
-def test_queued_batches_expire_muted_or_not():
+def test_queued_batches_of_a_muted_partition_expire():
     """RecordAccumulatorTest.testExpiredBatches: mute does not keep a queued batch from expiring."""
     spec = PlainProducer(records=2, delivery_timeouts=True, retries=0)
     state = play(spec, *sends(1, 2), "sender_drain 0")
@@ -190,7 +193,7 @@ def test_retry_expires_in_the_queue():
     assert (queued(state), futures(state)) == ([], ["failed"])
 
 
-def test_batches_expire_in_the_order_of_sending():
+def test_batches_expire_in_send_order():
     """RecordAccumulatorTest.testExpiredBatchSingle: the first batch expires, a later one of the queue stays."""
     spec = PlainProducer(records=2, delivery_timeouts=True)
     state = play(spec, *sends(1, 2), "delivery_timeout")
@@ -225,7 +228,10 @@ def test_error_that_is_not_retriable():
 
 
 def test_order_is_kept_when_the_leader_moves():
-    """SenderTest.testSendInOrder: with one request in flight the second batch waits, though another node leads now."""
+    """SenderTest.testSendInOrder.
+
+    With one request in flight the second batch waits, although another node leads now.
+    """
     spec = PlainProducer(records=2, nodes=2, leader_moves=1)
     state = play(spec, *sends(1), "sender_drain 0", *sends(2), "broker_append n1", "leader_moves_to 0 n2")
     state = play(spec, "metadata_update 0", state=state)
@@ -234,7 +240,7 @@ def test_order_is_kept_when_the_leader_moves():
     assert (in_flight(state, 0), in_flight(state, 1)) == ([], [[2]])
 
 
-def test_responses_complete_in_the_order_of_sending():
+def test_responses_complete_in_send_order():
     """InFlightRequestsTest.testCompleteNext: of three requests in flight the oldest is completed first."""
     spec = PlainProducer(records=3, max_in_flight=3)
     state = play(spec, *sends(1, 2, 3), *["sender_drain 0"] * 3, *["broker_append n1"] * 3)
@@ -261,7 +267,7 @@ def test_second_batch_waits_for_the_answer_to_an_expired_one():
 
 
 def test_expired_batch_is_not_retried():
-    """SenderTest.testExpiredBatchDoesNotRetry: a retriable error after the delivery timeout brings nothing back."""
+    """SenderTest.testExpiredBatchDoesNotRetry: a retriable error after the delivery timeout causes no retry."""
     spec = PlainProducer(records=1, nodes=2, leader_moves=1, retries=5, delivery_timeouts=True)
     state = play(spec, *sends(1), "leader_moves_to 0 n2", "sender_drain 0", "delivery_timeout")
     state = play(spec, "broker_is_not_leader n1", "receive_response n1", state=state)
@@ -277,7 +283,7 @@ def test_expired_batch_is_not_split():
 
 
 def test_too_large_batch_leaves_nothing_in_flight():
-    """SenderTest.testTooLargeBatchesAreSafelyRemoved: after a split the large batch is in no list any more."""
+    """SenderTest.testTooLargeBatchesAreSafelyRemoved: after a split the large batch is in no list."""
     spec = PlainProducer(records=2, batch_size=2, broker_limit=1, delivery_timeouts=True)
     state = play(spec, *sends(1, 2), "sender_drain 0", "broker_finds_batch_too_large n1", "receive_response n1")
     assert in_flight(state) == []
@@ -300,7 +306,7 @@ def test_batches_of_several_partitions_expire():
 
 
 def test_expired_batch_fails_once():
-    """SenderTest.testNoDoubleDeallocation: the end of its connection changes nothing for a batch that expired."""
+    """SenderTest.testNoDoubleDeallocation: a closed connection does not change a batch that has expired."""
     spec = PlainProducer(records=1, delivery_timeouts=True, disconnects=1)
     state = play(spec, *sends(1), "sender_drain 0", "delivery_timeout", "connection_closed n1")
     assert (futures(state), queued(state), in_flight(state), muted(state)) == (["failed"], [], [], [])
@@ -327,7 +333,7 @@ def test_partition_is_unmuted_by_every_outcome():
 
 
 def test_cap_counts_requests_of_a_node():
-    """InFlightRequests.canSendMore: no more than max_in_flight on one connection."""
+    """InFlightRequests.canSendMore: at most max_in_flight requests on one connection."""
     spec = PlainProducer(records=3, max_in_flight=2)
     state = play(spec, *sends(1, 2, 3), "sender_drain 0", "sender_drain 0")
     assert not is_enabled(spec, state, "sender_drain 0")
@@ -335,8 +341,8 @@ def test_cap_counts_requests_of_a_node():
     assert is_enabled(spec, state, "sender_drain 0")
 
 
-def test_disconnect_fails_everything_in_flight_the_oldest_first():
-    """NetworkClientTest.testDisconnectWithMultipleInFlights; with addFirst the queue is then the wrong way round."""
+def test_disconnect_fails_the_oldest_batch_in_flight_first():
+    """NetworkClientTest.testDisconnectWithMultipleInFlights; with addFirst the queue is then reversed."""
     spec = PlainProducer(records=2, max_in_flight=2, disconnects=1)
     state = play(spec, *sends(1, 2), "sender_drain 0", "sender_drain 0", "connection_closed n1")
     assert queued(state) == [[2], [1]]
@@ -350,7 +356,7 @@ def test_acks_0_is_complete_when_written():
 
 
 def test_acks_0_error_closes_the_connection():
-    """KafkaApis.handleProduceRequest: an error that cannot be told closes the connection, and with it what follows."""
+    """KafkaApis.handleProduceRequest: an error without a response closes the connection, which loses later requests."""
     spec = PlainProducer(records=2, acks="0", refusals=1)
     state = play(spec, *sends(1, 2), "sender_drain 0", "sender_drain 0", "broker_refuse n1")
     assert not is_enabled(spec, state, "broker_append n1")
@@ -366,7 +372,7 @@ def test_sequences_answer_a_retry_with_its_first_offset():
 
 
 def test_parts_of_a_split_batch_keep_their_sequences():
-    """SenderTest.testIdempotentSplitBatchAndSend: the parts go out one after the other, what follows comes behind."""
+    """SenderTest.testIdempotentSplitBatchAndSend: the parts are sent one by one, before later batches."""
     spec = SequenceCheckedProducer(records=3, batch_size=2, broker_limit=1, max_in_flight=2, retries=2)
     state = play(spec, *sends(1, 2, 3), "sender_drain 0", "sender_drain 0")
     state = play(spec, "broker_finds_batch_too_large n1", "broker_append n1", "receive_response n1", state=state)
@@ -384,8 +390,8 @@ def test_split_retries_stay_in_sequence_order():
     assert queued(state) == [[1, 2], [3], [4]]
 
 
-def test_restarted_idempotent_producer_begins_again():
-    """A producer id for each session: the same record is new to the broker, and a retry in its session is not."""
+def test_restarted_idempotent_producer_has_a_new_session():
+    """Each session has a producer id: the broker takes a copy from another session as new, but recognises a retry."""
     spec = ProducerSessions(records=1, disconnects=1)
     state = play(spec, *sends(1), "sender_drain 0", "broker_append n1", "producer_restart", *sends(1))
     state = play(spec, "sender_drain 0", "broker_append n1", "connection_closed n1", state=state)
@@ -432,7 +438,7 @@ def test_restarted_idempotent_producer_begins_again():
     ],
 )
 def test_configuration(settings, outcome):
-    """What ProducerConfig makes of settings: an idempotent producer, a plain one, or none."""
+    """The producer that ProducerConfig makes of settings: idempotent, plain, or none."""
     spec = ConfiguredProducer(**settings)
     found = "refused" if spec.is_refused() else "idempotent" if spec.is_sequence_checked() else "plain"
     assert found == outcome
@@ -443,7 +449,7 @@ def test_configuration(settings, outcome):
 
 
 def test_acks_all_is_refused_below_min_isr_and_acks_1_is_not():
-    """ReplicaManager and Partition.appendRecordsToLeader: only acks=all asks min.insync.replicas."""
+    """ReplicaManager and Partition.appendRecordsToLeader: only acks=all checks min.insync.replicas."""
     alone = dict(min_insync_replicas=2, starts_in_sync=False)
     state = play(Acks(acks="1", **alone), "producer_send", "leader_append")
     assert list(state.acked) == [1]
@@ -453,7 +459,7 @@ def test_acks_all_is_refused_below_min_isr_and_acks_1_is_not():
     assert is_enabled(spec, state, "leader_refuse")
 
 
-def test_acks_all_waits_for_everybody_in_sync():
+def test_acks_all_waits_for_every_in_sync_replica():
     """DelayedProduce: answered when the high watermark is past the append."""
     spec = Acks(acks="all")
     state = play(spec, "producer_send", "leader_append")
@@ -466,7 +472,7 @@ def test_acks_all_waits_for_everybody_in_sync():
 
 
 def test_p1_retry_reorders():
-    """Two in flight, the first refused and the second appended: the log holds them the wrong way round."""
+    """Two in flight, the first refused and the second appended: the log has them in reverse order."""
     actions, state = counterexample("producer/plain_producer/p1_reorder_by_retry", "no_reorder")
     assert sorted(actions[:4]) == ["application_send"] * 2 + ["sender_drain"] * 2
     assert "broker_refuse" in actions
@@ -474,7 +480,7 @@ def test_p1_retry_reorders():
 
 
 def test_p2_reenqueue_reorders():
-    """The connection closes before anything is appended; what is sent again comes in the wrong order."""
+    """The connection closes before an append; the retries are appended in reverse order."""
     actions, state = counterexample("producer/plain_producer/p2_reorder_by_reenqueue", "no_reorder")
     assert actions.index("connection_closed") < actions.index("broker_append")
     assert log(state) == [2, 1]
@@ -502,7 +508,7 @@ def test_p9_restart_duplicates():
     assert log(state) == [1, 1]
 
 
-# Deliberate breaks: each rule is there for a reason.
+# Deliberate bugs: each rule is necessary.
 
 
 class ForgetsToUnmute(PlainProducer):
@@ -515,7 +521,7 @@ class ForgetsToUnmute(PlainProducer):
 
 
 class ExpiryCompletesTheRequest(PlainProducer):
-    """A client that takes an expired batch out of the requests in flight, so that responses meet the wrong request."""
+    """A client that removes an expired batch from the requests in flight: responses complete the wrong request."""
 
     def expire_in_flight(self, node):
         for _ in range(len(self.in_flight[node])):
@@ -526,7 +532,7 @@ class ExpiryCompletesTheRequest(PlainProducer):
 
 
 class SplitToTheTail(PlainProducer):
-    """An accumulator that puts the parts of a split batch behind everything else."""
+    """An accumulator that puts the parts of a split batch at the end of the queue."""
 
     def split(self, batch):
         for record in batch.records:
@@ -535,7 +541,7 @@ class SplitToTheTail(PlainProducer):
 
 
 class AppendsTwice(SequenceCheckedProducer):
-    """A broker that looks at the order of sequences and not for duplicates."""
+    """A broker that neither recognises duplicates nor checks sequences."""
 
     def is_duplicate(self, request):
         return False
@@ -560,6 +566,6 @@ def test_parts_of_a_split_batch_go_to_the_head():
     assert "no_reorder" in violated_properties(spec, "no_reorder")
 
 
-def test_duplicates_are_looked_for():
+def test_duplicate_check_is_necessary():
     spec = AppendsTwice(records=1, disconnects=1)
     assert "no_duplicate" in violated_properties(spec, "no_duplicate")

@@ -1,7 +1,7 @@
 """The broker's producer state against Apache Kafka's own unit tests, re-expressed as driven requests.
 
-Each test names the Kafka test that it stands for (`ProducerStateManagerTest`, `UnifiedLogTest`; commit 1eb7644349).
-Sequences are small: `MAX` plays Integer.MAX_VALUE.
+Each test names its Kafka test (`ProducerStateManagerTest`, `UnifiedLogTest`; commit 1eb7644349).
+Sequences are small: `MAX` stands for Integer.MAX_VALUE.
 """
 
 import pytest
@@ -16,7 +16,7 @@ KAFKA = dict(log_size=10, cache_size=5, max_sequence=MAX, max_batch_records=4, m
 
 
 class Leader:
-    """A log under test: takes requests, remembers the last answer."""
+    """A log under test, which takes requests and stores the last answer."""
 
     def __init__(self, spec=LeaderState, **constants):
         self.spec = spec(**(KAFKA | dict(no_state="any") | constants))
@@ -38,7 +38,7 @@ class Leader:
 
     @property
     def cached(self):
-        """The sequence ranges that are remembered."""
+        """The sequence ranges of the cached batches."""
         return [(c.sequence, (c.sequence + c.records - 1) % (MAX + 1)) for c in self.state.cached[PARTITION]]
 
     @property
@@ -68,7 +68,7 @@ def test_basic_id_mapping():
 
 
 def test_duplicates_are_found_before_the_sequence_check():
-    """testBasicIdMapping: the check by itself calls a duplicate out of order, it is found before."""
+    """testBasicIdMapping: the sequence check would call a duplicate out of order; it is recognised before."""
     leader = Leader()
     leader.produce(0)
     leader.produce(1)
@@ -77,7 +77,7 @@ def test_duplicates_are_found_before_the_sequence_check():
 
 
 def test_sequence_wraps_around():
-    """testProducerSequenceWrapAround: after the last sequence comes 0."""
+    """testProducerSequenceWrapAround: 0 follows the last sequence."""
     leader = Leader()
     leader.replicate(MAX, epoch=1)
     assert leader.produce(0, epoch=1) == 1
@@ -101,7 +101,7 @@ def test_wrap_around_must_not_skip_zero():
 
 
 def test_first_entry_of_a_loaded_log_is_not_validated():
-    """testNoValidationOnFirstEntryWhenLoadingLog: replay takes any first sequence."""
+    """testNoValidationOnFirstEntryWhenLoadingLog: a replay accepts any first sequence."""
     leader = Leader()
     leader.replicate(9, epoch=2)
     assert leader.cached == [(9, 9)]
@@ -109,7 +109,7 @@ def test_first_entry_of_a_loaded_log_is_not_validated():
 
 
 def test_control_record_bumps_the_epoch():
-    """testControlRecordBumpsProducerEpoch: a marker of a new epoch empties the cache; 0 comes next."""
+    """testControlRecordBumpsProducerEpoch: a marker of a new epoch clears the cache; 0 is next."""
     leader = Leader(markers=True)
     leader.produce(0)
     leader.do("write_marker", 1)
@@ -120,7 +120,10 @@ def test_control_record_bumps_the_epoch():
 
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_out_of_sequence_after_a_control_record(epoch):
-    """testOutOfSequenceAfterControlRecordEpochBump: the old sequence does not go on in the new epoch or a later one."""
+    """testOutOfSequenceAfterControlRecordEpochBump.
+
+    The old sequence does not continue in the new epoch or a later one.
+    """
     leader = Leader(markers=True)
     leader.produce(0)
     leader.produce(1)
@@ -130,7 +133,7 @@ def test_out_of_sequence_after_a_control_record(epoch):
 
 
 def test_marker_of_the_same_epoch_keeps_the_cache():
-    """updateProducerTransactionState: a marker of the current epoch leaves the remembered batches alone."""
+    """updateProducerTransactionState: a marker of the current epoch keeps the cached batches."""
     leader = Leader(markers=True)
     leader.produce(0)
     leader.do("write_marker", 0)
@@ -145,8 +148,8 @@ def test_old_marker_is_refused():
         leader.do("write_marker", 0)
 
 
-def test_a_refused_batch_leaves_no_trace():
-    """testPrepareUpdateDoesNotMutate: what is checked is not yet remembered."""
+def test_a_refused_batch_changes_nothing():
+    """testPrepareUpdateDoesNotMutate: a checked batch is not yet cached."""
     leader = Leader()
     leader.produce(0, records=2)
     before = (leader.cached, leader.epoch, leader.end)
@@ -156,7 +159,7 @@ def test_a_refused_batch_leaves_no_trace():
 
 
 def test_expired_producer_is_forgotten_on_reload():
-    """testRemoveExpiredPidsOnReload: the state does not come back with the snapshot; the next sequence is taken."""
+    """testRemoveExpiredPidsOnReload: the snapshot does not restore the state; the next sequence is accepted."""
     leader = Leader(expiry=True, restarts=True)
     leader.produce(0)
     leader.produce(1)
@@ -177,7 +180,7 @@ def test_replica_takes_a_batch_without_state():
 
 
 def test_replica_takes_a_gap():
-    """testAcceptAppendWithSequenceGapsOnReplica: the leader refuses what the replica takes."""
+    """testAcceptAppendWithSequenceGapsOnReplica: the leader refuses a batch that the replica accepts."""
     leader = Leader()
     leader.produce(0)
     assert leader.produce(3) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -186,8 +189,8 @@ def test_replica_takes_a_gap():
     assert leader.cached[-1] == (3, 3)
 
 
-def test_reload_keeps_what_has_not_expired():
-    """testLoadFromSnapshotRetainsNonExpiredProducers: last sequence and offset are back after a reload."""
+def test_reload_keeps_unexpired_state():
+    """testLoadFromSnapshotRetainsNonExpiredProducers: a reload restores last sequence and offset."""
     leader = Leader(restarts=True)
     leader.produce(0)
     leader.do("restart")
@@ -196,7 +199,7 @@ def test_reload_keeps_what_has_not_expired():
 
 
 def test_no_second_snapshot_at_the_same_offset():
-    """testSkipSnapshotIfOffsetUnchanged: a snapshot is known by its offset."""
+    """testSkipSnapshotIfOffsetUnchanged: a snapshot is identified by its offset."""
     leader = Leader(truncations=True)
     leader.produce(0)
     leader.do("roll_segment")
@@ -204,8 +207,8 @@ def test_no_second_snapshot_at_the_same_offset():
     assert leader.snapshots == {1}
 
 
-def test_expiry_lets_the_next_sequence_in():
-    """testPidExpirationTimeout: after the expiry any sequence is taken, and is all that is remembered."""
+def test_next_sequence_is_accepted_after_expiry():
+    """testPidExpirationTimeout: after the expiry any sequence is accepted, and only that batch is cached."""
     leader = Leader(expiry=True)
     leader.produce(0)
     leader.do("expire_producer")
@@ -214,7 +217,7 @@ def test_expiry_lets_the_next_sequence_in():
 
 
 def test_snapshot_holds_the_last_batch_only():
-    """testReadWriteSnapshot: last sequence, last offset and offset delta of each producer, no more."""
+    """testReadWriteSnapshot: only last sequence, last offset and offset delta of each producer."""
     leader = Leader(restarts=True)
     for sequence in range(5):
         leader.produce(sequence)
@@ -236,7 +239,10 @@ def test_clean_shutdown_snapshot_is_kept_and_loaded():
 
 
 def test_truncation_removes_snapshots_above_it():
-    """testTruncateAndReloadRemovesOutOfRangeSnapshots: those above the new end go, one at the end is there."""
+    """testTruncateAndReloadRemovesOutOfRangeSnapshots.
+
+    Those above the new end are removed, and one is taken at the end.
+    """
     leader = Leader(truncations=True)
     for sequence in range(5):
         leader.produce(sequence)
@@ -246,7 +252,7 @@ def test_truncation_removes_snapshots_above_it():
 
 
 def test_full_truncation_forgets_everything():
-    """testTruncateFullyAndStartAt: no state, no snapshot; the producer begins again."""
+    """testTruncateFullyAndStartAt: no state, no snapshot; the producer starts again."""
     leader = Leader(truncations=True)
     leader.produce(0)
     leader.produce(1)
@@ -257,7 +263,7 @@ def test_full_truncation_forgets_everything():
 
 
 def test_verification_refuses_a_higher_sequence():
-    """testThrowOutOfOrderSequenceWithVerificationSequenceCheck: nothing above the lowest one being verified."""
+    """testThrowOutOfOrderSequenceWithVerificationSequenceCheck: no sequence above the lowest one in verification."""
     leader = Leader(verification=True)
     leader.do("begin_verification", 0, 0)
     assert leader.produce(4) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -301,14 +307,14 @@ def test_part_of_the_tail_is_no_duplicate():
 
 
 def test_duplicate_of_the_fifth_batch_from_the_tail():
-    """testDuplicateAppends: the oldest of the five that are remembered."""
+    """testDuplicateAppends: the oldest of the five cached batches."""
     leader = padded()
     assert leader.produce(2) == 2
     assert leader.end == 7
 
 
 def test_duplicate_older_than_five_batches_is_out_of_order():
-    """testDuplicateAppends: what has left the cache is reported as out of order (KAFKA-6683 made it so)."""
+    """testDuplicateAppends: a batch that has left the cache is out of order, since KAFKA-6683."""
     assert padded().produce(1) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
@@ -328,7 +334,7 @@ def test_duplicate_of_a_tail_with_one_record():
     assert leader.end == 8
 
 
-def test_follower_does_not_look_for_duplicates():
+def test_follower_does_not_check_for_duplicates():
     """testDuplicateAppendToFollower: the same range twice, both are appended."""
     follower = Leader(FollowerState)
     follower.do("produce", 0, 0, 2)
@@ -358,7 +364,7 @@ def test_truncation_follows_the_snapshots():
 
 
 def test_truncation_without_snapshots_replays_the_log():
-    """testProducerIdMapTruncateToWithNoSnapshots: the state of what is left is rebuilt from the first segment."""
+    """testProducerIdMapTruncateToWithNoSnapshots: the state of the remaining log is rebuilt from the first segment."""
     leader = Leader(truncations=True)
     leader.produce(0)
     leader.produce(1)
@@ -367,7 +373,7 @@ def test_truncation_without_snapshots_replays_the_log():
 
 
 def test_first_sequence_of_an_unknown_producer():
-    """testAllowNonZeroSequenceOnFirstAppendNonZeroEpoch: without state any sequence is taken, in any epoch."""
+    """testAllowNonZeroSequenceOnFirstAppendNonZeroEpoch: without state any sequence is accepted, in any epoch."""
     assert Leader().produce(3, epoch=1) == 0
 
 
@@ -390,7 +396,7 @@ def test_rules_without_state(rule, on_empty_log, after_expiry):
 
 
 def test_periodic_expiry():
-    """testPeriodicProducerIdExpiration: known, then not known any more."""
+    """testPeriodicProducerIdExpiration: the producer has state, then none."""
     leader = Leader(expiry=True)
     leader.produce(0)
     assert leader.epoch == 0
@@ -408,7 +414,7 @@ def test_snapshot_on_roll():
 
 
 def test_cache_holds_five_batches():
-    """ProducerStateEntry.NUM_BATCHES_TO_RETAIN: the sixth batch pushes the first out."""
+    """ProducerStateEntry.NUM_BATCHES_TO_RETAIN: the sixth batch evicts the first."""
     leader = Leader()
     for sequence in range(6):
         leader.produce(sequence)

@@ -1,7 +1,7 @@
-"""STUCK as a question about the whole state graph: is there a state from which no completion is reachable?
+"""Stuck states on the whole state graph: states from which no completion is reachable.
 
-The specs ask it with invariants, `no_endless_retry` and `no_dead_end`, and with `deadlock`, which an exploration checks
-state by state. Here the graph is searched backwards from the states in which every future is complete.
+The specs check this with the invariants `no_endless_retry` and `no_dead_end`, and with `deadlock`, state by state.
+These tests search the graph backwards from the states in which every future is complete.
 """
 
 import pytest
@@ -46,7 +46,7 @@ def leading_to(before, goals):
 
 
 def is_complete(spec, state):
-    """Every future is complete: of a `Sender` its last action says so."""
+    """Return whether every future is complete; for a `Sender`, whether its last action is enabled."""
     if "all_completed" in spec.actions:
         try:
             spec.step(state, "all_completed")
@@ -101,8 +101,8 @@ def test_completion_stays_reachable(spec):
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-def test_the_invariant_is_false_where_no_completion_is_reachable(spec, property):
-    """It is false in no other state, and each of these states leads to one in which it is false."""
+def test_invariant_is_false_in_stuck_states(spec, property):
+    """It is false only in stuck states, and every stuck state leads to one in which it is false."""
     found, before = stuck(spec)
     assert found
     false = {state for state in before if not spec.holds(property, state)}

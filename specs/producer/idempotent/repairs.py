@@ -6,7 +6,7 @@ from specs.producer.idempotent.producer import IdempotentProducer
 
 
 class ProbesBeforeBump(IdempotentProducer):
-    """A batch that may be in the log keeps its identity until a resend shows whether it is there (I3).
+    """A batch that may be in the log keeps its identity until a resend shows whether it is in the log (I3).
 
     A bump waits until every batch in flight has been refused since its last lost response.
     """

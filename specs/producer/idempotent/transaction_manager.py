@@ -1,4 +1,4 @@
-"""The idempotent client: sequence numbers, in-flight batches, what is retried, and when the epoch is bumped.
+"""The idempotent client: sequence numbers, in-flight batches, retries and epoch bumps.
 
 Sources (Apache Kafka, package `org.apache.kafka.clients.producer.internals`): `TransactionManager` and
 `TxnPartitionEntry` (sequences), `RecordAccumulator` (queue, drain, re-enqueue), `Sender` (completion, expiry); KIP-98,

@@ -29,7 +29,7 @@ class Version(Range):
 
 
 class At(Enum):
-    """Where a thread stands in `waitOnMetadata`."""
+    """The position of a thread in `waitOnMetadata`."""
 
     LOOKING = "looking"  # at the cached metadata
     ASKING = "asking"  # about to request an update
