@@ -13,7 +13,7 @@ from types import ModuleType
 from unittest import mock
 
 from checker.engines.native import engine as native
-from checker.engines.native.lowering import collections, loops, program
+from checker.engines.native.lowering import arrays, loops, program
 from checker.engines.native.lowering import outlining as outlined
 from checker.engines.native.single_state import SingleStateEngine
 from checker.engines.python import explorer
@@ -79,7 +79,7 @@ def compact() -> AbstractContextManager[object]:
     """While this holds, loops are loops, parameters too, and helpers are functions: nothing is written out."""
     stack = ExitStack()
     for module, name in (
-        (collections, "UNROLLED"),
+        (arrays, "UNROLLED"),
         (loops, "UNROLLED"),
         (loops, "MOST_UNROLLED"),
         (outlined, "SMALLEST_BODY"),

@@ -12,9 +12,11 @@ from spec_source import HEADER
 
 from checker.engines.native.lowering import conversion, program
 from checker.engines.native.lowering import state_layout as layout
-from checker.engines.native.lowering.collections import CollectionEmitter
+from checker.engines.native.lowering.arrays import ArrayEmitter
+from checker.engines.native.lowering.comprehensions import ComprehensionLowering
 from checker.engines.native.lowering.emitter import Emitter, PackedValue
-from checker.engines.native.lowering.expressions import ExpressionLowering
+from checker.engines.native.lowering.places import PlaceLowering
+from checker.engines.native.lowering.scalars import ScalarLowering
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.engines.native.single_state import SingleStateEngine
 from checker.errors import SpecError
@@ -166,16 +168,16 @@ BUGS: dict[str, Patch] = {
         "bits_of",
         lambda right, emit, value: emit.add(right(emit, value), 1) if _is_signed(value) else right(emit, value),
     ),
-    "division towards zero": replaced(ExpressionLowering, "_division", towards_zero),
+    "division towards zero": replaced(ScalarLowering, "_division", towards_zero),
     "insert at the next position": replaced(
-        CollectionEmitter, "insert", lambda right, self, place, index, item, fail: right(self, place, 0, item, fail)
+        ArrayEmitter, "insert", lambda right, self, place, index, item, fail: right(self, place, 0, item, fail)
     ),
     "items shifted out are left": replaced(Emitter, "clear", lambda right, emit, place: None),
     "a bag in the order of adding": replaced(
-        CollectionEmitter, "rank_of", lambda right, self, place, bits: self.length(place)
+        ArrayEmitter, "rank_of", lambda right, self, place, bits: self.length(place)
     ),
     "an append over the capacity is dropped": replaced(
-        CollectionEmitter,
+        ArrayEmitter,
         "append",
         lambda right, self, place, item, fail: self.emit.when(
             self.emit.compare("<", self.length(place), self.capacity(place)), lambda: right(self, place, item, fail)
@@ -186,15 +188,15 @@ BUGS: dict[str, Patch] = {
         "_integer",
         lambda self, value, source, target, fail: PackedValue(target, value.number),
     ),
-    "None is never wrong": lambda patch: patch.setattr(ExpressionLowering, "_unwrapped_place", _unchecked_place),
+    "None is never wrong": lambda patch: patch.setattr(PlaceLowering, "_unwrapped_place", _unchecked_place),
     "a slice is one short": replaced(
-        CollectionEmitter,
+        ArrayEmitter,
         "cut",
         lambda right, self, place, low, high, inverted: right(
             self, place, low, self.emit.subtract(high, 1), inverted=inverted
         ),
     ),
-    "break goes on": lambda patch: patch.setattr(StatementLowering, "_do_Break", StatementLowering._do_Continue),
+    "break goes on": lambda patch: patch.setattr(StatementLowering, "break_", StatementLowering.continue_),
     "the old state is the new one": replaced(
         program._Assembly,
         "_predicate",
@@ -204,14 +206,14 @@ BUGS: dict[str, Patch] = {
     ),
     "no constraint": replaced(program._Assembly, "_within_constraint", no_constraint),
     "tests of comprehensions are left out": replaced(
-        ExpressionLowering,
-        "_clauses",
+        ComprehensionLowering,
+        "_for_each_element",
         lambda right, self, clauses, innermost: right(
             self, tuple(clause for clause in clauses if isinstance(clause, nodes.ForClause)), innermost
         ),
     ),
     "items overlap": replaced(layout, "item_place", lambda right, items, index: right(items, max(index - 1, 0))),
-    "an item of a set is any item": replaced(CollectionEmitter, "contains", lambda right, self, place, item: True),
+    "an item of a set is any item": replaced(ArrayEmitter, "contains", lambda right, self, place, item: True),
     "nothing is equal": replaced(Emitter, "equal", lambda right, emit, left, other: False),
 }
 
@@ -220,10 +222,10 @@ def _is_signed(value: Any) -> bool:
     return isinstance(value.type, nodes.IntType) and value.type.low == -3
 
 
-def _unchecked_place(self: ExpressionLowering, node: nodes.Convert) -> Any:
+def _unchecked_place(self: PlaceLowering, node: nodes.Convert) -> Any:
     base = self.place_of(node.base)
     if not base.layout.parts:
-        return self.emit.spill(self.convert(self.emit.load(base), node.type, lambda: None))
+        return self.emit.spill(self.context.conversion.convert(self.emit.load(base), node.type, lambda: None))
     return self.emit.part(base, base.layout.parts[1])
 
 

@@ -1,4 +1,4 @@
-"""What the lowering asks about the typed program before it emits code."""
+"""Analysis of the typed program: properties of expressions and functions that decide how they are lowered."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ from checker.engines.native.lowering.state_layout import layout_of
 from checker.ir import nodes
 from checker.language.types import BoolType, IntType, MapType, OptionType, Type
 
+MOST_CHEAP = 8
+"""`and` and `or` of operands that cost at most this are evaluated without branches. Unit: about one instruction."""
 
-def stands_in_state(node: nodes.Expr) -> bool:
-    """Say whether an expression names a part of the state, rather than a value that is computed."""
+TOO_MUCH = 100
+"""The cost of an expression that is never cheap."""
+
+
+def is_state_place(node: nodes.Expr) -> bool:
+    """Return whether an expression names a part of the state, which has an address, and not a computed value."""
     while isinstance(node, (nodes.FieldRead, nodes.IndexRead)) or is_unwrapping(node):
         node = node.base  # type: ignore[attr-defined]
     return isinstance(node, nodes.StateRead)
 
 
 def is_unwrapping(node: nodes.Expr) -> bool:
-    """Say whether an expression is the value inside an option."""
+    """Return whether an expression is the item of an option: a conversion from `Option(T)` to `T`."""
     return (
         isinstance(node, nodes.Convert) and isinstance(node.base.type, OptionType) and node.base.type.item == node.type
     )
 
 
-def is_direct(function: nodes.Function) -> bool:
-    """Say whether a function's only `return` is its last statement."""
+def returns_only_at_end(function: nodes.Function) -> bool:
+    """Return whether a function's only `return` is its last statement, with a value."""
     if not function.body or not isinstance(function.body[-1], nodes.Return) or function.body[-1].value is None:
         return False
     return not any(_returns(statement) for statement in function.body[:-1])
@@ -37,7 +43,7 @@ def _returns(statement: nodes.Stmt) -> bool:
 
 
 def reassigned_locals(body: tuple[nodes.Stmt, ...], parameters: tuple[nodes.Local, ...]) -> frozenset[nodes.Local]:
-    """Return the locals that more than one statement gives a value, and so need memory."""
+    """Return the locals that are assigned more than once, and therefore need memory."""
     counts: dict[nodes.Local, int] = dict.fromkeys(parameters, 1)
 
     def visit(statements: tuple[nodes.Stmt, ...]) -> None:
@@ -58,21 +64,22 @@ def reassigned_locals(body: tuple[nodes.Stmt, ...], parameters: tuple[nodes.Loca
 
 
 def is_cheap(node: nodes.Expr) -> bool:
-    """Say whether evaluating all of an expression costs less than branching, and cannot leave any type's bounds."""
-    return _cost(node) <= 8
+    """Return whether an expression is cheaper to evaluate completely than by branches, and cannot leave any bounds."""
+    return _cost(node) <= MOST_CHEAP
 
 
 def _cost(node: nodes.Expr) -> int:
+    """Return about how many instructions an expression takes; TOO_MUCH if it may be wide, branch, loop or fail."""
     if isinstance(node, nodes.Literal):
         return 0
     if isinstance(node, (nodes.LocalRead, nodes.StateRead)):
-        return 100 if layout_is_wide(node.type) else 1
+        return TOO_MUCH if layout_is_wide(node.type) else 1
     if isinstance(node, nodes.FieldRead):
-        return 1 + _cost(node.base) if isinstance(node.base, (nodes.StateRead, nodes.IndexRead)) else 100
+        return 1 + _cost(node.base) if isinstance(node.base, (nodes.StateRead, nodes.IndexRead)) else TOO_MUCH
     if isinstance(node, nodes.IndexRead) and isinstance(node.base.type, MapType):
         if isinstance(node.index, (nodes.LocalRead, nodes.Literal)):
             return 2 if isinstance(node.base, nodes.StateRead) else 2 + _cost(node.base)
-        return 100
+        return TOO_MUCH
     if isinstance(node, nodes.Comparison):
         return 1 + _cost(node.left) + _cost(node.right)
     if isinstance(node, nodes.Not):
@@ -81,10 +88,10 @@ def _cost(node: nodes.Expr) -> int:
         return 1 + sum(_cost(operand) for operand in node.operands)
     if isinstance(node, nodes.Convert):
         can_fail = not isinstance(node.type, OptionType) or isinstance(node.base.type, OptionType)
-        return 100 if can_fail and not isinstance(node.base, nodes.Literal) else 1 + _cost(node.base)
-    return 100
+        return TOO_MUCH if can_fail and not isinstance(node.base, nodes.Literal) else 1 + _cost(node.base)
+    return TOO_MUCH
 
 
 def layout_is_wide(kind: Type) -> bool:
-    """Say whether values of a type take whole words."""
+    """Return whether values of a type take whole words."""
     return not isinstance(kind, (IntType, BoolType)) and layout_of(kind).is_wide

@@ -1,194 +1,176 @@
-"""Collections in memory: what changes a sequence, set or bag at a place, and what asks it something."""
+"""Lowering of collections: queries, displays, and changes of one item or span."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias, assert_never
 
-from checker.engines.native.lowering.emitter import Emitter, MemoryPlace, Number, PackedValue, Truth, Value
-from checker.language.types import BagType, SeqType, SetType, Type
+from llvmlite import ir
 
-Fail = Callable[[], None]
-"""Emits the end of this evaluation: it left a type's bounds."""
+from checker.engines.native.lowering.arrays import is_bit_set
+from checker.engines.native.lowering.emitter import MemoryPlace, Number, PackedValue, Value
+from checker.engines.native.lowering.evaluation import Evaluator, SubjectLowering
+from checker.engines.native.lowering.loops import LoopLowering
+from checker.engines.native.lowering.state_layout import layout_of
+from checker.ir import nodes
+from checker.language.types import BagType, IntType, NeverType, SeqType, Type
 
-UNROLLED = 2
-"""Loops over at most this many items are written out, so that places are known when the code is made."""
+CollectionChange: TypeAlias = nodes.SeqInsert | nodes.SeqDelete | nodes.SeqSlice | nodes.SetRemove | nodes.BagAdd
+"""A collection that differs from its `base` in one item or span; assigned to its base, it is changed in place."""
 
 
-class CollectionEmitter:
-    """Emits operations on collections. Bit sets are packed numbers; the others are a length and an array."""
+class CollectionLowering(SubjectLowering):
+    """Emits membership, lengths, counts and positions, and new sequences, sets and bags."""
 
-    def __init__(self, emitter: Emitter):
-        self.emit = emitter
+    def __init__(self, expressions: Evaluator, loops: LoopLowering):
+        super().__init__(expressions)
+        self._loops = loops
 
-    def length_place(self, place: MemoryPlace) -> MemoryPlace:
-        """Return the place of the length of a sequence, bag or sorted set."""
-        return self.emit.part(place, place.layout.parts[0])
+    # Queries.
 
-    def length(self, place: MemoryPlace) -> Number:
-        """Return how many items the collection at a place has."""
-        if is_bit_set(place.layout.type):
-            return self.emit.count_ones(self.emit.load_bits(place))
-        return self.emit.load_bits(self.length_place(place))
+    def contains(self, node: nodes.Contains) -> Value:
+        container, item = self.expressions.view(node.container), self.expressions.view(node.item)
+        item_type = node.container.type.item  # type: ignore[attr-defined]
+        answer = self.context.new_variable(nodes.BOOL)
 
-    def capacity(self, place: MemoryPlace) -> int:
-        """Return how many items the collection at a place can have."""
-        kind = place.layout.type
-        assert isinstance(kind, (SeqType, SetType, BagType)) and kind.capacity is not None
-        return kind.capacity
+        def look_up(converted: Value) -> None:
+            if isinstance(container, PackedValue) and is_bit_set(container.type):
+                assert isinstance(converted, PackedValue)
+                found = self.arrays.has_bit(container.number, self.emit.bits_of(converted))
+            else:
+                found = self.arrays.contains(self.emit.spill(container), converted)
+            self.emit.store(answer, PackedValue(nodes.BOOL, found))
 
-    def check(self, test: Truth, fail: Fail) -> None:
-        """Emit `fail` for where `test` is false."""
-        if isinstance(test, bool) and test:
-            return
-        go_on, stop = self.emit.block("ok"), self.emit.block("out")
-        self.emit.branch(test, go_on, stop)
-        self.emit.position(stop)
-        fail()
-        self.emit.position(go_on)
+        self._if_item(node.item.type, item, item_type, look_up)
+        return self.emit.load(answer)
 
-    def each(self, count: Number, most: int, body: Callable[[Number], None]) -> None:
-        """Emit `body` for the positions 0 to count - 1; there are at most `most`."""
-        if isinstance(count, int):
-            most = min(most, count)
-        if most > UNROLLED:
-            with self.emit.loop(0, count) as (position, _, _):
-                body(position)
-            return
-        for position in range(most):
-            self.emit.when(self.emit.compare("<", position, count), lambda at=position: body(at))  # type: ignore[misc]
+    def length(self, node: nodes.Length) -> Value:
+        container = self.expressions.view(node.container)
+        if isinstance(container, PackedValue) and is_bit_set(container.type):
+            return PackedValue(node.type, self.emit.count_ones(container.number))
+        if isinstance(container, PackedValue):
+            part = layout_of(container.type).parts[0]
+            length = self.emit.bit_and(self.emit.shift_right(container.number, part.shift), part.layout.mask)
+            return PackedValue(node.type, length)
+        return PackedValue(node.type, self.arrays.length(container.place))
 
-    def copy_item(self, source: MemoryPlace, target: MemoryPlace) -> None:
-        """Copy an item between arrays of one item type."""
-        self.emit.store(target, self.emit.load(source, copy=False))
-
-    def append(self, place: MemoryPlace, item: Value, fail: Fail) -> None:
-        """Add an item at the end of the sequence at a place."""
-        count = self.length(place)
-        self.check(self.emit.compare("<", count, self.capacity(place)), fail)
-        if self.capacity(place) == 0:
-            return
-        self.emit.store(self.emit.item(place, count), item)
-        self.emit.store_bits(self.length_place(place), self.emit.add(count, 1))
-
-    def insert(self, place: MemoryPlace, index: Number, item: Value, fail: Fail) -> None:
-        """Put an item before position `index` of the array at a place."""
-        count = self.length(place)
-        inside = self.emit.both(self.emit.compare(">=", index, 0), self.emit.compare("<=", index, count))
-        self.check(self.emit.both(inside, self.emit.compare("<", count, self.capacity(place))), fail)
-        if self.capacity(place) == 0:
-            return
-        with self.emit.loop(0, self.emit.subtract(count, index)) as (step, _, _):
-            to = self.emit.subtract(count, step)
-            self.copy_item(self.emit.item(place, self.emit.subtract(to, 1)), self.emit.item(place, to))
-        self.emit.store(self.emit.item(place, index), item)
-        self.emit.store_bits(self.length_place(place), self.emit.add(count, 1))
-
-    def delete(self, place: MemoryPlace, index: Number | None, fail: Fail) -> None:
-        """Take the item at `index` (None: the last) out of the array at a place."""
-        count = self.length(place)
-        last = self.emit.subtract(count, 1)
-        at = last if index is None else index
-        self.check(self.emit.both(self.emit.compare(">=", at, 0), self.emit.compare("<", at, count)), fail)
-        if self.capacity(place) == 0:
-            return
-        with self.emit.loop(at, last) as (position, _, _):
-            after = self.emit.item(place, self.emit.add(position, 1))
-            self.copy_item(after, self.emit.item(place, position))
-        self.emit.clear(self.emit.item(place, last))
-        self.emit.store_bits(self.length_place(place), last)
-
-    def cut(self, place: MemoryPlace, low: Number, high: Number, *, inverted: bool) -> None:
-        """Keep the items low to high - 1 of the sequence at a place, or (inverted) the others; no bound is negative."""
-        count = self.length(place)
-        high = self.emit.select(self.emit.compare("<", high, count), high, count)
-        low = self.emit.select(self.emit.compare("<", low, high), low, high)
-        if inverted:
-            self._remove_span(place, count, low, self.emit.subtract(high, low))
-            return
-        kept = self.emit.subtract(high, low)
-        if not (isinstance(low, int) and low == 0):
-            self._remove_span(place, count, 0, low)
-        remaining = self.emit.subtract(count, low)
-        self._remove_span(place, remaining, kept, self.emit.subtract(remaining, kept))
-
-    def _remove_span(self, place: MemoryPlace, count: Number, start: Number, size: Number) -> None:
-        """Remove `size` items from `start` of an array of `count`."""
-        rest = self.emit.subtract(count, size)
-        with self.emit.loop(start, rest) as (position, _, _):
-            self.copy_item(self.emit.item(place, self.emit.add(position, size)), self.emit.item(place, position))
-        with self.emit.loop(rest, count) as (position, _, _):
-            self.emit.clear(self.emit.item(place, position))
-        self.emit.store_bits(self.length_place(place), rest)
-
-    def position_of(self, place: MemoryPlace, item: Value) -> Number:
-        """Return the position of the first equal item of an array, or its length."""
-        found = self.emit.slot()
-        count = self.length(place)
-        self.emit.builder.store(self.emit.value(count), found)
-        with self.emit.loop(0, count) as (position, _, end):
-            is_it = self.emit.equal(self.emit.load(self.emit.item(place, position), copy=False), item)
-            hit, miss = self.emit.block("hit"), self.emit.block("miss")
-            self.emit.branch(is_it, hit, miss)
-            self.emit.position(hit)
-            self.emit.builder.store(self.emit.value(position), found)
-            self.emit.jump(end)
-            self.emit.position(miss)
-        return self.emit.builder.load(found)
-
-    def rank_of(self, place: MemoryPlace, bits: Number) -> Number:
-        """Return how many items of a sorted array have smaller bits."""
-        rank = self.emit.slot()
-        self.emit.builder.store(self.emit.value(0), rank)
-
-        def count_smaller(position: Number) -> None:
-            other = self.emit.value(self.emit.load_bits(self.emit.item(place, position)))
-            smaller = self.emit.builder.icmp_unsigned("<", other, self.emit.value(bits))
-            total = self.emit.add(self.emit.builder.load(rank), self.emit.widened(smaller))
-            self.emit.builder.store(self.emit.value(total), rank)
-
-        self.each(self.length(place), self.capacity(place), count_smaller)
-        return self.emit.builder.load(rank)
-
-    def add_sorted(self, place: MemoryPlace, item: PackedValue, fail: Fail) -> None:
-        """Add an item to the bag or sorted set at a place; a set keeps one copy."""
-
-        def add() -> None:
-            self.insert(place, self.rank_of(place, self.emit.bits_of(item)), item, fail)
-
-        if isinstance(place.layout.type, SetType):
-            self.emit.when(self.emit.negate(self.contains(place, item)), add)
-        else:
-            add()
-
-    def contains(self, place: MemoryPlace, item: Value) -> Truth:
-        """Return whether an item, of the item type, is in the collection at a place."""
-        if is_bit_set(place.layout.type):
-            assert isinstance(item, PackedValue)
-            return self.has_bit(self.emit.load_bits(place), self.emit.bits_of(item))
-        return self.emit.compare("<", self.position_of(place, item), self.length(place))
-
-    def has_bit(self, bits: Number, index: Number) -> Truth:
-        """Return whether bit `index` is set."""
-        if isinstance(index, int):
-            masked = self.emit.bit_and(bits, 1 << index)
-            return masked != 0 if isinstance(masked, int) else self.emit.compare("!=", masked, 0)
-        return self.emit.compare("!=", self.emit.bit_and(self.emit.shift_right(bits, index), 1), 0)
-
-    def count(self, place: MemoryPlace, item: Value) -> Number:
-        """Return how many items of the array at a place are equal to `item`."""
+    def count(self, node: nodes.Count) -> Value:
+        place, item = self.emit.spill(self.expressions.view(node.container)), self.expressions.view(node.item)
+        assert isinstance(place.layout.type, (SeqType, BagType))
         total = self.emit.slot()
         self.emit.builder.store(self.emit.value(0), total)
 
-        def add_equal(position: Number) -> None:
-            is_it = self.emit.equal(self.emit.load(self.emit.item(place, position), copy=False), item)
-            self.emit.builder.store(
-                self.emit.value(self.emit.add(self.emit.builder.load(total), self.emit.widened(is_it))), total
-            )
+        def count_equal(converted: Value) -> None:
+            self.emit.builder.store(self.emit.value(self.arrays.count(place, converted)), total)
 
-        self.each(self.length(place), self.capacity(place), add_equal)
-        return self.emit.builder.load(total)
+        self._if_item(node.item.type, item, place.layout.type.item, count_equal)
+        return PackedValue(node.type, self.emit.builder.load(total))
 
+    def _if_item(self, source: Type, item: Value, item_type: Type, use: Callable[[Value], None]) -> None:
+        """Emit `use(item)` for the case that an item is one of `item_type`: no other can be in the collection."""
+        if isinstance(item_type, NeverType):
+            return
+        if source == item_type:
+            use(item)
+        else:
+            self.context.conversion.if_convertible(item, item_type, use)
 
-def is_bit_set(kind: Type) -> bool:
-    """Say whether values of a type are bit sets."""
-    return isinstance(kind, SetType) and kind.capacity is None
+    def index_of(self, node: nodes.IndexOf) -> Value:
+        place = self.emit.spill(self.expressions.view(node.container))
+        position = self.arrays.position_of(place, self.expressions.view(node.item))
+        self.context.check(self.emit.compare("<", position, self.arrays.length(place)), node.site)
+        return PackedValue(node.type, position)
+
+    # New collections.
+
+    def items_of(self, node: nodes.ItemsOf) -> Value:
+        items = [self.expressions.evaluate(item) for item in node.items]
+        if is_bit_set(node.type):
+            bits: Number = 0
+            for item in items:
+                assert isinstance(item, PackedValue)
+                bits = self.emit.bit_or(bits, self.emit.shift_left(1, self.emit.bits_of(item)))
+            return PackedValue(node.type, bits)
+        place = self.emit.temporary(node.type)
+        for item in items:
+            self.arrays.add(place, item, self.context.failure_at(node.site))
+        return self.emit.load(place, copy=False)
+
+    def seq_concat(self, node: nodes.SeqConcat) -> Value:
+        place = self.emit.temporary(node.type)
+        for side in (node.left, node.right):
+            source = self.emit.spill(self.expressions.view(side))
+
+            def append(position: Number, source: MemoryPlace = source) -> None:
+                item = self.emit.load(self.emit.item(source, position), copy=False)
+                self.arrays.append(place, item, self.context.failure_at(node.site))
+
+            if self.arrays.capacity(source):
+                self.arrays.each(self.arrays.length(source), self.arrays.capacity(source), append)
+        return self.emit.load(place, copy=False)
+
+    def sorted(self, node: nodes.Sorted) -> Value:
+        # A bag keeps its items in ascending order, and has the layout of a sequence of the same items and capacity.
+        place = self.emit.temporary(node.type)
+        assert isinstance(node.type, SeqType)
+        bag = MemoryPlace(layout_of(BagType(node.type.item, node.type.capacity)), place.pointer, 0, 0)
+
+        def add(item: Value, next_item: ir.Block) -> None:
+            assert isinstance(item, PackedValue)
+            self.arrays.add_sorted(bag, item, self.context.failure_at(node.site))
+
+        if node.type.capacity and not isinstance(node.type.item, NeverType):
+            self._loops.over(node.base, add)
+        return self.emit.load(place, copy=False)
+
+    # Changes.
+
+    def changed_copy(self, node: CollectionChange) -> Value:
+        """Emit a copy of the base of a change, with the change."""
+        place = self.emit.temporary(node.type)
+        self.emit.store(place, self.expressions.view(node.base))
+        self.change(node, place)
+        return self.emit.load(place, copy=False)
+
+    def change(self, node: CollectionChange, place: MemoryPlace) -> None:
+        """Emit a change of the collection at a place, which holds the node's base."""
+        fail = self.context.failure_at(node.site)
+        match node:
+            case nodes.SeqInsert():
+                index = None if node.index is None else self.expressions.number(node.index)
+                item = self.expressions.evaluate(node.item)
+                if index is None:
+                    self.arrays.append(place, item, fail)
+                else:
+                    self.arrays.insert(place, index, item, fail)
+            case nodes.SeqDelete():
+                self.arrays.delete(place, None if node.index is None else self.expressions.number(node.index), fail)
+            case nodes.SeqSlice():
+                low = 0 if node.low is None else self._slice_bound(node.low)
+                high = self.arrays.capacity(place) if node.high is None else self._slice_bound(node.high)
+                self.arrays.cut(place, low, high, inverted=node.inverted)
+            case nodes.BagAdd():
+                added = self.expressions.evaluate(node.item)
+                assert isinstance(added, PackedValue)
+                self.arrays.add_sorted(place, added, fail)
+            case nodes.SetRemove():
+                self._remove(node, place)
+            case _:
+                assert_never(node)
+
+    def _slice_bound(self, node: nodes.Expr) -> Number:
+        """Emit the bound of a slice, which must not be negative."""
+        bound = self.expressions.number(node)
+        if not (isinstance(node.type, IntType) and node.type.low is not None and node.type.low >= 0):
+            self.context.check(self.emit.compare(">=", bound, 0), node.site)
+        return bound
+
+    def _remove(self, node: nodes.SetRemove, place: MemoryPlace) -> None:
+        item = self.expressions.evaluate(node.item)
+        assert isinstance(item, PackedValue)
+        if not is_bit_set(node.type):
+            self.arrays.delete(place, self.arrays.position_of(place, item), self.context.failure_at(node.site))
+            return
+        bits, index = self.emit.load_bits(place), self.emit.bits_of(item)
+        self.context.check(self.arrays.has_bit(bits, index), node.site)
+        self.emit.store_bits(place, self.emit.bit_and(bits, self.emit.bit_xor(self.emit.shift_left(1, index), -1)))

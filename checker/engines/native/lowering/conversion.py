@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checker.engines.native.lowering.collections import CollectionEmitter, Fail, is_bit_set
-from checker.engines.native.lowering.emitter import Emitter, MemoryPlace, Number, PackedValue, Value
+from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
+from checker.engines.native.lowering.emitter import Emitter, Fail, MemoryPlace, Number, PackedValue, Value
 from checker.engines.native.lowering.state_layout import bit_items, layout_of, packed_number
 from checker.errors import BoundsError
 from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
@@ -20,8 +20,9 @@ def _within(number: int, kind: IntType) -> int:
 class ConversionLowering:
     """Emits conversions."""
 
-    emit: Emitter
-    collections: CollectionEmitter
+    def __init__(self, emit: Emitter, arrays: ArrayEmitter):
+        self.emit = emit
+        self.arrays = arrays
 
     def convert(self, value: Value, target: Type, fail: Fail, source: Type | None = None) -> Value:
         """Return a value as one of `target`; emits `fail` for where it is none. `source`: its type, if not its own."""
@@ -54,9 +55,9 @@ class ConversionLowering:
         assert isinstance(value, PackedValue)
         number: Number = value.number
         if target.low is not None and (source.low is None or source.low < target.low):
-            self.collections.check(self.emit.compare(">=", number, target.low), fail)
+            self.emit.check(self.emit.compare(">=", number, target.low), fail)
         if target.high is not None and (source.high is None or source.high > target.high):
-            self.collections.check(self.emit.compare("<=", number, target.high), fail)
+            self.emit.check(self.emit.compare("<=", number, target.high), fail)
         return PackedValue(target, _within(number, target) if isinstance(number, int) else number)
 
     def _zero(self, kind: Type) -> Value:
@@ -78,10 +79,10 @@ class ConversionLowering:
 
     def _unwrapped(self, value: Value, source: OptionType, target: Type, fail: Fail) -> Value:
         if isinstance(source.item, NeverType):
-            self.collections.check(False, fail)
+            self.emit.check(False, fail)
             return self._zero(target)
         present, place = self._present(value, source)
-        self.collections.check(self.emit.compare("!=", present, 0), fail)
+        self.emit.check(self.emit.compare("!=", present, 0), fail)
         return self.convert(self._item(source, present, place), target, fail)
 
     def _option(self, value: Value, source: Type, target: OptionType, fail: Fail) -> Value:
@@ -116,11 +117,11 @@ class ConversionLowering:
         assert isinstance(value, PackedValue)
         result = self.emit.temporary(target)
         for position, item in bit_items(source):
-            is_in = self.collections.has_bit(value.number, position)
+            is_in = self.arrays.has_bit(value.number, position)
             try:
                 converted = target.item.coerce(item)
             except BoundsError:
-                self.collections.check(self.emit.negate(is_in), fail)
+                self.emit.check(self.emit.negate(is_in), fail)
                 continue
             if is_bit_set(target):
                 bit = self.emit.shift_left(self.emit.widened(is_in), packed_number(target.item, converted))
@@ -128,7 +129,7 @@ class ConversionLowering:
             else:
                 constant = self.emit.constant(target.item, converted)
                 assert isinstance(constant, PackedValue)
-                self.emit.when(is_in, lambda item=constant: self.collections.add_sorted(result, item, fail))  # type: ignore[misc]
+                self.emit.when(is_in, lambda item=constant: self.arrays.add_sorted(result, item, fail))  # type: ignore[misc]
         return self.emit.load(result, copy=False)
 
     def _map(self, value: Value, target: MapType, fail: Fail) -> Value:
@@ -143,17 +144,13 @@ class ConversionLowering:
         assert isinstance(target, (SeqType, BagType, SetType))
         result = self.emit.temporary(target)
         source = self.emit.spill(value)
-        capacity = self.collections.capacity(source)
+        capacity = self.arrays.capacity(source)
         if capacity == 0:
             return self.emit.load(result, copy=False)
 
         def add(position: Number) -> None:
             item = self.convert(self.emit.load(self.emit.item(source, position), copy=False), target.item, fail)
-            self.add_to(result, item, fail)
+            self.arrays.add(result, item, fail)
 
-        self.collections.each(self.collections.length(source), capacity, add)
+        self.arrays.each(self.arrays.length(source), capacity, add)
         return self.emit.load(result, copy=False)
-
-    def add_to(self, place: MemoryPlace, item: Value, fail: Fail) -> None:
-        """Add an item to the collection at a place; `Lowering` provides this."""
-        raise NotImplementedError

@@ -1,4 +1,4 @@
-"""LLVM building blocks: integers that are folded where they are known, control flow, and places in packed memory."""
+"""LLVM building blocks: integers that are folded where they are known, control flow, and packed values in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from llvmlite import ir
 
 from checker.engines.native.lowering.state_layout import ArrayItems, ValueLayout, ValuePart, encode, layout_of
-from checker.language.types import BoolType, IntType, Type
+from checker.language.types import BoolType, IntType, StructType, Type
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 WORD_POINTER = I64.as_pointer()
@@ -20,6 +20,9 @@ Number: TypeAlias = int | ir.Value
 
 Truth: TypeAlias = bool | ir.Value
 """A bool: known now, or a computed i1."""
+
+Fail: TypeAlias = Callable[[], None]
+"""Emits the end of an evaluation that left a type's bounds."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ Value: TypeAlias = PackedValue | WideValue
 
 @dataclass(frozen=True)
 class MemoryPlace:
-    """Where a value stands in memory: a pointer to words, a word index and a bit shift, each known now or computed."""
+    """The location of a value: a pointer to words, a word index and a bit shift, each known now or computed."""
 
     layout: ValueLayout
     pointer: ir.Value
@@ -133,6 +136,13 @@ class Emitter:
         if isinstance(left, int) and isinstance(right, int):
             return left ^ right
         return self.builder.xor(self.value(left), self.value(right))
+
+    def checked(self, operator: str, left: Number, right: Number, fail: Fail) -> Number:
+        """Return a sum (`+`) or difference (`-`); emit `fail` for the case that it does not fit into 64 bits."""
+        sides = self.value(left), self.value(right)
+        pair = self.builder.sadd_with_overflow(*sides) if operator == "+" else self.builder.ssub_with_overflow(*sides)
+        self.check(self.negate(self.builder.extract_value(pair, 1)), fail)
+        return self.builder.extract_value(pair, 0)
 
     def count_ones(self, number: Number) -> Number:
         """Return how many bits are set."""
@@ -234,6 +244,16 @@ class Emitter:
             otherwise()
             self.jump(end)
         self.position(end)
+
+    def check(self, test: Truth, fail: Fail) -> None:
+        """Emit `fail` for the case that `test` is false, and continue for the case that it is true."""
+        if isinstance(test, bool) and test:
+            return
+        ok, out = self.block("ok"), self.block("out")
+        self.branch(test, ok, out)
+        self.position(out)
+        fail()
+        self.position(ok)
 
     @contextmanager
     def loop(self, low: Number, high: Number) -> Iterator[tuple[Number, ir.Block, ir.Block]]:
@@ -374,6 +394,13 @@ class Emitter:
         return MemoryPlace(
             part.layout, place.pointer, self.add(place.word, part.word), self.add(place.shift, part.shift)
         )
+
+    def field(self, place: MemoryPlace, name: str) -> MemoryPlace:
+        """Return the place of a field of the struct at a place."""
+        kind = place.layout.type
+        assert isinstance(kind, StructType)
+        index = [field_name for field_name, _ in kind.fields].index(name)
+        return self.part(place, place.layout.parts[index])
 
     def item(self, place: MemoryPlace, index: Number) -> MemoryPlace:
         """Return the place of an item of the composite at a place; the index is in bounds wherever the code runs."""

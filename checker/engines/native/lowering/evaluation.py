@@ -1,29 +1,39 @@
-"""The core of lowering: one evaluation under way, where values stand, and reads."""
+"""The context of one evaluation, and the interface through which lowering classes evaluate operands."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from checker.engines.native.lowering.analysis import is_unwrapping, stands_in_state
+from checker.engines.native.lowering.arrays import ArrayEmitter
 from checker.engines.native.lowering.branches import Branches
-from checker.engines.native.lowering.collections import CollectionEmitter, Fail
 from checker.engines.native.lowering.conversion import ConversionLowering
-from checker.engines.native.lowering.emitter import Emitter, MemoryPlace, Number, PackedValue, Truth, Value, WideValue
-from checker.engines.native.lowering.outlining import Outliner
-from checker.engines.native.lowering.state_layout import NUMBER, StateLayout, layout_of
+from checker.engines.native.lowering.emitter import Emitter, Fail, MemoryPlace, Number, PackedValue, Truth, Value
+from checker.engines.native.lowering.state_layout import NUMBER, StateLayout
 from checker.ir import nodes
-from checker.language.types import IntType, MapType, StructType, Type
+from checker.ir.visitor import ExpressionVisitor
+from checker.language.types import IntType, Type
+
+if TYPE_CHECKING:
+    from checker.engines.native.lowering.outlining import Outliner
 
 NOWHERE = nodes.Site("", 0, "")
-"""The site of a conversion to a type that has every value of the other one."""
+"""The site of a conversion that cannot fail: the target type has every value of the source type."""
 
 
 @dataclass
 class NativeFrame:
-    """One inlined function: what its locals stand for, and where `return` goes."""
+    """One inlined function.
+
+    - `locals`: the value of a local that is assigned once, or the stack memory of one that is assigned again.
+    - `reassigned`: the locals that need memory.
+    - `result`, `result_type`, `end`: where `return` stores its value, and the block to which it jumps.
+    - `loops`: for each enclosing loop, the targets of `continue` and `break`.
+    """
 
     locals: dict[nodes.Local, Value | MemoryPlace] = field(default_factory=dict)
     reassigned: frozenset[nodes.Local] = frozenset()
@@ -33,180 +43,142 @@ class NativeFrame:
     loops: list[tuple[ir.Block, ir.Block]] = field(default_factory=list)
 
 
-class Evaluation(ConversionLowering):
-    """Emits the code of one evaluation: an action instance, a property or a helper.
+def _no_site_numbers(number: ir.Value) -> None:
+    raise AssertionError("only a caller of outlined helpers fails with a site number that is computed at run time")
 
-    `roots`: the memory of the states that `self` and `old` are. `fail(site)` emits the end of an evaluation that left
-    a type's bounds; `disabled` is where a false `require` goes.
+
+class EvaluationContext:
+    """The evaluation under construction: of an action instance, a property or an outlined helper.
+
+    - `emit`: emits instructions into the function under construction; `arrays` and `conversion` build on it.
+    - `roots`: the address of the state that `self` is, and of the one that `old` is.
+    - `fail_at(site)` emits the end of an evaluation that leaves a type's bounds at `site`. `fail_with(number)` does the
+      same for a site whose number (i32) is known only at run time.
+    - `disabled`: the block to which a false `require` jumps; None in properties.
+    - `frame`: the function whose body is being emitted. A call of an inlined helper replaces it for the duration.
+    - `outliner`: calls helpers that have their own LLVM function. `branches`: records the branches that a step takes.
     """
 
     def __init__(
         self,
-        emitter: Emitter,
+        emit: Emitter,
         layout: StateLayout,
         roots: dict[str, ir.Value],
-        fail: Callable[[nodes.Site], None],
+        fail_at: Callable[[nodes.Site], None],
         disabled: ir.Block | None,
+        *,
+        outliner: Outliner | None = None,
+        branches: Branches | None = None,
     ):
-        self.emit = emitter
+        self.emit = emit
         self.layout = layout
         self.roots = roots
-        self.fail_at = fail
-        self.fail_with: Callable[[ir.Value], None] = _no_numbers
+        self.fail_at = fail_at
+        self.fail_with: Callable[[ir.Value], None] = _no_site_numbers
         self.disabled = disabled
-        self.outliner: Outliner | None = None
-        self.branches: Branches | None = None
-        self.collections = CollectionEmitter(emitter)
+        self.outliner = outliner
+        self.branches = branches
+        self.arrays = ArrayEmitter(emit)
+        self.conversion = ConversionLowering(emit, self.arrays)
         self.frame = NativeFrame()
-        self.unrolled = 1
 
-    def failing(self, site: nodes.Site) -> Fail:
-        """Return what emits the end of this evaluation because of `site`."""
+    # Failures and branches.
+
+    def failure_at(self, site: nodes.Site) -> Fail:
+        """Return a function that emits the end of this evaluation because of `site`."""
         return lambda: self.fail_at(site)
 
-    def took(self, test: nodes.Expr, is_true: bool) -> None:
-        """Emit the record of which side of a condition is taken, where that is wanted."""
+    def check(self, test: Truth, site: nodes.Site) -> None:
+        """Emit the end of this evaluation, because of `site`, for the case that `test` is false."""
+        self.emit.check(test, self.failure_at(site))
+
+    def record_branch(self, test: nodes.Expr, is_true: bool) -> None:
+        """Emit the record that one side of a condition is taken, if this module records branches."""
         if self.branches is not None:
             self.branches.mark(self.emit.builder, test.site, is_true)
 
-    def evaluate(self, node: nodes.Expr) -> Value:
-        """Emit an expression and return its value."""
-        return getattr(self, f"_{type(node).__name__}")(node)  # type: ignore[no-any-return]
+    def convert(self, value: Value, target: Type, site: nodes.Site = NOWHERE) -> Value:
+        """Return a value as one of type `target`; emit a failure because of `site` if that type does not have it."""
+        return self.conversion.convert(value, target, self.failure_at(site))
 
-    def number(self, node: nodes.Expr) -> Number:
-        """Emit an integer expression."""
-        value = self.evaluate(node)
-        assert isinstance(value, PackedValue)
-        return value.number
+    # Variables in stack memory. An integer takes a whole word, because a local may have no known bounds.
 
-    def truth(self, node: nodes.Expr) -> Truth:
-        """Emit a bool expression as a value."""
-        value = self.evaluate(node)
-        assert isinstance(value, PackedValue)
-        return value.number
-
-    def branch_on(self, node: nodes.Expr, then: ir.Block, otherwise: ir.Block) -> None:
-        """Emit a bool expression as a branch; `Lowering` provides this."""
-        raise NotImplementedError
-
-    def place_of(self, node: nodes.Expr) -> MemoryPlace:
-        """Return where the value of an expression stands; a value that stands nowhere is put on the stack."""
-        if isinstance(node, nodes.StateRead):
-            place = self.layout.places[node.variable]
-            return MemoryPlace(place.layout, self.roots[node.root], place.word, place.shift)
-        if isinstance(node, nodes.FieldRead):
-            return self._field_place(self.place_of(node.base), node.name)
-        if isinstance(node, nodes.IndexRead):
-            return self._index_place(node)
-        if is_unwrapping(node):
-            assert isinstance(node, nodes.Convert)
-            return self._unwrapped_place(node)
-        return self.emit.spill(self.evaluate(node))
-
-    def view(self, node: nodes.Expr) -> Value:
-        """Emit an expression whose value is used at once, before anything is written: wide values are not copied."""
-        if stands_in_state(node):
-            return self.emit.load(self.place_of(node), copy=False)
-        if isinstance(node, nodes.LocalRead):
-            known = self.frame.locals[node.local]
-            return self.read_own(known, node.type) if isinstance(known, MemoryPlace) else known
-        return self.evaluate(node)
-
-    def _field_place(self, base: MemoryPlace, name: str) -> MemoryPlace:
-        kind = base.layout.type
-        assert isinstance(kind, StructType)
-        index = [field_name for field_name, _ in kind.fields].index(name)
-        return self.emit.part(base, base.layout.parts[index])
-
-    def _index_place(self, node: nodes.IndexRead) -> MemoryPlace:
-        base = self.place_of(node.base)
-        if isinstance(node.base.type, MapType):
-            key = self.evaluate(node.index)
-            assert isinstance(key, PackedValue)
-            return self.emit.item(base, self.emit.bits_of(key))
-        index = self.number(node.index)
-        count = self.collections.length(base)
-        self._check_index(node, index, count)
-        if self.collections.capacity(base) == 0:
-            return self.emit.temporary(node.type)
-        return self.emit.item(base, index)
-
-    def _check_index(self, node: nodes.IndexRead, index: Number, count: Number) -> None:
-        inside = self.emit.compare("<", index, count)
-        if not (isinstance(node.index.type, IntType) and node.index.type.low is not None and node.index.type.low >= 0):
-            inside = self.emit.both(self.emit.compare(">=", index, 0), inside)
-        self.collections.check(inside, self.failing(node.site))
-
-    def _unwrapped_place(self, node: nodes.Convert) -> MemoryPlace:
-        base = self.place_of(node.base)
-        if not base.layout.parts:
-            return self.emit.spill(self.convert(self.emit.load(base), node.type, self.failing(node.site)))
-        present = self.emit.load_bits(self.emit.part(base, base.layout.parts[0]))
-        self.collections.check(self.emit.compare("!=", present, 0), self.failing(node.site))
-        return self.emit.part(base, base.layout.parts[1])
-
-    def own_place(self, kind: Type) -> MemoryPlace:
-        """Return stack memory for a value of a type, which may be an integer without known bounds."""
+    def new_variable(self, kind: Type) -> MemoryPlace:
+        """Return stack memory for a value of a type."""
         if isinstance(kind, IntType):
             return MemoryPlace(NUMBER, self.emit.slot(), 0, 0)
         return self.emit.temporary(kind)
 
-    def write_own(self, place: MemoryPlace, value: Value, kind: Type) -> None:
-        """Write a value, converted to `kind`, to a place made by `own_place(kind)`."""
-        value = self.convert(value, kind, self.failing(NOWHERE))
+    def write_variable(self, place: MemoryPlace, value: Value, kind: Type) -> None:
+        """Write a value, converted to `kind`, to a place made by `new_variable(kind)`."""
+        value = self.convert(value, kind)
         if isinstance(kind, IntType):
             assert isinstance(value, PackedValue)
             self.emit.builder.store(self.emit.value(value.number), place.pointer)
         else:
             self.emit.store(place, value)
 
-    def read_own(self, place: MemoryPlace, kind: Type, *, copy: bool = False) -> Value:
-        """Return the value in a place made by `own_place(kind)`."""
+    def read_variable(self, place: MemoryPlace, kind: Type, *, copy: bool = False) -> Value:
+        """Return the value in a place made by `new_variable(kind)`; `copy`: the place may be written later."""
         if isinstance(kind, IntType):
             return PackedValue(kind, self.emit.builder.load(place.pointer))
         return self.emit.load(place, copy=copy)
 
     def set_local(self, local: nodes.Local, value: Value) -> None:
-        """Give a local a value."""
+        """Give a local of the current frame a value."""
         if local not in self.frame.reassigned:
-            self.frame.locals[local] = self.convert(value, local.type, self.failing(NOWHERE))
+            self.frame.locals[local] = self.convert(value, local.type)
             return
         place = self.frame.locals.get(local)
         if not isinstance(place, MemoryPlace):
-            place = self.frame.locals[local] = self.own_place(local.type)
-        self.write_own(place, value, local.type)
-
-    def _Literal(self, node: nodes.Literal) -> Value:
-        return self.emit.constant(node.type, node.value)
-
-    def _LocalRead(self, node: nodes.LocalRead) -> Value:
-        known = self.frame.locals[node.local]
-        value = self.read_own(known, node.type, copy=True) if isinstance(known, MemoryPlace) else known
-        # A local's type may be wider than the value bound to it: an int within its range is the same number.
-        return PackedValue(node.type, value.number) if isinstance(node.type, IntType) else value  # type: ignore[union-attr]
-
-    def _StateRead(self, node: nodes.StateRead) -> Value:
-        return self.emit.load(self.place_of(node))
-
-    _IndexRead = _StateRead
-
-    def _FieldRead(self, node: nodes.FieldRead) -> Value:
-        if stands_in_state(node.base):
-            return self.emit.load(self.place_of(node))
-        base = self.view(node.base)
-        if isinstance(base, WideValue):
-            return self.emit.load(self._field_place(base.place, node.name))
-        layout = layout_of(base.type)
-        assert isinstance(base.type, StructType)
-        part = layout.parts[[name for name, _ in base.type.fields].index(node.name)]
-        bits = self.emit.bit_and(self.emit.shift_right(base.number, part.shift), part.layout.mask)
-        return self.emit.from_bits(node.type, bits)
-
-    def _Convert(self, node: nodes.Convert) -> Value:
-        if isinstance(node.type, IntType) and isinstance(node.base.type, IntType):
-            return self.convert(self.evaluate(node.base), node.type, self.failing(node.site), node.base.type)
-        return self.convert(self.evaluate(node.base), node.type, self.failing(node.site))
+            place = self.frame.locals[local] = self.new_variable(local.type)
+        self.write_variable(place, value, local.type)
 
 
-def _no_numbers(number: ir.Value) -> None:
-    raise AssertionError("only a caller of outlined helpers needs to fail with a number that is not known yet")
+class Evaluator(ExpressionVisitor[Value]):
+    """The ways to evaluate an expression. `ExpressionLowering` implements it by delegating to one class per subject."""
+
+    def __init__(self, context: EvaluationContext):
+        self.context = context
+
+    def evaluate(self, node: nodes.Expr) -> Value:
+        """Emit an expression and return its value."""
+        return self.visit(node)
+
+    def number(self, node: nodes.Expr) -> Number:
+        """Emit an integer expression and return the integer."""
+        value = self.visit(node)
+        assert isinstance(value, PackedValue)
+        return value.number
+
+    def truth(self, node: nodes.Expr) -> Truth:
+        """Emit a bool expression and return the bool."""
+        value = self.visit(node)
+        assert isinstance(value, PackedValue)
+        return value.number
+
+    @abstractmethod
+    def view(self, node: nodes.Expr) -> Value:
+        """Emit an expression that is used at once, before anything is written: a wide value is not copied."""
+
+    @abstractmethod
+    def place_of(self, node: nodes.Expr) -> MemoryPlace:
+        """Return the memory that holds the value of an expression; a computed value is written to the stack."""
+
+    @abstractmethod
+    def branch_on(self, node: nodes.Expr, then: ir.Block, otherwise: ir.Block) -> None:
+        """Emit a bool expression as a branch that evaluates only the operands that are needed to decide it."""
+
+    @abstractmethod
+    def truth_by_branches(self, node: nodes.Expr) -> Value:
+        """Emit `branch_on` and return the result as a value."""
+
+
+class SubjectLowering:
+    """Base of the classes that lower one subject each: the context, and the evaluator for operands."""
+
+    def __init__(self, expressions: Evaluator):
+        self.expressions = expressions
+        self.context = expressions.context
+        self.emit = self.context.emit
+        self.arrays = self.context.arrays

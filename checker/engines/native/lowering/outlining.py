@@ -1,7 +1,9 @@
-"""Helpers that are large and called often become functions of their own; others are written out at each call.
+"""Outlining: a large helper with several calls becomes an LLVM function; any other helper is inlined at each call.
 
-Such a function takes the states' memory, its arguments and a place for its result. It returns a status: 0, or why the
-evaluation ends (a `require` was false, or which site left its bounds).
+Signature of an outlined helper: `i32 helper(i64* self, i64* old, i64* result, arguments...)`. `self` and `old` are the
+words of the states. `result` is where the returned value is written. An argument is an i64 if its type is packed, and
+the address of its words if it is wide. The returned status is DONE, DISABLED (a `require` was false), or
+FIRST_SITE + n: the evaluation left a type's bounds at site n.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
+from checker.engines.native.lowering.analysis import reassigned_locals
 from checker.engines.native.lowering.emitter import (
     I32,
     WORD_POINTER,
@@ -21,13 +24,14 @@ from checker.engines.native.lowering.emitter import (
     Value,
     WideValue,
 )
+from checker.engines.native.lowering.evaluation import EvaluationContext, Evaluator, NativeFrame
 from checker.engines.native.lowering.state_layout import NUMBER, layout_of
 from checker.frontend.type_relations import NONE
 from checker.ir import nodes
 from checker.language.types import IntType, Type
 
 if TYPE_CHECKING:
-    from checker.engines.native.lowering.expressions import ExpressionLowering
+    from checker.engines.native.lowering.statements import StatementLowering
 
 SMALLEST_BODY = 40
 SMALLEST_TOTAL = 600
@@ -36,13 +40,13 @@ SMALLEST_TOTAL = 600
 _NODES = (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)
 
 DONE, DISABLED, FIRST_SITE = 0, 1, 2
-"""The statuses; FIRST_SITE + n is site n."""
+"""The statuses that an outlined helper returns; FIRST_SITE + n is site n."""
 
-MakeLowering = Callable[[Emitter, dict[str, ir.Value], Callable[[nodes.Site], None], ir.Block], "ExpressionLowering"]
+MakeLowering = Callable[[Emitter, dict[str, ir.Value], Callable[[nodes.Site], None], ir.Block], "StatementLowering"]
 
 
 class Outliner:
-    """Decides which helpers of a program become functions, and makes and calls them."""
+    """Decides which helpers of a program become LLVM functions, and defines and calls them."""
 
     def __init__(
         self,
@@ -57,35 +61,36 @@ class Outliner:
         calls = _calls(program)
         self._chosen = {helper for helper, count in calls.items() if _pays(self.sizes.of_helper(helper), count)}
 
-    def wants(self, function: nodes.Function) -> bool:
-        """Say whether calls of a helper go to a function of its own."""
+    def is_outlined(self, function: nodes.Function) -> bool:
+        """Return whether a helper has its own LLVM function."""
         return function in self._chosen
 
-    def call(self, lowering: ExpressionLowering, node: nodes.HelperCall) -> Value:
-        """Emit a call, and the end of the caller's evaluation for where the helper's ended."""
-        emit = lowering.emit
-        result = lowering.own_place(node.type)
+    def call(self, expressions: Evaluator, node: nodes.HelperCall) -> Value:
+        """Emit a call, and the end of the caller's evaluation for the case that the helper's evaluation ends early."""
+        context = expressions.context
+        result = context.new_variable(node.type)
         null = ir.Constant(WORD_POINTER, None)
-        roots = [lowering.roots.get(name, null) for name in ("self", "old")]
+        roots = [context.roots.get(name, null) for name in ("self", "old")]
         arguments = []
         for parameter, argument in zip(node.function.parameters, node.arguments, strict=True):
-            value = lowering.convert(lowering.evaluate(argument), parameter.type, lowering.failing(node.site))
-            arguments.append(_passed(emit, value))
-        status = emit.builder.call(self._function(node.function), [*roots, result.pointer, *arguments])
-        self._leave_unless_done(lowering, status)
-        return lowering.read_own(result, node.type)
+            value = context.convert(expressions.evaluate(argument), parameter.type, node.site)
+            arguments.append(_passed(context.emit, value))
+        status = context.emit.builder.call(self._function(node.function), [*roots, result.pointer, *arguments])
+        self._leave_unless_done(context, status)
+        return context.read_variable(result, node.type)
 
-    def _leave_unless_done(self, lowering: ExpressionLowering, status: ir.Value) -> None:
-        emit = lowering.emit
+    def _leave_unless_done(self, context: EvaluationContext, status: ir.Value) -> None:
+        """Emit the end of the caller's evaluation for the case that a status is not DONE."""
+        emit = context.emit
         done, ended = emit.block("done"), emit.block("ended")
         emit.builder.cbranch(emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DONE)), done, ended)
         emit.position(ended)
-        if lowering.disabled is not None:
+        if context.disabled is not None:
             failed = emit.block("failed")
             is_disabled = emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DISABLED))
-            emit.builder.cbranch(is_disabled, lowering.disabled, failed)
+            emit.builder.cbranch(is_disabled, context.disabled, failed)
             emit.position(failed)
-        lowering.fail_with(emit.builder.sub(status, ir.Constant(I32, FIRST_SITE)))
+        context.fail_with(emit.builder.sub(status, ir.Constant(I32, FIRST_SITE)))
         emit.position(done)
 
     def _function(self, helper: nodes.Function) -> ir.Function:
@@ -107,12 +112,18 @@ class Outliner:
 
         roots = {"self": function.args[0], "old": function.args[1]}
         lowering = self._make_lowering(emit, roots, fail, disabled)
-        lowering.fail_with = lambda number: emit.builder.ret(emit.builder.add(number, ir.Constant(I32, FIRST_SITE)))
+        context = lowering.context
+        context.fail_with = lambda number: emit.builder.ret(emit.builder.add(number, ir.Constant(I32, FIRST_SITE)))
         result = helper.result or NONE
-        lowering.begin(helper, _own_place(result, function.args[2]), result, end)
+        context.frame = NativeFrame(
+            reassigned=reassigned_locals(helper.body, helper.parameters),
+            result=_result_place(result, function.args[2]),
+            result_type=result,
+            end=end,
+        )
         for parameter, passed in zip(helper.parameters, function.args[3:], strict=True):
-            lowering.set_local(parameter, _received(emit, parameter.type, passed))
-        lowering.statements(helper.body)
+            context.set_local(parameter, _received(emit, parameter.type, passed))
+        lowering.visit_all(helper.body)
         emit.jump(end)
         for block, status in ((end, DONE), (disabled, DISABLED)):
             emit.position(block)
@@ -121,10 +132,12 @@ class Outliner:
 
 
 def _pays(size: int, calls: int) -> bool:
+    """Return whether outlining makes the module enough smaller to be worth the calls."""
     return calls > 1 and size >= SMALLEST_BODY and size * calls >= SMALLEST_TOTAL
 
 
-def _own_place(kind: Type, pointer: ir.Value) -> MemoryPlace:
+def _result_place(kind: Type, pointer: ir.Value) -> MemoryPlace:
+    """Return the place of a result, as `EvaluationContext.new_variable` lays it out."""
     layout = NUMBER if isinstance(kind, IntType) else layout_of(kind)
     return MemoryPlace(layout, pointer, 0, 0)
 
@@ -138,20 +151,21 @@ def _passed_type(kind: Type) -> ir.Type:
 
 
 def _passed(emit: Emitter, value: Value) -> ir.Value:
-    """Return what stands for an argument: an integer as it is, other packed values' bits, a wide one's address."""
+    """Return a value as an argument: an integer itself, the bits of another packed value, the address of a wide one."""
     if isinstance(value, WideValue):
         return emit.word_pointer(value.place.pointer, value.place.word)
     return emit.value(value.number if isinstance(value.type, IntType) else emit.bits_of(value))
 
 
 def _received(emit: Emitter, kind: Type, passed: ir.Value) -> Value:
+    """Return the value of a parameter from what `_passed` made of it."""
     if not _is_passed_by_number(kind):
         return WideValue(kind, MemoryPlace(layout_of(kind), passed, 0, 0))
     return PackedValue(kind, passed) if isinstance(kind, IntType) else emit.from_bits(kind, passed)
 
 
 def _calls(program: nodes.Program) -> Counter[nodes.Function]:
-    """Return how often each helper would be written out."""
+    """Return how often each helper would be inlined."""
     of_helpers: dict[nodes.Function, Counter[nodes.Function]] = {}
 
     def below(node: object) -> Counter[nodes.Function]:
@@ -179,13 +193,13 @@ def _calls(program: nodes.Program) -> Counter[nodes.Function]:
 
 
 class Sizes:
-    """How many syntax nodes there are below a node, helpers counted at each call."""
+    """Counts syntax nodes below a node; a helper counts at each call."""
 
     def __init__(self) -> None:
         self._of_helpers: dict[nodes.Function, int] = {}
 
     def of(self, node: object) -> int:
-        """Return the size of a node or of several."""
+        """Return the number of nodes in a node, or in a tuple of nodes."""
         if isinstance(node, tuple):
             return sum(map(self.of, node))
         if isinstance(node, nodes.HelperCall):
@@ -195,7 +209,7 @@ class Sizes:
         return 0
 
     def of_helper(self, function: nodes.Function) -> int:
-        """Return the size of a helper's body."""
+        """Return the number of nodes in a helper's body."""
         if function not in self._of_helpers:
             self._of_helpers[function] = self.of(function.body)
         return self._of_helpers[function]

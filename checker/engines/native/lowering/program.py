@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from checker.engines.native.lowering.analysis import reassigned_locals
+from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
 from checker.engines.native.lowering.branches import Branches
-from checker.engines.native.lowering.collections import CollectionEmitter, is_bit_set
 from checker.engines.native.lowering.emitter import (
     I1,
     I32,
@@ -21,7 +21,7 @@ from checker.engines.native.lowering.emitter import (
     PackedValue,
     Value,
 )
-from checker.engines.native.lowering.evaluation import NativeFrame
+from checker.engines.native.lowering.evaluation import EvaluationContext, NativeFrame
 from checker.engines.native.lowering.outlining import Outliner
 from checker.engines.native.lowering.state_layout import StateLayout, bit_items, state_layout
 from checker.engines.native.lowering.statements import StatementLowering
@@ -112,10 +112,10 @@ class _Assembly:
         fail: Callable[[nodes.Site], None],
         disabled: ir.Block | None,
     ) -> StatementLowering:
-        lowering = StatementLowering(emit, self.layout, roots, fail, disabled)
-        lowering.outliner = self.outliner
-        lowering.branches = self.branches
-        return lowering
+        context = EvaluationContext(
+            emit, self.layout, roots, fail, disabled, outliner=self.outliner, branches=self.branches
+        )
+        return StatementLowering(context)
 
     def _number(self, site: nodes.Site) -> int:
         if site not in self._numbers:
@@ -189,13 +189,14 @@ class _Assembly:
         otherwise: ir.Block,
     ) -> None:
         lowering = self.lowering(emit, roots, lambda site: emit.jump(failed), None)
-        lowering.fail_with = lambda number: emit.jump(failed)
+        context, expressions = lowering.context, lowering.expressions
+        context.fail_with = lambda number: emit.jump(failed)
         assert predicate.function.result is not None
         call = nodes.HelperCall(predicate.function.result, nodes.Site("", 0, ""), predicate.function, ())
         if call.type == nodes.BOOL:
-            lowering.branch_on(call, then, otherwise)
+            expressions.branch_on(call, then, otherwise)
         else:
-            value = lowering.convert(lowering.evaluate(call), nodes.BOOL, lambda: emit.jump(failed))
+            value = context.convert(expressions.evaluate(call), nodes.BOOL)
             assert isinstance(value, PackedValue)
             emit.branch(value.number, then, otherwise)
 
@@ -281,7 +282,7 @@ class _Action:
         for word, loaded in enumerate(self.words):
             self.emit.builder.store(loaded, self.emit.word_pointer(source, word))
         place = MemoryPlace(part.layout, source, part.word, part.shift)
-        collections = CollectionEmitter(self.emit)
+        collections = ArrayEmitter(self.emit)
         if is_bit_set(collection.type):
             assert isinstance(collection.type, SetType)
             bits = self.emit.load_bits(place)
@@ -313,7 +314,7 @@ class _Action:
             fail_with(self.assembly.site_number(site))
 
         lowering = self.assembly.lowering(self.emit, {"self": self.work}, fail, done)
-        lowering.fail_with = fail_with
+        lowering.context.fail_with = fail_with
         return lowering
 
     def _instance(self, instance: Number, chosen: list[Value]) -> None:
@@ -323,10 +324,10 @@ class _Action:
             self.assembly.branches.clear(self.emit.builder)
         done, step = self.emit.block("done"), self.emit.block("step")
         lowering = self._lowering(instance, done)
-        lowering.frame = NativeFrame(reassigned=self.reassigned, end=step)
+        lowering.context.frame = NativeFrame(reassigned=self.reassigned, end=step)
         for parameter, value in zip(self.action.parameters, chosen, strict=True):
-            lowering.set_local(parameter.local, value)
-        lowering.statements(self.action.body)
+            lowering.context.set_local(parameter.local, value)
+        lowering.visit_all(self.action.body)
         self.emit.jump(step)
         self.emit.position(step)
         # The successor is copied out, so that the optimiser can keep `work` in registers.

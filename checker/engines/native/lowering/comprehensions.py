@@ -1,0 +1,107 @@
+"""Lowering of comprehensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from checker.engines.native.lowering.emitter import PackedValue, Value
+from checker.engines.native.lowering.evaluation import Evaluator, SubjectLowering
+from checker.engines.native.lowering.loops import LoopLowering
+from checker.frontend.type_relations import is_bounded
+from checker.ir import nodes
+
+
+class ComprehensionLowering(SubjectLowering):
+    """Emits `all`, `any`, `sum`, `min`, `max`, and sets and sequences, of the elements of a comprehension."""
+
+    def __init__(self, expressions: Evaluator, loops: LoopLowering):
+        super().__init__(expressions)
+        self._loops = loops
+
+    def fold(self, node: nodes.Fold) -> Value:
+        match node.kind:
+            case "all" | "any":
+                return self.expressions.truth_by_branches(node)
+            case "set" | "seq":
+                return self._collected(node)
+            case "sum":
+                return self._sum(node)
+            case "min" | "max":
+                return self._extremum(node)
+
+    def branch_on_quantifier(self, node: nodes.Fold, then: ir.Block, otherwise: ir.Block) -> None:
+        """Emit `all` or `any` as a branch that is taken at the first element that decides."""
+        decided, undecided = (otherwise, then) if node.kind == "all" else (then, otherwise)
+
+        def decide() -> None:
+            rest = self.emit.block("undecided")
+            targets = (rest, decided) if node.kind == "all" else (decided, rest)
+            self.expressions.branch_on(node.element, *targets)
+            self.emit.position(rest)
+
+        self._for_each_element(node.clauses, decide)
+        self.emit.jump(undecided)
+
+    def _for_each_element(self, clauses: tuple[nodes.Clause, ...], innermost: Callable[[], None]) -> None:
+        """Emit the loops and tests of a comprehension around `innermost()`."""
+        if not clauses:
+            innermost()
+            return
+        clause, rest = clauses[0], clauses[1:]
+        if isinstance(clause, nodes.ForClause):
+            self._loops.bind(clause, lambda _: self._for_each_element(rest, innermost))
+            return
+        inside, skipped = self.emit.block("if"), self.emit.block("skipped")
+        self.expressions.branch_on(clause.test, inside, skipped)
+        self.emit.position(inside)
+        self._for_each_element(rest, innermost)
+        self.emit.jump(skipped)
+        self.emit.position(skipped)
+
+    def _sum(self, node: nodes.Fold) -> Value:
+        total = self.emit.slot()
+        self.emit.builder.store(self.emit.value(0), total)
+        fail = self.context.failure_at(node.site)
+
+        def add() -> None:
+            number = self.expressions.number(node.element)
+            so_far = self.emit.builder.load(total)
+            is_safe = is_bounded(node.type)
+            summed = self.emit.add(so_far, number) if is_safe else self.emit.checked("+", so_far, number, fail)
+            self.emit.builder.store(self.emit.value(summed), total)
+
+        self._for_each_element(node.clauses, add)
+        return PackedValue(node.type, self.emit.builder.load(total))
+
+    def _extremum(self, node: nodes.Fold) -> Value:
+        """Emit `min` or `max`: the best number so far in one slot, whether there is one yet in another."""
+        best, some = self.emit.slot(), self.emit.slot()
+        for slot in (best, some):
+            self.emit.builder.store(self.emit.value(0), slot)
+
+        def take() -> None:
+            number = self.expressions.number(node.element)
+            known = self.emit.builder.load(best)
+            is_first = self.emit.compare("==", self.emit.builder.load(some), 0)
+            closer = self.emit.compare("<" if node.kind == "min" else ">", number, known)
+            chosen = self.emit.select(self.emit.either(is_first, closer), number, known)
+            self.emit.builder.store(self.emit.value(chosen), best)
+            self.emit.builder.store(self.emit.value(1), some)
+
+        self._for_each_element(node.clauses, take)
+        found = self.emit.compare("!=", self.emit.builder.load(some), 0)
+        if node.default is None:
+            self.context.check(found, node.site)
+            return PackedValue(node.type, self.emit.builder.load(best))
+        default = self.expressions.number(node.default)
+        return PackedValue(node.type, self.emit.select(found, self.emit.builder.load(best), default))
+
+    def _collected(self, node: nodes.Fold) -> Value:
+        place = self.emit.temporary(node.type)
+        fail = self.context.failure_at(node.site)
+        self._for_each_element(
+            node.clauses, lambda: self.arrays.add(place, self.expressions.evaluate(node.element), fail)
+        )
+        return self.emit.load(place, copy=False)
