@@ -1,7 +1,28 @@
-"""The first half of a round: expand the states of a shard's frontier and send each successor to its own shard.
+"""The first half of a round: expand states of a shard's frontier and send each successor to the shard that owns it.
 
-A state's successors are first listed in a buffer of the shard, then routed. A state whose successors no longer fit into
-the outboxes ends the shard's part in the round; they wait in the buffer and are routed first in the next round.
+    expand_shard(source):
+        while successors are pending or the frontier is not exhausted:
+            if no successors are pending:
+                list the successors of states[cursor] in the buffer; pending = their number
+                cursor += 1
+            if an outbox might overflow: return
+            for successor in the buffer:
+                append it to the outbox of the shard that its hash selects
+                record the step invariants that the step to it violates
+            pending = 0
+
+Listing is separate from routing because the spec's code is called once per state and may emit any number of successors.
+A state whose successors do not fit ends the shard's part in the round. They remain in the buffer and are routed first
+in the next round, into empty outboxes, where the successors of one state always fit.
+
+The spec's functions report through `emit` and `fail` to a sink, a struct on the stack:
+
+    word   0             1                    2            3                4
+          +-------------+--------------------+------------+----------------+------------+
+          | next_entry  | generated          | failures   | instance       | site       |
+          | i64*        | i64*, per instance | their      | of the first   | of the     |
+          |             |                    | number     | failure        | first      |
+          +-------------+--------------------+------------+----------------+------------+
 """
 
 from __future__ import annotations
@@ -24,47 +45,53 @@ from checker.engines.native.llvm.control_flow import (
 from checker.engines.native.llvm.words import item, read_words, write_words
 
 _SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER, I64, I64, I64])
+"""The struct to which `emit` and `fail` report, as the module's docstring draws it."""
+
 _NEXT_ENTRY, _GENERATED, _FAILURES, _INSTANCE, _SITE = range(5)
 
 
-def _sink_slot(builder: ir.IRBuilder, sink: ir.Value, index: int) -> ir.Value:
+def _sink_field(builder: ir.IRBuilder, sink: ir.Value, index: int) -> ir.Value:
+    """Return the address of a field of the sink."""
     int32 = ir.IntType(32)
     return builder.gep(sink, [ir.Constant(int32, 0), ir.Constant(int32, index)], inbounds=True)
 
 
 def define_emit(spec: SpecFunctions) -> None:
-    """Give `emit` its body: append the successor to the list, count it for its action instance."""
+    """Give `emit` its body: append the successor to the buffer and count it for its action instance."""
     function, layout = spec.emit, spec.layout
     function.attributes.add("alwaysinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     sink = builder.bitcast(function.args[0], _SINK.as_pointer())
     instance = builder.zext(function.args[2], I64)
-    next_slot = _sink_slot(builder, sink, _NEXT_ENTRY)
-    entry = builder.load(next_slot)
+    next_field = _sink_field(builder, sink, _NEXT_ENTRY)
+    entry = builder.load(next_field)
     write_words(builder, entry, [*read_words(builder, function.args[1], layout.words), instance])
-    builder.store(item(builder, entry, word(1), layout.entry_words), next_slot)
-    counter = item(builder, builder.load(_sink_slot(builder, sink, _GENERATED)), instance, 1)
+    builder.store(item(builder, entry, word(1), layout.entry_words), next_field)
+    counter = item(builder, builder.load(_sink_field(builder, sink, _GENERATED)), instance, 1)
     builder.store(builder.add(builder.load(counter), word(1)), counter)
     builder.ret_void()
 
 
 def define_fail(spec: SpecFunctions) -> None:
-    """Give `fail` its body: count the failure and remember the first instance and site."""
+    """Give `fail` its body: count the failure, and keep the instance and site of the first one."""
     function = spec.fail
     function.attributes.add("alwaysinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     sink = builder.bitcast(function.args[0], _SINK.as_pointer())
-    failures_slot = _sink_slot(builder, sink, _FAILURES)
-    failures = builder.load(failures_slot)
+    failures_field = _sink_field(builder, sink, _FAILURES)
+    failures = builder.load(failures_field)
     with builder.if_then(builder.icmp_unsigned("==", failures, word(0))):
-        builder.store(builder.zext(function.args[1], I64), _sink_slot(builder, sink, _INSTANCE))
-        builder.store(builder.zext(function.args[2], I64), _sink_slot(builder, sink, _SITE))
-    builder.store(builder.add(failures, word(1)), failures_slot)
+        builder.store(builder.zext(function.args[1], I64), _sink_field(builder, sink, _INSTANCE))
+        builder.store(builder.zext(function.args[2], I64), _sink_field(builder, sink, _SITE))
+    builder.store(builder.add(failures, word(1)), failures_field)
     builder.ret_void()
 
 
 def define_expand_shard(spec: SpecFunctions) -> ir.Function:
-    """Define `void expand_shard(i64* record, i64 shard, i64 step_mask)`: one shard's part of a round's first half."""
+    """Define `void expand_shard(i64* record, i64 shard, i64 step_mask)`: the first half of a round for one shard.
+
+    `step_mask` has the bits of the step invariants to check.
+    """
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64])
     function = ir.Function(spec.module, kind, "explore.expand_shard")
     function.linkage = "internal"
@@ -76,9 +103,10 @@ def define_expand_shard(spec: SpecFunctions) -> ir.Function:
     frontier_end = record.get("frontier_end")
     router = _Router(builder, record, spec, step_mask)
     with endless_loop(builder) as loop:
-        idle = builder.icmp_unsigned("==", pending.get(), word(0))
-        loop.leave_if(builder.and_(idle, builder.icmp_unsigned("==", cursor.get(), frontier_end)))
-        with builder.if_then(idle):
+        is_buffer_empty = builder.icmp_unsigned("==", pending.get(), word(0))
+        is_exhausted = builder.icmp_unsigned("==", cursor.get(), frontier_end)
+        loop.leave_if(builder.and_(is_buffer_empty, is_exhausted))
+        with builder.if_then(is_buffer_empty):
             position = cursor.get()
             record.set("pending_parent", state_id(builder, shard, position))
             pending.set(_list_successors(builder, record, spec, position))
@@ -93,7 +121,10 @@ def define_expand_shard(spec: SpecFunctions) -> ir.Function:
 
 
 def _list_successors(builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, position: ir.Value) -> ir.Value:
-    """List the successors of the state at a local index, where it is within the constraint; return their number."""
+    """Emit the listing of the successors of the state at a local index; return their number.
+
+    A state outside the constraint is stored and checked, but not expanded: it has none.
+    """
     stored = item(builder, record.array("states"), position, spec.layout.words)
     listed = LocalVariable(builder, word(0))
     if spec.within_constraint is None:
@@ -107,30 +138,33 @@ def _list_successors(builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunct
 def _expand(
     builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, position: ir.Value, stored: ir.Value
 ) -> ir.Value:
+    """Emit the call of the spec's `expand_state` and the record of a deadlock or failure; return how many it listed."""
     with builder.goto_entry_block():
         sink = builder.alloca(_SINK)
         state = builder.alloca(I64, spec.layout.words)
     first_entry = record.array("successors")
-    builder.store(first_entry, _sink_slot(builder, sink, _NEXT_ENTRY))
-    builder.store(record.array("generated"), _sink_slot(builder, sink, _GENERATED))
-    builder.store(word(0), _sink_slot(builder, sink, _FAILURES))
-    # A copy of its own, so that LLVM knows that listing successors does not change the state being expanded.
+    builder.store(first_entry, _sink_field(builder, sink, _NEXT_ENTRY))
+    builder.store(record.array("generated"), _sink_field(builder, sink, _GENERATED))
+    builder.store(word(0), _sink_field(builder, sink, _FAILURES))
+    # A copy on the stack: LLVM then knows that writing successors does not change the state that is expanded.
     write_words(builder, state, read_words(builder, stored, spec.layout.words))
     builder.call(spec.expand_state, [state, builder.bitcast(sink, I8.as_pointer())])
     bytes_listed = builder.sub(
-        builder.ptrtoint(builder.load(_sink_slot(builder, sink, _NEXT_ENTRY)), I64), builder.ptrtoint(first_entry, I64)
+        builder.ptrtoint(builder.load(_sink_field(builder, sink, _NEXT_ENTRY)), I64), builder.ptrtoint(first_entry, I64)
     )
     listed = builder.udiv(bytes_listed, word(8 * spec.layout.entry_words))
-    failures = builder.load(_sink_slot(builder, sink, _FAILURES))
-    with builder.if_then(builder.icmp_unsigned("==", builder.or_(listed, failures), word(0)), likely=False):
+    failures = builder.load(_sink_field(builder, sink, _FAILURES))
+    is_deadlock = builder.icmp_unsigned("==", builder.or_(listed, failures), word(0))
+    with builder.if_then(is_deadlock, likely=False):
         _keep_first(builder, record, "deadlock", position)
-    with builder.if_then(builder.icmp_unsigned("!=", failures, word(0)), likely=False):
+    has_failed = builder.icmp_unsigned("!=", failures, word(0))
+    with builder.if_then(has_failed, likely=False):
         _record_failure(builder, record, sink, position, failures)
     return listed
 
 
 def _keep_first(builder: ir.IRBuilder, record: ShardRecord, field: str, position: ir.Value) -> None:
-    """Set a field that holds the lowest local index so far; it starts at NO_STATE."""
+    """Emit the update of a field that holds the lowest local index so far, initially NO_STATE."""
     current = record.get(field)
     lower = builder.icmp_unsigned("<", position, current)
     record.set(field, builder.select(lower, position, current))
@@ -139,15 +173,16 @@ def _keep_first(builder: ir.IRBuilder, record: ShardRecord, field: str, position
 def _record_failure(
     builder: ir.IRBuilder, record: ShardRecord, sink: ir.Value, position: ir.Value, failures: ir.Value
 ) -> None:
+    """Emit the count of a state's failures in the record, and keep the first failure of the exploration."""
     with builder.if_then(builder.icmp_unsigned("==", record.get("failures"), word(0))):
         record.set("failed_state", position)
-        record.set("failed_instance", builder.load(_sink_slot(builder, sink, _INSTANCE)))
-        record.set("failed_site", builder.load(_sink_slot(builder, sink, _SITE)))
+        record.set("failed_instance", builder.load(_sink_field(builder, sink, _INSTANCE)))
+        record.set("failed_site", builder.load(_sink_field(builder, sink, _SITE)))
     record.set("failures", builder.add(record.get("failures"), failures))
 
 
 class _Router:
-    """Sends the listed successors of a state to the outboxes of the shards that they belong to."""
+    """Emits the routing of listed successors to outboxes. `_fullest` is the number of entries in the fullest outbox."""
 
     def __init__(self, builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, step_mask: ir.Value) -> None:
         self._builder = builder
@@ -158,13 +193,13 @@ class _Router:
         self._step_mask = LocalVariable(builder, step_mask)
 
     def lacks_room(self, count: ir.Value) -> ir.Value:
-        """Tell (i1) whether some outbox might not take `count` more entries; an empty one takes any state's."""
+        """Return (i1) whether some outbox might not take `count` more entries. Empty outboxes take all of any state."""
         builder, fullest = self._builder, self._fullest.get()
         too_many = builder.icmp_unsigned(">", builder.add(fullest, count), word(self._layout.outbox_entries))
         return builder.and_(too_many, builder.icmp_unsigned("!=", fullest, word(0)))
 
     def route(self, count: ir.Value) -> None:
-        """Send the first `count` listed successors of the pending parent, and check the steps to them."""
+        """Emit the routing of the first `count` listed successors of the pending parent, and the check of the steps."""
         builder, record, layout = self._builder, self._record, self._layout
         parent = record.get("pending_parent")
         listed = record.array("successors")
@@ -183,6 +218,7 @@ class _Router:
                 self._check_step(parent, sent)
 
     def _check_step(self, parent: ir.Value, sent: ir.Value) -> None:
+        """Emit the check of the step from the state with id `parent` to the state of the entry at `sent`."""
         builder, record, layout = self._builder, self._record, self._layout
         mask = self._step_mask.get()
         with builder.if_then(builder.icmp_unsigned("!=", mask, word(0))):
@@ -193,6 +229,7 @@ class _Router:
                 self._record_step(found, sent)
 
     def _record_step(self, found: ir.Value, sent: ir.Value) -> None:
+        """Emit the record of an entry as the first of each bit in `found` that is new; each is then checked no more."""
         builder, record, size = self._builder, self._record, self._layout.entry_words
         seen = record.get("seen_in_steps")
         new = builder.and_(found, builder.not_(seen))

@@ -1,6 +1,19 @@
-"""A shard's table: open addressing over uint32 slots, in address space reserved for its largest size.
+"""The hash table of a shard: open addressing with linear probing (Knuth, TAOCP 6.4, algorithm L) over uint32 slots.
 
-A slot is 0 where it is empty, else tag << 28 | local index + 1. Whole states are compared, so a search is exact.
+A slot holds a tag and the local index of a state; `memory_layout` shows its bits. The states themselves are in the
+shard's `states` array. A search compares whole states, so it is exact: two states with one hash are told apart.
+
+    find(state):                                        add(state, local):
+        position = hash(state) & mask                       the same search, which ends at an empty slot
+        while slot[position] is not empty:                  slot[position] = tag | local + 1
+            if its tag matches
+               and states[its local index] == state:    grow():   at a load above 0.7
+                return its local index                      empty all slots; mask = 2 * mask + 1
+            position = (position + 1) & mask                add every state of the shard
+        return absent, position
+
+States are never removed, so there are no deleted slots. A table grows in place: its address space is reserved for its
+largest size when the store is created, and pages that were never written take no memory.
 """
 
 from __future__ import annotations
@@ -32,7 +45,11 @@ _EMPTY = ir.Constant(I32, 0)
 
 
 class HashTable:
-    """A shard's table and states, as they are where it is made: it is made again after `make_room`."""
+    """The table and the states of a shard, in a kernel under construction.
+
+    The constructor emits the reads of the addresses and the mask. Create a new object after `make_room`, which changes
+    the mask.
+    """
 
     def __init__(self, builder: ir.IRBuilder, record: ShardRecord, words: int) -> None:
         self._builder = builder
@@ -42,26 +59,30 @@ class HashTable:
         self._states = record.array("states")
 
     def prefetch_slot(self, hashed: ir.Value) -> None:
-        """Fetch the slot where the search for a hash begins."""
+        """Emit a prefetch of the home slot of a hash: the slot at which its search starts."""
         _prefetch(self._builder, self._slot(self._home(hashed)))
 
     def prefetch_state(self, hashed: ir.Value) -> None:
-        """Fetch the state that is held where the search for a hash begins; for an empty slot, the word before all."""
+        """Emit a prefetch of the state in the home slot of a hash; for an empty slot, of the memory before them."""
         builder = self._builder
         held = builder.load(self._slot(self._home(hashed)))
         offset = builder.mul(self._local_index(held), word(self._words))
         _prefetch(builder, builder.gep(self._states, [offset]))
 
     def find(self, state: list[ir.Value], hashed: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Search for a state; return whether it is absent (i1), its local index, and the position of its slot."""
+        """Emit the search for a state.
+
+        Return whether it is absent (i1), its local index (-1 if it is absent), and the position of its slot or, if it
+        is absent, of the empty slot to which `add` may write it.
+        """
         builder = self._builder
         wanted = builder.trunc(_tag(builder, hashed), I32)
         position = LocalVariable(builder, self._home(hashed))
         with endless_loop(builder) as probe:
             held = builder.load(self._slot(position.get()))
             probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
-            alike = builder.icmp_unsigned("==", builder.lshr(held, ir.Constant(I32, LOCAL_BITS)), wanted)
-            with builder.if_then(alike):
+            has_tag = builder.icmp_unsigned("==", builder.lshr(held, ir.Constant(I32, LOCAL_BITS)), wanted)
+            with builder.if_then(has_tag):
                 stored = read_words(
                     builder, item(builder, self._states, self._local_index(held), self._words), self._words
                 )
@@ -71,14 +92,14 @@ class HashTable:
         return builder.icmp_unsigned("==", held, _EMPTY), self._local_index(held), position.get()
 
     def add(self, hashed: ir.Value, local: ir.Value, position: ir.Value) -> None:
-        """Enter the state at a local index, with its hash, into an empty slot."""
+        """Write a local index and the tag of its state's hash to the empty slot at `position`."""
         builder = self._builder
         tag = builder.shl(_tag(builder, hashed), word(LOCAL_BITS))
         held = builder.or_(tag, builder.add(local, word(1)))
         builder.store(builder.trunc(held, I32), self._slot(position))
 
     def rebuild(self, count: ir.Value) -> None:
-        """Enter the first `count` states into the table, which is empty."""
+        """Add the first `count` states of the shard to an empty table. They are distinct: none is compared."""
         builder = self._builder
         with counted_loop(builder, word(0), count) as local:
             state = read_words(builder, item(builder, self._states, local, self._words), self._words)
@@ -91,7 +112,7 @@ class HashTable:
             self.add(hashed, local, position.get())
 
     def clear(self, slots: ir.Value) -> None:
-        """Empty the first `slots` slots."""
+        """Make the first `slots` slots empty."""
         with counted_loop(self._builder, word(0), slots) as position:
             self._builder.store(_EMPTY, self._slot(position))
 
@@ -105,13 +126,13 @@ class HashTable:
         return self._builder.and_(self._builder.add(position, word(1)), self._mask)
 
     def _local_index(self, held: ir.Value) -> ir.Value:
-        """Return the local index (i64) in an occupied slot; -1 for an empty one."""
+        """Return the local index (i64) that a slot holds; -1 for an empty slot."""
         index = self._builder.and_(held, ir.Constant(I32, 2**LOCAL_BITS - 1))
         return self._builder.sub(self._builder.zext(index, I64), word(1))
 
 
 def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow_table: ir.Function) -> None:
-    """Double the table until it can hold `wanted` states at the agreed load."""
+    """Emit a loop that doubles the table until its load with `wanted` states is at most 0.7."""
     with endless_loop(builder) as loop:
         slots = builder.add(record.get("table_mask"), word(1))
         allowed = builder.mul(slots, word(LOAD_NUMERATOR))
@@ -120,7 +141,7 @@ def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow
 
 
 def define_grow_table(spec: SpecFunctions) -> ir.Function:
-    """Define `void grow_table(i64* record)`: double a shard's table in place, in the address space reserved for it."""
+    """Define `void grow_table(i64* record)`: double a shard's table in place and add its states again."""
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER])
     function = ir.Function(spec.module, kind, "explore.grow_table")
     function.linkage = "internal"
@@ -136,13 +157,13 @@ def define_grow_table(spec: SpecFunctions) -> ir.Function:
 
 
 def _tag(builder: ir.IRBuilder, hashed: ir.Value) -> ir.Value:
-    """Return the bits of a hash (i64) next to those that name the shard."""
+    """Return the tag (i64) of a hash: the bits below those that select the shard."""
     shifted = builder.lshr(hashed, word(64 - SHARD_BITS - TAG_BITS))
     return builder.and_(shifted, word(2**TAG_BITS - 1))
 
 
 def _same(builder: ir.IRBuilder, left: list[ir.Value], right: list[ir.Value]) -> ir.Value:
-    """Return whether two states are the same (i1)."""
+    """Return whether two states are equal (i1), without a branch per word."""
     difference: ir.Value = word(0)
     for one, other in zip(left, right, strict=True):
         difference = builder.or_(difference, builder.xor(one, other))
@@ -150,6 +171,7 @@ def _same(builder: ir.IRBuilder, left: list[ir.Value], right: list[ir.Value]) ->
 
 
 def _prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
+    """Emit a prefetch for reading, with the highest locality. A prefetch of an invalid address does nothing."""
     name, byte_pointer = "llvm.prefetch.p0", I8.as_pointer()
     function = builder.module.globals.get(name)
     if function is None:

@@ -1,6 +1,19 @@
-"""The second half of a round: a shard takes the successors sent to it, stores the new ones and checks them.
+"""The second half of a round: a shard stores the new states among the successors sent to it, and checks them.
 
-Insertion works on blocks, so that the memory that one entry needs is fetched while others are hashed.
+    insert_shard(target):
+        first_new = count
+        for source in all shards:
+            for block of at most 64 entries in source.outbox[target]:
+                make room in the table for 64 more states
+                for entry in block:  hash it, prefetch its home slot
+                for entry in block:  prefetch the state that its home slot holds
+                for entry in block:  unless its state is stored, append the state and its origin
+            source.fills[target] = 0
+        for state in states[first_new:count]:
+            record the invariants that are false in it and the reachables that are true
+
+A look-up in a large table misses the cache twice: for the slot and for the state. With three passes over a block, the
+misses of its 64 entries overlap. The order of insertion stays that of the entries, so prefetching changes no result.
 """
 
 from __future__ import annotations
@@ -17,10 +30,14 @@ from checker.engines.native.llvm.control_flow import I1, I64, WORD_POINTER, Loca
 from checker.engines.native.llvm.words import item, read_words
 
 _BLOCK = 64
+"""Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""
 
 
 def define_insert_shard(spec: SpecFunctions) -> ir.Function:
-    """Define `void insert_shard(i64* records, i64 shard, i64 mask)`: one shard's part of a round's second half."""
+    """Define `void insert_shard(i64* records, i64 shard, i64 mask)`: the second half of a round for one shard.
+
+    `mask` has the bits of the properties to check in new states.
+    """
     grow_table = define_grow_table(spec)
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64])
     function = ir.Function(spec.module, kind, "explore.insert_shard")
@@ -35,8 +52,8 @@ def define_insert_shard(spec: SpecFunctions) -> ir.Function:
         fill = source.get("fills", shard)
         inbox = source.outbox(shard)
         with counted_loop(builder, word(0), fill, word(_BLOCK)) as start:
-            rest = builder.sub(fill, start)
-            size = builder.select(builder.icmp_unsigned("<", rest, word(_BLOCK)), rest, word(_BLOCK))
+            remaining = builder.sub(fill, start)
+            size = builder.select(builder.icmp_unsigned("<", remaining, word(_BLOCK)), remaining, word(_BLOCK))
             inserter.insert(item(builder, inbox, start, spec.layout.entry_words), size)
         source.set("fills", word(0), shard)
     _check_states(builder, record, spec, first_new, mask)
@@ -46,7 +63,7 @@ def define_insert_shard(spec: SpecFunctions) -> ir.Function:
 
 @dataclass(frozen=True)
 class _Inserter:
-    """Inserts blocks of at most _BLOCK entries; `hashes` has room for one hash each."""
+    """Emits the insertion of blocks of at most _BLOCK entries; `hashes` is stack memory for one hash per entry."""
 
     builder: ir.IRBuilder
     record: ShardRecord
@@ -55,8 +72,9 @@ class _Inserter:
     hashes: ir.Value
 
     def insert(self, entries: ir.Value, size: ir.Value) -> None:
-        """Insert `size` entries: hash all and fetch their slots, then fetch the states held there, then insert."""
+        """Emit the insertion of the `size` entries at an address, in three passes."""
         builder = self.builder
+        # The table grows before the block, as if all its states were new: no slot moves between prefetch and use.
         wanted = builder.add(self.record.get("count"), size)
         make_room(builder, self.record, wanted, self.grow_table)
         table = HashTable(builder, self.record, self.spec.words)
@@ -70,13 +88,14 @@ class _Inserter:
             self._insert_one(table, self._entry(entries, index), self._hash(index))
 
     def _insert_one(self, table: HashTable, entry: list[ir.Value], hashed: ir.Value) -> None:
+        """Emit the insertion of an entry; set `full` if its state is new and there is no memory for it."""
         builder, record = self.builder, self.record
         *state, origin = entry
         absent, _, position = table.find(state, hashed)
         with builder.if_then(absent):
             local = record.get("count")
-            room = builder.icmp_unsigned("<", local, record.get("capacity"))
-            with builder.if_else(room, likely=True) as (then, otherwise):
+            has_room = builder.icmp_unsigned("<", local, record.get("capacity"))
+            with builder.if_else(has_room, likely=True) as (then, otherwise):
                 with then:
                     record.append(local, state, origin)
                     table.add(hashed, local, position)
@@ -95,10 +114,13 @@ class _Inserter:
 def _check_states(
     builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, first_new: ir.Value, mask: ir.Value
 ) -> None:
-    """Check the states from a local index on, for the properties in `mask`, and record the first state of each bit."""
+    """Emit the check of the states from local index `first_new` on, and the record of the first state of each bit.
+
+    A property is no longer checked after its first finding.
+    """
     open_mask = LocalVariable(builder, mask)
     states = record.array("states")
-    # A constraint may leave its bounds whether or not a property is still open.
+    # `check_state` also evaluates the constraints, which may leave their bounds when no property is left to check.
     is_wanted = builder.icmp_unsigned("!=", mask, word(0)) if spec.within_constraint is None else ir.Constant(I1, 1)
     with (
         builder.if_then(is_wanted),

@@ -1,4 +1,13 @@
-"""The explorer's kernels: built into the module of a compiled spec, called through their addresses."""
+"""The entry points of the explorer's kernels: defined in the module of a compiled spec, called through addresses.
+
+Workers share a round through one counter. Each worker runs the same kernel:
+
+    while (shard = next_shard++) < SHARDS:      (atomic)
+        expand_shard(shard), or insert_shard(shard)
+
+No two workers get the same shard, and `memory_layout` states what the worker on a shard may write. The counter orders
+nothing else: the halves of a round are separated by the join of the threads in `workers`.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +34,14 @@ EXPAND, INSERT, FIND = KERNEL_NAMES = ("explore_expand", "explore_insert", "expl
 def add_kernels(functions: SpecFunctions) -> None:
     """Add the kernels to the spec's module, under KERNEL_NAMES, and give `emit` and `fail` their bodies.
 
-    - `void explore_expand(i64* records, i64* next_shard, i64 step_mask)` is the first half of a round, for the shards
-      from `next_shard` on; it checks the step invariants in `step_mask`. Workers that are given the same `next_shard`
-      share the shards: each takes the next one when it is done with its last.
-    - `void explore_insert(i64* records, i64* next_shard, i64 mask)` is the second half, likewise; it checks new states.
-    - `i64 explore_find(i64* records, i64* state)` is the id of a stored state, or NO_STATE.
+    - `void explore_expand(i64* records, i64* next_shard, i64 step_mask)` runs the first half of a round for the shards
+      from `next_shard` on, and checks the step invariants in `step_mask`. Workers that get the same `next_shard` share
+      the shards.
+    - `void explore_insert(i64* records, i64* next_shard, i64 mask)` runs the second half in the same way, and checks
+      the properties in `mask` in new states.
+    - `i64 explore_find(i64* records, i64* state)` returns the id of a stored state, or NO_STATE.
 
-    Raises ValueError where the spec has more action instances than the store can name.
+    Raises ValueError if the spec has more action instances than the store can number.
     """
     define_emit(functions)
     define_fail(functions)
@@ -61,7 +71,7 @@ def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
 
 @contextmanager
 def _shards_taken(builder: ir.IRBuilder, next_shard: ir.Value) -> Iterator[ir.Value]:
-    """Build a loop over shards (i64) that no other worker has taken."""
+    """Emit a loop over the shards (i64) that no other worker has taken."""
     with endless_loop(builder) as loop:
         shard = builder.atomic_rmw("add", next_shard, word(1), "monotonic")
         loop.leave_if(builder.icmp_unsigned(">=", shard, word(SHARDS)))
@@ -90,11 +100,14 @@ _FIND_STATE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p
 
 
 class Kernels:
-    """A compiled spec's kernels, callable; a call releases the interpreter lock.
+    """The kernels of a compiled spec as Python callables, with the arguments that `add_kernels` documents.
 
-    `address_of` maps a name of KERNEL_NAMES to an address, such as an execution engine's `get_function_address`;
-    `owner` is whatever keeps the machine code alive. The callables are as `add_kernels` describes them. `better` makes
-    kernels that do the same faster, for an exploration that turns out to be long.
+    A call releases the global interpreter lock, so threads run kernels in parallel.
+
+    - `address_of`: maps a name of KERNEL_NAMES to its address.
+    - `owner`: an object that keeps the machine code alive.
+    - `better`: compiles the same kernels with more optimisation, for an exploration that takes long; None if these
+      are already optimised.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Access to a shard's record, and to states and entries in flight, from kernels under construction."""
+"""Access to the record and the arrays of a shard from a kernel under construction, and the hash of a state."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from checker.engines.native.llvm.words import item, write_words
 
 _HASH_MULTIPLIER = 0x9E3779B97F4A7C15
 _HASH_FINISHER = 0xD6E8FEB86659FD93
+"""Odd multipliers: 2**64 divided by the golden ratio (Knuth, TAOCP 6.4), and the one of degski's 64-bit mixer."""
 
 
 class ShardRecord:
-    """The record of one shard, as a pointer (i64*) in the function that `builder` builds."""
+    """The record of one shard: `address` (i64*) in the function that `builder` builds; fields as in `memory_layout`."""
 
     def __init__(self, builder: ir.IRBuilder, address: ir.Value, layout: MemoryLayout) -> None:
         self._builder = builder
@@ -22,27 +23,27 @@ class ShardRecord:
 
     @classmethod
     def of_shard(cls, builder: ir.IRBuilder, records: ir.Value, shard: ir.Value, layout: MemoryLayout) -> ShardRecord:
-        """Return the record of a shard (i64) among all of them."""
+        """Return the record of a shard (i64), given the address of all records."""
         offset = builder.mul(shard, word(RECORD_WORDS))
         return cls(builder, builder.gep(records, [offset], inbounds=True), layout)
 
     def slot(self, name: str, index: ir.Value | None = None) -> ir.Value:
-        """Return the address of a field, or of one of its items."""
+        """Return the address (i64*) of a field, or of item `index` of a field with several words."""
         offset = word(FIELD_OFFSETS[name])
         if index is not None:
             offset = self._builder.add(offset, index)
         return self._builder.gep(self.address, [offset], inbounds=True)
 
     def get(self, name: str, index: ir.Value | None = None) -> ir.Value:
-        """Return the value (i64) of a field, or of one of its items."""
+        """Return the value (i64) of a field, or of its item `index`."""
         return self._builder.load(self.slot(name, index))
 
     def set(self, name: str, value: ir.Value, index: ir.Value | None = None) -> None:
-        """Replace the value of a field, or of one of its items."""
+        """Replace the value of a field, or of its item `index`."""
         self._builder.store(value, self.slot(name, index))
 
     def array(self, name: str, pointer: ir.Type = WORD_POINTER) -> ir.Value:
-        """Return the address that a field holds."""
+        """Return the array whose address a field holds, as a pointer of a type."""
         return self._builder.inttoptr(self.get(name), pointer)
 
     def table(self) -> ir.Value:
@@ -50,12 +51,12 @@ class ShardRecord:
         return self.array("table", I32.as_pointer())
 
     def outbox(self, target: ir.Value) -> ir.Value:
-        """Return the first entry of the outbox to a target shard (i64)."""
+        """Return the address of the first entry of the outbox to a target shard (i64)."""
         offset = self._builder.mul(target, word(self._layout.outbox_capacity * self._layout.entry_words))
         return self._builder.gep(self.array("outboxes"), [offset], inbounds=True)
 
     def append(self, position: ir.Value, state: list[ir.Value], origin: ir.Value) -> None:
-        """Store a state with its origin (parent id | instance << 32) at a local index."""
+        """Store a state and its origin (parent id | instance << 32) at a local index; `count` is left to the caller."""
         builder = self._builder
         write_words(builder, item(builder, self.array("states"), position, self._layout.words), state)
         parent = builder.gep(self.array("parents", I32.as_pointer()), [position], inbounds=True)
@@ -70,7 +71,17 @@ def state_id(builder: ir.IRBuilder, shard: ir.Value, position: ir.Value) -> ir.V
 
 
 def state_hash(builder: ir.IRBuilder, state: list[ir.Value]) -> ir.Value:
-    """Return the 64-bit hash of a state; its top bits name the shard, the next the tag, the low ones the slot."""
+    """Return the 64-bit hash of a state. `memory_layout` shows which bits select the shard, the tag and the home slot.
+
+        h = FINISHER
+        for w in state:
+            h = (h ^ w) * MULTIPLIER
+            h ^= h >> 32
+        h *= FINISHER
+        return h ^ h >> 32
+
+    The shifts bring the well-mixed high half of a product into the low half, which selects the home slot.
+    """
     value: ir.Value = word(_HASH_FINISHER)
     for part in state:
         value = builder.mul(builder.xor(value, part), word(_HASH_MULTIPLIER))

@@ -1,4 +1,4 @@
-"""What a compiled spec hands to the explorer."""
+"""The LLVM functions of a compiled spec that the explorer's kernels call."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from checker.engines.native.explore.memory_layout import MemoryLayout
 
 @dataclass(frozen=True)
 class SpecFunctions:
-    """The LLVM functions of one compiled spec, of internal linkage, in one module.
+    """The LLVM functions of one compiled spec, with internal linkage, in one module.
 
-    A state is `words` 64-bit words. `instances` is the number of action instances; a state emits each once at most.
+    A state has `words` 64-bit words. `instances` is the number of action instances. A state emits each at most once.
 
-    - `emit`: void (i8* sink, i64* successor, i32 instance); declared only, `add_kernels` gives it its body.
-    - `fail`: void (i8* sink, i32 instance, i32 site); declared only, likewise.
-    - `expand_state`: void (i64* state, i8* sink); calls `emit` for each enabled action instance and `fail` for each
+    - `void emit(i8* sink, i64* successor, i32 instance)`: declared only; `add_kernels` defines it.
+    - `void fail(i8* sink, i32 instance, i32 site)`: declared only; `add_kernels` defines it.
+    - `void expand_state(i64* state, i8* sink)`: calls `emit` for each enabled action instance, and `fail` for each
       evaluation that leaves its bounds.
-    - `check_state`: i64 (i64* state, i64 mask); of the properties in `mask`, the bits of the invariants that are false
-      and of the reachables that are true. Bit 63: evaluating some property left its bounds.
-    - `check_step`: i64 (i64* old, i64* new, i64 mask); the bits of the step invariants that are false, bit 63 likewise;
-      None where the spec has no step invariants.
-    - `within_constraint`: i1 (i64* state); None where the spec has no constraint.
+    - `i64 check_state(i64* state, i64 mask)`: returns the bits of the invariants in `mask` that are false and of the
+      reachables in `mask` that are true. Bit 63: the evaluation of some property left its bounds.
+    - `i64 check_step(i64* old, i64* new, i64 mask)`: returns the bits of the step invariants in `mask` that are false,
+      and bit 63 as above. None if the spec has no step invariants.
+    - `i1 within_constraint(i64* state)`: returns whether every constraint is true. None if the spec has no constraint.
     """
 
     module: ir.Module
@@ -38,5 +38,5 @@ class SpecFunctions:
 
     @property
     def layout(self) -> MemoryLayout:
-        """The sizes that follow; raises ValueError where there are more action instances than the store can name."""
+        """The sizes of the explorer's memory; raises ValueError if there are too many action instances."""
         return MemoryLayout(self.words, self.instances)
