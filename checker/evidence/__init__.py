@@ -1,1 +1,1 @@
-"""Evidence that a green verdict means something: what a complete exploration never did, never reached, never needed."""
+"""Evidence that a verdict is meaningful: the unused parts of a spec in a complete exploration, and mutation."""

@@ -1,4 +1,4 @@
-"""What several runs of one spec have in common: a scenario may switch a part of a spec off on purpose."""
+"""Findings that all runs of one spec share: a single scenario may disable a part of the spec on purpose."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from checker.run.result import Result
 
 
 def findings_in_common(results: list[Result]) -> list[Finding] | None:
-    """Return the findings that every complete run of a spec has, None where none could be judged.
+    """Return the findings that all complete runs of a spec share; None if no run was complete.
 
-    A run that ended at a violation cannot say what never happens, but what it did see is not idle.
+    A run that ended early has no findings. But a part that it did use is not a finding of the spec.
     """
-    judged = [result.findings for result in results if result.findings is not None]
-    if not judged:
+    complete = [result.findings for result in results if result.findings is not None]
+    if not complete:
         return None
     seen = {("never_enabled", name) for result in results for name, found in result.coverage.items() if found.generated}
     seen |= {
@@ -22,4 +22,4 @@ def findings_in_common(results: list[Result]) -> list[Finding] | None:
         if found.distinct
     }
     seen |= {("never_reached", name) for result in results for name in result.reached}
-    return [finding for finding in common(judged) if (finding.kind, finding.subject) not in seen]
+    return [finding for finding in common(complete) if (finding.kind, finding.subject) not in seen]

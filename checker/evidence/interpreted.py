@@ -1,12 +1,12 @@
-"""Evidence from states as the interpreter has them: slow, and what the packed columns are compared with."""
+"""Evidence from an exploration by the interpreter: slow, and the reference for the evidence from packed states."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from checker.engines.python import explorer
-from checker.evidence.judge import Evidence, findings_of
-from checker.evidence.tallies import Tallies, tally
+from checker.evidence.findings import Evidence, findings_of
+from checker.evidence.observations import Observations, observe
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.run.plan import Plan
@@ -14,9 +14,9 @@ from checker.run.result import Result
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
-    """Explore a spec as the python engine does, and add the findings of a complete exploration to the result.
+    """Explore a spec like the python engine, and add the findings of a complete exploration to the result.
 
-    Premises of properties are left to the native engine.
+    Only the native engine searches for premises of properties.
     """
     explored = explorer.explore_states(spec, plan)
     result = explored.result
@@ -28,17 +28,17 @@ def explore(spec: Spec, plan: Plan) -> Result:
         ]
         states = explored.states
         constant = _constant_variables(spec, states)
-        evidence = Evidence(result.coverage, result.unreached, idle, constant, _tallies(spec, states))
+        evidence = Evidence(result.coverage, result.unreached, idle, constant, _observations(spec, states))
         result.findings = findings_of(spec, evidence)
     return result
 
 
-def _tallies(spec: Spec, states: list[State]) -> Tallies:
-    tallies: Tallies = {}
+def _observations(spec: Spec, states: list[State]) -> Observations:
+    observations: Observations = {}
     for state in states:
         for name, kind in spec.variables.items():
-            tally(tallies, name, kind, state.values[name])
-    return tallies
+            observe(observations, name, kind, state.values[name])
+    return observations
 
 
 def _constant_variables(spec: Spec, states: list[State]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Evidence from a complete native exploration: premises by their bits, values by columns of packed states."""
+"""Evidence from a complete native exploration: premises as property bits, values from columns of packed states."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from checker.engines.native.explore.search import explore as search
 from checker.engines.native.explore.store import Words
 from checker.engines.native.results import MOST_PROPERTIES, failed_init, initial_states
 from checker.errors import BoundsError
-from checker.evidence.judge import Evidence, IdlePremise, findings_of
-from checker.evidence.packed import constant_variables, tallies_of
+from checker.evidence.findings import Evidence, UnmetPremise, findings_of
+from checker.evidence.packed_states import constant_variables, observations_of
 from checker.evidence.premises import NOWHERE, Premise, premises_of
 from checker.frontend import compile_spec
 from checker.ir import nodes
@@ -30,10 +30,10 @@ from checker.run.result import Result
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
-    """Explore a spec as the native engine does, and add the findings of a complete exploration to the result.
+    """Explore a spec like the native engine, and add the findings of a complete exploration to the result.
 
-    The exploration also looks for the properties' premises, as long as there are bits for them. Raises SpecError where
-    the spec is outside the language.
+    The exploration also evaluates premises of the properties, one bit for each, up to `MOST_PROPERTIES` bits in total;
+    the other premises are evaluated afterwards. Raises SpecError if the spec is outside the language.
     """
     started = time.perf_counter()
     names = property_names(plan)
@@ -54,7 +54,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
 
 
 def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, result: Result) -> tuple[Finding, ...]:
-    """Return what a complete exploration shows to be idle; `names` are the properties that it checked."""
+    """Return the findings of a complete exploration; `names` are the properties that it checked."""
     states = found.all_states()
     layout = compiled.native.layout
     return findings_of(
@@ -62,10 +62,10 @@ def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, resu
         Evidence(
             coverage=result.coverage,
             unreached=result.unreached,
-            idle_actions=_idle_actions(compiled, states, result),
+            unchanging_actions=_unchanging_actions(compiled, states, result),
             constant_variables=constant_variables(layout, states),
-            tallies=tallies_of(layout, states),
-            idle_premises=_idle_premises(compiled, names, found, states),
+            observations=observations_of(layout, states),
+            unmet_premises=_unmet_premises(compiled, names, found, states),
         ),
     )
 
@@ -73,8 +73,8 @@ def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, resu
 # Premises.
 
 
-def _idle_premises(compiled: CompiledSpec, names: list[str], found: Exploration, states: Words) -> list[IdlePremise]:
-    """Return the outermost premises that nothing makes true."""
+def _unmet_premises(compiled: CompiledSpec, names: list[str], found: Exploration, states: Words) -> list[UnmetPremise]:
+    """Return the outermost premises that no state and no step satisfies."""
     program = compile_spec(compiled.spec, names)
     premises = premises_of(program)
     explored = len(compiled.extra)
@@ -85,14 +85,14 @@ def _idle_premises(compiled: CompiledSpec, names: list[str], found: Exploration,
     for premise, is_reached in zip(premises, is_true, strict=True):
         if not is_reached and (premise.parent is None or is_true[premise.parent]):
             is_of_steps = premise.predicate.role == "step premise"
-            idle.append(IdlePremise(premise.property, premise.text, premise.site.file, premise.site.line, is_of_steps))
+            idle.append(UnmetPremise(premise.property, premise.text, premise.site.file, premise.site.line, is_of_steps))
     return idle
 
 
 def _true_somewhere(
     compiled: CompiledSpec, program: nodes.Program, premises: list[Premise], states: Words
 ) -> list[bool]:
-    """Return of each premise whether a stored state, or a step out of one, makes it true."""
+    """Return for each premise whether a state of `states`, or a step from one, satisfies it."""
     narrowed = dataclasses.replace(program, properties=[premise.predicate for premise in premises])
     again = compile_program(compiled.spec, narrowed, [], narrowed.properties)
     mask, step_mask = extra_masks(narrowed.properties, first_bit=0)
@@ -103,9 +103,9 @@ def _true_somewhere(
 # Actions that change nothing.
 
 
-def _idle_actions(compiled: CompiledSpec, states: Words, result: Result) -> list[str]:
-    """Return the actions that are enabled and whose every step leads back to its own state."""
-    # An action that found a state first has changed something: only the others need a closer look.
+def _unchanging_actions(compiled: CompiledSpec, states: Words, result: Result) -> list[str]:
+    """Return the actions that are enabled somewhere and whose steps all lead back to the same state."""
+    # An action that discovered a state has changed a variable. The other actions are checked step by step.
     suspects = {name for name, coverage in result.coverage.items() if coverage.generated and not coverage.distinct}
     return [name for name in result.coverage if name in suspects and not _changes_something(compiled, name, states)]
 
@@ -121,7 +121,7 @@ def _changes_something(compiled: CompiledSpec, action: str, states: Words) -> bo
 
 
 def _changed(program: nodes.Program) -> nodes.Function:
-    """Return the function that is true of a step between different states."""
+    """Return the function that is true for a step between different states."""
     different: tuple[nodes.Expr, ...] = tuple(
         nodes.Comparison(
             nodes.BOOL,

@@ -1,8 +1,9 @@
-"""The premises of a property: what must be true somewhere for the property to have said anything.
+"""Premises of properties: conditions without which a property is vacuously true.
 
-`not p or q`, `q if p else True`, `implies(p, q)`, `if not p: return True` and `all(q for x in s if p)` are true
-wherever `p` is false. From the typed form of such a property this makes predicates that are true where an evaluation
-of it gets past the premise, for an engine to look for in the reachable states.
+`not p or q`, `q if p else True`, `implies(p, q)`, `if not p: return True` and `all(q for x in s if p)` are true in
+every state in which the premise `p` is false. This module derives, from the typed form of a property, one predicate
+per premise. The predicate is true in a state in which the evaluation of the property gets past the premise. An engine
+searches the reachable states for such a state.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from checker.ir import nodes
 from checker.language.types import DomainType, EnumType, IntType
 
 Wrap = Callable[[nodes.Expr], nodes.Function]
-"""Puts a bool expression in the place of a part of a property, and returns the function that finds it true."""
+"""Replaces a part of a property by a bool expression; the returned function is true if its evaluation gets there."""
 
 Block = tuple[nodes.Stmt, ...]
 NOWHERE = nodes.Site("", 0, "")
@@ -23,10 +24,10 @@ NOWHERE = nodes.Site("", 0, "")
 
 @dataclass(frozen=True)
 class Premise:
-    """A premise of a property: `predicate` is true of the states (or steps) in which an evaluation gets past it.
+    """A premise of a property: `predicate` is true in the states (or steps) in which the evaluation gets past it.
 
-    `text` is the premise in the spec's words. `parent` is the number of the premise around it: where that is never
-    true, nothing is to be said of this one.
+    `text` is the source text of the premise. `parent` is the index of the enclosing premise: if that one is never
+    true, this one is not reported.
     """
 
     property: str
@@ -46,7 +47,10 @@ def premises_of(program: nodes.Program) -> list[Premise]:
 
 
 class _PremiseSearch:
-    """One property, walked from where its truth comes from inwards."""
+    """The search in one property, from its result inwards.
+
+    `wanted` is the truth value of a part that satisfies the property.
+    """
 
     def __init__(self, predicate: nodes.Predicate, found: list[Premise]):
         self._property, self._found = predicate, found
@@ -61,7 +65,7 @@ class _PremiseSearch:
         self._found.append(Premise(self._property.name, text, site, predicate, parent))
         return len(self._found) - 1
 
-    # Functions and statements. `wanted` is the result that satisfies the property.
+    # Functions and statements.
 
     def _function(
         self,
@@ -80,7 +84,7 @@ class _PremiseSearch:
         self, block: Block, wanted: bool, rebuild: Callable[[Block], nodes.Function], parent: int | None
     ) -> None:
         for position, statement in enumerate(block):
-            before, after = _silenced(block[:position]), _silenced(block[position + 1 :])
+            before, after = _returning_false(block[:position]), _returning_false(block[position + 1 :])
 
             def place(new: Block, before: Block = before, after: Block = after) -> nodes.Function:
                 return rebuild((*before, *new, *after))
@@ -101,10 +105,10 @@ class _PremiseSearch:
     def _if(
         self, node: nodes.If, wanted: bool, place: Callable[[Block], nodes.Function], parent: int | None
     ) -> int | None:
-        """Walk a branch, and return the premise that holds after it."""
+        """Search an `if`, and return the index of the premise that holds after it."""
         if _returns(node.then, wanted) and not node.otherwise:
             function = place((dataclasses.replace(node, then=(_returning(False),), otherwise=(_returning(True),)),))
-            return self._add(_denied(node.test), node.test.site, function, parent)
+            return self._add(_negation_text(node.test), node.test.site, function, parent)
         if _returns(node.then, not wanted):
             self._expression(
                 node.test,
@@ -114,10 +118,10 @@ class _PremiseSearch:
             )
         elif node.then:
             function = place(
-                (dataclasses.replace(node, then=(_returning(True),), otherwise=_silenced(node.otherwise)),)
+                (dataclasses.replace(node, then=(_returning(True),), otherwise=_returning_false(node.otherwise)),)
             )
             inner = self._add(node.test.site.text, node.test.site, function, parent)
-            otherwise = _silenced(node.otherwise)
+            otherwise = _returning_false(node.otherwise)
             self._block(
                 node.then,
                 wanted,
@@ -125,7 +129,7 @@ class _PremiseSearch:
                 inner,
             )
         if node.otherwise and not _returns(node.otherwise, not wanted):
-            then = _silenced(node.then)
+            then = _returning_false(node.then)
             self._block(
                 node.otherwise,
                 wanted,
@@ -165,25 +169,25 @@ class _PremiseSearch:
             self._helpers -= 1
 
     def _implication(self, node: nodes.Logical, wanted: bool, wrap: Wrap, parent: int | None) -> None:
-        """Walk `not p or q`, or `not (p and not q)`: one operand decides only where those before it do not."""
+        """Search `not p or q`, or `not (p and not q)`: an operand decides only if those before it do not."""
         operands = list(node.operands)
         if wanted and _is_implies(node):
-            # The conclusion comes first: both sides are evaluated, and an error in it counts.
+            # `implies` is lowered with the conclusion first, because it evaluates both sides.
             operands.reverse()
         if not self._reads_as_implication(operands, wanted):
             return
-        # Of `not p or q or r` only p is a premise: that q is always there when it is needed makes r no less true.
+        # In `not p or q or r` only p is a premise: q and r are both parts of the conclusion.
         count = 1
         while count < len(operands) - 1 and _is_premise(operands[count], wanted):
             count += 1
         premises = operands[:count]
-        text = " and ".join(_denied(premise) if wanted else premise.site.text for premise in premises)
-        passed = [_that_is(operand, not wanted) for operand in operands[:-1]]
-        inner = self._add(text, node.site, wrap(_both(passed[:count])), parent)
-        self._expression(operands[-1], wanted, lambda reached: wrap(_both([*passed, reached])), inner)
+        text = " and ".join(_negation_text(premise) if wanted else premise.site.text for premise in premises)
+        passed = [_with_value(operand, not wanted) for operand in operands[:-1]]
+        inner = self._add(text, node.site, wrap(_all_of(passed[:count])), parent)
+        self._expression(operands[-1], wanted, lambda reached: wrap(_all_of([*passed, reached])), inner)
 
     def _reads_as_implication(self, operands: list[nodes.Expr], wanted: bool) -> bool:
-        """Say whether the first operand of a disjunction is a premise denied, and not just one way to be true."""
+        """Return whether the first operand of a disjunction is a negated premise, not an alternative conclusion."""
         first = operands[0]
         if self._helpers:
             return any(isinstance(operand, nodes.Not) for operand in operands)
@@ -195,11 +199,11 @@ class _PremiseSearch:
 
     def _conjunction(self, node: nodes.Logical, wanted: bool, wrap: Wrap, parent: int | None) -> None:
         for position, operand in enumerate(node.operands):
-            before = [_that_is(other, wanted) for other in node.operands[:position]]
+            before = [_with_value(other, wanted) for other in node.operands[:position]]
             self._expression(
                 operand,
                 wanted,
-                lambda reached, before=before: wrap(_both([*before, reached])),  # type: ignore[misc]
+                lambda reached, before=before: wrap(_all_of([*before, reached])),  # type: ignore[misc]
                 parent,
             )
 
@@ -221,19 +225,19 @@ class _PremiseSearch:
         for branch, is_then in ((node.then, True), (node.otherwise, False)):
             if isinstance(branch, nodes.Literal):
                 continue
-            test = _that_is(node.test, is_then)
-            text = node.test.site.text if is_then else _denied(node.test)
+            test = _with_value(node.test, is_then)
+            text = node.test.site.text if is_then else _negation_text(node.test)
             inner = self._add(text, node.test.site, wrap(test), parent)
             self._expression(
                 branch,
                 wanted,
-                lambda reached, test=test: wrap(_both([test, reached])),  # type: ignore[misc]
+                lambda reached, test=test: wrap(_all_of([test, reached])),  # type: ignore[misc]
                 inner,
             )
 
 
 def clause_text(clause: nodes.Clause) -> str:
-    """Return a clause of a comprehension in words: `offset in range(self.high_watermark[leader])`."""
+    """Return the text of a clause of a comprehension: `offset in range(self.high_watermark[leader])`."""
     if isinstance(clause, nodes.IfClause):
         return clause.test.site.text
     over = clause.iterable
@@ -267,7 +271,7 @@ def _is_implies(node: nodes.Logical) -> bool:
 
 
 def _is_premise(operand: nodes.Expr, wanted: bool) -> bool:
-    """Say whether an operand of a disjunction reads as a premise denied, and not as a part of the conclusion."""
+    """Return whether an operand of a disjunction is a negated premise, not a part of the conclusion."""
     is_denial = isinstance(operand, nodes.Not) or (isinstance(operand, nodes.Comparison) and operand.operator == "!=")
     return is_denial == wanted
 
@@ -281,20 +285,20 @@ def _returning(value: bool) -> nodes.Return:
 
 
 def _returns(block: Block, value: bool) -> bool:
-    """Say whether a block does nothing but return this literal."""
+    """Return whether a block only returns this literal."""
     if len(block) != 1 or not isinstance(block[0], nodes.Return):
         return False
     returned = block[0].value
     return isinstance(returned, nodes.Literal) and returned.value is value
 
 
-def _that_is(node: nodes.Expr, value: bool) -> nodes.Expr:
+def _with_value(node: nodes.Expr, value: bool) -> nodes.Expr:
     if value:
         return node
     return node.operand if isinstance(node, nodes.Not) else nodes.Not(nodes.BOOL, node.site, node)
 
 
-def _both(parts: list[nodes.Expr]) -> nodes.Expr:
+def _all_of(parts: list[nodes.Expr]) -> nodes.Expr:
     if not parts:
         return _literal(True)
     return parts[0] if len(parts) == 1 else nodes.Logical(nodes.BOOL, parts[0].site, "and", tuple(parts))
@@ -303,8 +307,8 @@ def _both(parts: list[nodes.Expr]) -> nodes.Expr:
 _OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def _denied(node: nodes.Expr) -> str:
-    """Return the negation of an expression in the spec's words."""
+def _negation_text(node: nodes.Expr) -> str:
+    """Return the source text of the negation of an expression."""
     if isinstance(node, nodes.Not):
         return node.operand.site.text
     if isinstance(node, nodes.Comparison) and node.left.site.text and node.right.site.text:
@@ -313,16 +317,18 @@ def _denied(node: nodes.Expr) -> str:
     return f"not {node.site.text}" if is_simple else f"not ({node.site.text})"
 
 
-def _silenced(block: Block) -> Block:
-    """Return statements that end where they did, but say that the place looked for was not reached."""
-    return tuple(_silenced_statement(statement) for statement in block)
+def _returning_false(block: Block) -> Block:
+    """Return the statements with every returned value replaced by False: the premise was not passed there."""
+    return tuple(_statement_returning_false(statement) for statement in block)
 
 
-def _silenced_statement(statement: nodes.Stmt) -> nodes.Stmt:
+def _statement_returning_false(statement: nodes.Stmt) -> nodes.Stmt:
     if isinstance(statement, nodes.Return):
         return dataclasses.replace(statement, value=_literal(False))
     if isinstance(statement, nodes.If):
-        return dataclasses.replace(statement, then=_silenced(statement.then), otherwise=_silenced(statement.otherwise))
+        return dataclasses.replace(
+            statement, then=_returning_false(statement.then), otherwise=_returning_false(statement.otherwise)
+        )
     if isinstance(statement, nodes.For):
-        return dataclasses.replace(statement, body=_silenced(statement.body))
+        return dataclasses.replace(statement, body=_returning_false(statement.body))
     return statement

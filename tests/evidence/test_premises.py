@@ -1,4 +1,4 @@
-"""Premises that no state makes true, in each form that a premise has."""
+"""Premises that no state satisfies, in every form of a premise."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from checker.run.plan import Plan
 from tests.evidence.toys import Guarded, Implications
 
 
-def idle(spec, properties=None):
+def unmet(spec, properties=None):
     result = explore(spec, Plan(tuple(properties or spec.properties), stop="all"))
     assert result.verdict == "holds"
     return {
@@ -38,11 +38,11 @@ EXPECTED = {
 }
 
 
-def test_idle_premises_and_no_others():
-    assert idle(Implications()) == EXPECTED
+def test_exactly_the_unmet_premises_are_found():
+    assert unmet(Implications()) == EXPECTED
 
 
-def test_the_words_and_the_line():
+def test_message_and_line_of_an_unmet_premise():
     result = explore(Implications(), Plan(("seldom_or", "seldom_step")))
     state, step = [finding for finding in result.findings if finding.kind == "premise_never_true"]
     assert state.message == "seldom_or is vacuous for `self.x > 5`: no reachable state satisfies this premise"
@@ -50,33 +50,33 @@ def test_the_words_and_the_line():
     assert "not self.x > 5 or self.x == 7" in Path(state.file).read_text().splitlines()[state.line - 1]
 
 
-def test_the_verdict_and_the_counts_are_those_without_evidence():
+def test_search_for_premises_changes_no_verdict_and_no_count():
     plan = Plan(("often_or", "often_step"))
     plain, judged = engine.explore(Implications(), plan), explore(Implications(), plan)
     assert (plain.distinct_states, plain.generated_states) == (judged.distinct_states, judged.generated_states)
     assert (judged.verdict, judged.reached) == ("holds", {})
 
 
-def test_a_premise_is_not_evaluated_where_its_property_is_not():
-    assert idle(Guarded()) == {}
+def test_premise_is_evaluated_only_where_its_property_is():
+    assert unmet(Guarded()) == {}
 
 
-def test_a_true_premise_does_not_end_a_run_that_waits_for_a_violation():
+def test_true_premise_does_not_stop_the_exploration():
     result = explore(Implications(), Plan(("often_or", "often_step"), stop="first"))
     assert result.ended == "complete"
     awaited = explore(Implications(), Plan(("often_or",), stop=frozenset({"often_or"})))
     assert awaited.ended == "complete"
 
 
-def test_more_premises_than_there_are_bits(monkeypatch):
+def test_more_premises_than_property_bits(monkeypatch):
     names = list(EXPECTED)
     for most in (len(names), len(names) + 1, len(names) + 3):
         monkeypatch.setattr(native, "MOST_PROPERTIES", most)
-        assert idle(Implications(), names) == EXPECTED
+        assert unmet(Implications(), names) == EXPECTED
 
 
 @pytest.mark.parametrize("name", ["one_of_two_ways"])
-def test_a_choice_is_no_implication(name):
+def test_disjunction_of_conclusions_has_no_premise(name):
     from checker.evidence.premises import premises_of
 
     assert [premise.text for premise in premises_of(compile_spec(Implications(), [name]))] == []

@@ -1,4 +1,4 @@
-"""Specs with known idle parts: what is idle is counted by hand."""
+"""Specs with unused parts and unmet premises, which are known by construction."""
 
 from checker.language import (
     Bag,
@@ -36,8 +36,8 @@ class Item(Struct):
     weight: Range(0, 3)
 
 
-class Idle(Spec):
-    """Counts from 0 to 2, and leaves most of what it declares alone."""
+class PartlyUnused(Spec):
+    """Counts from 0 to 2 and does not use most of its declarations."""
 
     nodes = Constant(2, at_least=1)
     may_finish = Constant(False)
@@ -85,7 +85,7 @@ class Idle(Spec):
 
 
 class Implications(Spec):
-    """One variable that takes 0, 1 and 2, and properties with premises that are true somewhere or nowhere."""
+    """The variable x takes the values 0, 1 and 2. Premises of `seldom_...` are never true, those of `often_...` are."""
 
     nodes = Constant(2, at_least=1)
     x = Range(0, 9)
@@ -187,7 +187,7 @@ class Implications(Spec):
 
 
 class Guarded(Spec):
-    """A premise that cannot be evaluated where its property does not evaluate it."""
+    """A premise that leaves its bounds in states in which the property does not evaluate it."""
 
     log = Seq(Range(0, 3), 2)
 

@@ -1,1 +1,1 @@
-"""Mutation of specs: changes that a property should notice, one at a time, and which of them it does."""
+"""Mutation of specs: small changes, one at a time, and the properties that detect them."""

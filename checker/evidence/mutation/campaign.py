@@ -1,4 +1,4 @@
-"""A campaign: every mutant of a spec explored, in processes of their own, and held against the original."""
+"""Mutation campaigns: explorations of every mutant of a spec in separate processes, compared with the original."""
 
 from __future__ import annotations
 
@@ -13,48 +13,56 @@ from dataclasses import dataclass, field
 from checker.errors import UserError
 from checker.evidence.mutation.injection import mutated
 from checker.evidence.mutation.mutants import Mutant, mutants_of
-from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, judge, summary_of
+from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, mutant_run_of, verdict_of
 from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Result
 
 STATES_FACTOR = 4
+"""A mutant is explored up to this many times the states of the original."""
+
 FEWEST_STATES = 2_000
+"""Lower bound on the limit of states of a mutant."""
+
 SECONDS_A_MUTANT = 20.0
+"""Time limit of a mutant."""
 
 
 @dataclass(frozen=True)
-class _Subject:
-    """A spec and its mutants; they change the very functions of this class."""
+class _MutatedSpec:
+    """A spec and its mutants, which modify the functions of exactly this class."""
 
     spec: type[Spec]
     mutants: list[Mutant]
 
 
 @functools.lru_cache(maxsize=1)
-def _subject(target: str) -> _Subject:
-    # Kept, for a user's file is a new module with new functions each time that it is loaded.
+def _mutated_spec(target: str) -> _MutatedSpec:
+    # Cached, because every load of a spec file creates a new module with new functions.
     spec = registry.select_spec(target).spec
-    return _Subject(spec, mutants_of(spec))
+    return _MutatedSpec(spec, mutants_of(spec))
 
 
 @dataclass(frozen=True)
 class MutationTask:
-    """What is mutated: a spec by its name on the command line, its constants, and the properties to hold it to."""
+    """The subject of a campaign: a spec by its name on the command line, its constants, and the properties to check."""
 
     target: str
     constants: tuple[tuple[str, int | bool | str], ...]
     properties: tuple[str, ...]
 
     def spec(self) -> Spec:
-        """Return the spec with its constants set; raise SpecError if there is none of that name."""
-        return _subject(self.target).spec(**dict(self.constants))
+        """Return the spec with its constants set; raise UserError if the name is unknown."""
+        return _mutated_spec(self.target).spec(**dict(self.constants))
 
 
 @dataclass
 class MutationReport:
-    """The original, and each mutant with what became of it, in the order of the source."""
+    """The results of a campaign: the run of the original, the mutants in source order, and the verdict of each.
+
+    `outcomes` maps the indices of the explored mutants to their verdicts. `total` counts all mutants.
+    """
 
     task: MutationTask
     original: MutantRun
@@ -64,13 +72,13 @@ class MutationReport:
     seconds: float = 0.0
 
     def with_status(self, status: str) -> list[tuple[Mutant, MutantVerdict]]:
-        """Return the mutants with a status and their outcomes."""
+        """Return the mutants with a status, and their verdicts."""
         pairs = ((self.mutants[number], outcome) for number, outcome in sorted(self.outcomes.items()))
         return [(mutant, outcome) for mutant, outcome in pairs if outcome.status == status]
 
     @property
     def kills(self) -> Mapping[str, int]:
-        """How many mutants each property kills, those that kill none included."""
+        """The number of mutants that each property kills, including properties that kill none."""
         counts = dict.fromkeys(self.task.properties, 0)
         for outcome in self.outcomes.values():
             for name in outcome.killed_by:
@@ -79,7 +87,7 @@ class MutationReport:
 
     @property
     def sole_kills(self) -> Mapping[str, int]:
-        """How many mutants each property is the only one to kill."""
+        """The number of mutants that only this property kills, for each property."""
         counts = dict.fromkeys(self.kills, 0)
         for outcome in self.outcomes.values():
             if len(outcome.killed_by) == 1:
@@ -90,14 +98,15 @@ class MutationReport:
 def run(
     task: MutationTask, *, workers: int, most: int | None = None, on_progress: Callable[[int, int], None] | None = None
 ) -> MutationReport:
-    """Explore the original and its mutants (`most` of them, spread evenly) and return what became of each.
+    """Explore the original and its mutants, and return the report.
 
-    `on_progress(done, total)` is called after each mutant. Raises SpecError where the original cannot be explored.
+    `most` limits the number of mutants, spread evenly over the spec. `on_progress(done, total)` is called after each
+    mutant. Raises SpecError if the original cannot be explored.
     """
     started = time.perf_counter()
-    _subject.cache_clear()
-    original = summary_of(_explore(task.spec(), task, max_states=None, seconds=None))
-    mutants = _subject(task.target).mutants
+    _mutated_spec.cache_clear()
+    original = mutant_run_of(_explore(task.spec(), task, max_states=None, seconds=None))
+    mutants = _mutated_spec(task.target).mutants
     chosen = _spread(len(mutants), most)
     report = MutationReport(task, original, mutants, len(mutants))
     for done, (number, outcome) in enumerate(_outcomes(task, original, chosen, workers), 1):
@@ -109,7 +118,7 @@ def run(
 
 
 def _spread(count: int, most: int | None) -> list[int]:
-    """Return the numbers of `most` mutants, evenly spread over all: the first ones are all of one method."""
+    """Return the indices of `most` of `count` mutants, spread evenly: the first mutants are all of one method."""
     if most is None or most >= count:
         return list(range(count))
     return sorted({position * count // most for position in range(most)})
@@ -118,7 +127,8 @@ def _spread(count: int, most: int | None) -> list[int]:
 def _outcomes(
     task: MutationTask, original: MutantRun, chosen: list[int], workers: int
 ) -> Iterator[tuple[int, MutantVerdict]]:
-    # New interpreters, not forks: this process may have threads, and a mutant changes the spec for its whole process.
+    # "spawn" because this process may have threads, which do not survive a fork. Processes because a mutant changes
+    # the spec for its whole process.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context) as pool:
         futures = {pool.submit(try_mutant, task, original, number): number for number in chosen}
@@ -131,16 +141,16 @@ def _outcomes(
 
 
 def try_mutant(task: MutationTask, original: MutantRun, number: int) -> MutantVerdict:
-    """Explore one mutant and return what became of it."""
-    mutant = _subject(task.target).mutants[number]
+    """Explore one mutant, by its index, and return its verdict."""
+    mutant = _mutated_spec(task.target).mutants[number]
     started = time.perf_counter()
     most = max(STATES_FACTOR * original.distinct_states, FEWEST_STATES)
     with mutated(mutant.method.function, mutant.mutation.tree):
         try:
-            found = summary_of(_explore(task.spec(), task, max_states=most, seconds=SECONDS_A_MUTANT))
+            found = mutant_run_of(_explore(task.spec(), task, max_states=most, seconds=SECONDS_A_MUTANT))
         except UserError as error:
             return MutantVerdict("invalid", (), error.message, None, time.perf_counter() - started)
-    return judge(original, found, time.perf_counter() - started)
+    return verdict_of(original, found, time.perf_counter() - started)
 
 
 def _explore(spec: Spec, task: MutationTask, max_states: int | None, seconds: float | None) -> Result:

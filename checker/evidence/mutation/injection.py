@@ -1,7 +1,8 @@
-"""A method with another body, for a while: everything that finds the method finds the mutated one.
+"""Temporary replacement of a method's body by a mutated one.
 
-The code object of the function is replaced in place, so overriding, `super()` and plain functions that other modules
-have imported need no care. The mutated text stands in `linecache` under a name of its own, for the engines read source.
+The code object of the function is replaced in place. So overriding methods, `super()` and functions that other modules
+have imported all reach the mutated body. The mutated source is in `linecache` under its own file name, because the
+engines read the source of methods.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _numbers = itertools.count(1)
 
 @contextmanager
 def mutated(function: FunctionType, tree: ast.FunctionDef) -> Iterator[str]:
-    """While this holds, `function` runs the body of `tree`; yields the file name that its text has.
+    """Let `function` run the body of `tree` inside the `with` block; yield the file name of the mutated source.
 
-    Not safe where other threads run the function: a mutant is explored in a process of its own.
+    Not safe if other threads run the function: every mutant is explored in its own process.
     """
     original = function.__code__
     file = f"<mutant {next(_numbers)} of {function.__qualname__}>"
@@ -36,10 +37,11 @@ def mutated(function: FunctionType, tree: ast.FunctionDef) -> Iterator[str]:
 
 
 def _compiled(tree: ast.FunctionDef, file: str, original: CodeType) -> tuple[str, CodeType]:
-    """Return the text of a definition and its code object, which has the free variables of the original one."""
+    """Return the text of a definition and its code object, which has the free variables of the original code."""
     body = list(tree.body)
     if original.co_freevars:
-        # A function keeps its closure: what the mutation no longer names is named where it is never run.
+        # The number of free variables must match the closure of the function. An unreachable statement names all of
+        # them, because the mutation may have removed the last use of one.
         names = ast.Tuple([ast.Name(name, ast.Load()) for name in original.co_freevars], ast.Load())
         body.append(ast.If(ast.Constant(False), [ast.Expr(names)], []))
     definition = copy.copy(tree)

@@ -16,20 +16,23 @@ from checker.language.spec import Spec
 
 @dataclass(frozen=True)
 class Method:
-    """A function that a spec's steps run: an action, `init`, or a helper; `owner` is the class that defines it."""
+    """A function that steps of a spec run: an action, `init` or a helper.
+
+    `owner` is the class that defines it; None for a function of a module.
+    """
 
     function: FunctionType
     owner: type | None
 
     @property
     def name(self) -> str:
-        """The name with its class, `Kip320.may_follow`."""
+        """The qualified name, for example `Kip320.may_follow`."""
         return self.function.__qualname__
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A method with one mutation; `is_shared` where properties run the method too."""
+    """A method with one mutation; `is_shared`: properties run the method too."""
 
     method: Method
     mutation: Mutation
@@ -38,7 +41,7 @@ class Mutant:
 
 
 def mutants_of(spec: type[Spec]) -> list[Mutant]:
-    """Return the mutants of a spec, the methods of the oldest base first, each from the top down."""
+    """Return the mutants of a spec: the methods of the most basic class first, each method from the top down."""
     steps = _reached(spec, [name for name, role in spec.roles.items() if role is Role.ACTION] + ["init"])
     of_properties = set(_reached(spec, [name for name, role in spec.roles.items() if role in PROPERTY_ROLES]))
     found = []
@@ -50,7 +53,10 @@ def mutants_of(spec: type[Spec]) -> list[Mutant]:
 
 
 def _reached(spec: type[Spec], names: list[str]) -> list[Method]:
-    """Return the methods that some methods of a spec run, themselves included, in the order in which they are met."""
+    """Return the methods that the named methods of a spec call, directly or indirectly, including themselves.
+
+    Methods of the most basic class come first, module functions last.
+    """
     found: dict[Method, None] = {}
     open_methods = [method for name in names if (method := _method(spec, name, after=None)) is not None]
     while open_methods:
@@ -58,11 +64,11 @@ def _reached(spec: type[Spec], names: list[str]) -> list[Method]:
         if method not in found:
             found[method] = None
             open_methods += _called(spec, method)
-    return sorted(found, key=lambda method: (_seniority(spec, method), method.function.__code__.co_firstlineno))
+    return sorted(found, key=lambda method: (_inheritance_rank(spec, method), method.function.__code__.co_firstlineno))
 
 
-def _seniority(spec: type[Spec], method: Method) -> int:
-    """Return a number that is less for an older base; plain functions come last."""
+def _inheritance_rank(spec: type[Spec], method: Method) -> int:
+    """Return a number that is smaller for a more basic class, and largest for module functions."""
     order = spec.__mro__
     return len(order) - order.index(method.owner) if method.owner is not None else len(order)
 

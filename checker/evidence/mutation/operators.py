@@ -1,4 +1,4 @@
-"""The mutations of a method: each is one small change of its syntax tree, with the place and the words for it."""
+"""Mutation operators: small changes of a method's syntax tree, each with its line and its description."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-CHANGING = ("append", "insert", "pop", "extend", "clear", "add", "discard", "remove")
 STRICTNESS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -26,7 +25,7 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 @dataclass(frozen=True)
 class Mutation:
-    """One change of a function: `tree` is the changed definition, `before` and `after` the texts of what changed."""
+    """One change of a function: `tree` is the changed definition, `before` and `after` are the changed source texts."""
 
     operator: str
     line: int
@@ -39,7 +38,10 @@ class Mutation:
 
 
 def mutations(tree: ast.FunctionDef) -> Iterator[Mutation]:
-    """Iterate over the mutations of a function, from the top down; what cannot run as a step is left to the caller."""
+    """Iterate over the mutations of a function, from the top down.
+
+    Some mutants are not valid specs: exploring them raises UserError.
+    """
     for path, node in _nodes(tree):
         if isinstance(node, ast.stmt):
             yield from _of_statement(tree, path, node)
@@ -48,11 +50,11 @@ def mutations(tree: ast.FunctionDef) -> Iterator[Mutation]:
 
 
 Path = tuple[tuple[str, int | None], ...]
-"""The way from a function to a node in it: a field, and a position where the field is a list."""
+"""The path from a function to a node in it: pairs of a field, and a position if the field is a list."""
 
 
 def _nodes(tree: ast.FunctionDef) -> Iterator[tuple[Path, ast.AST]]:
-    """Iterate over the nodes of a body, outer ones first; annotations, decorators and docstrings stay as they are."""
+    """Iterate over the nodes of a body, outer nodes first, without annotations, decorators and docstrings."""
 
     def below(node: ast.AST, path: Path) -> Iterator[tuple[Path, ast.AST]]:
         yield path, node
@@ -123,7 +125,10 @@ def _is_call_statement(node: ast.stmt) -> bool:
 
 
 def _is_state_assignment(node: ast.stmt) -> bool:
-    """Say whether a statement gives a part of the state a value: without one, a local would have none."""
+    """Return whether a statement assigns to a part of the state.
+
+    Assignments to locals are not dropped: a local without a value would only make the mutant invalid.
+    """
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
     return any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets)
 
@@ -169,7 +174,10 @@ def _with_operator(node: ast.Compare, position: int, operator: ast.cmpop) -> ast
 
 
 def _shifted(node: ast.Compare, position: int) -> ast.Compare:
-    """Return `a < b` as `a < b - 1` and `a <= b` as `a <= b + 1`: the other way is what swapping < and <= does."""
+    """Return `a < b` as `a < b - 1`, and `a <= b` as `a <= b + 1`.
+
+    The shift in the other direction would be equivalent to swapping < and <=.
+    """
     new = copy.deepcopy(node)
     step: ast.operator = ast.Sub() if isinstance(node.ops[position], (ast.Lt, ast.GtE)) else ast.Add()
     new.comparators[position] = ast.BinOp(new.comparators[position], step, ast.Constant(1))
@@ -186,7 +194,7 @@ def _of_connective(tree: ast.FunctionDef, path: Path, node: ast.BoolOp) -> Itera
 
 
 def _is_condition(tree: ast.FunctionDef, path: Path) -> bool:
-    """Say whether the node at a path is a whole condition: of `if`, of `require`, of a conditional expression."""
+    """Return whether the node at a path is the condition of an `if`, a `require` or a conditional expression."""
     field, position = path[-1]
     parent = _node_at(tree, path[:-1])
     if field == "test":

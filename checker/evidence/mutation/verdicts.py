@@ -1,4 +1,4 @@
-"""What became of a mutant: killed, by which properties, or survived, and what speaks for which reason."""
+"""Verdicts on mutants: killed, by which properties, or survived, and the likely cause."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from checker.run.result import Result
 Status = Literal["killed", "survived", "undecided", "invalid"]
 
 BOUNDS = "bounds"
-"""What stands for a property where a mutant is killed by a value that leaves its type's bounds."""
+"""Name in place of a property if a mutant is killed because a value leaves the bounds of its type."""
 
 
 @dataclass(frozen=True)
 class MutantRun:
-    """What is kept of a result: counts, and for each violated property the states of its counterexample."""
+    """Summary of an exploration, as far as mutants are compared by it.
+
+    `coverage` maps actions to (generated, distinct), `violated` maps properties to the states of their counterexample.
+    """
 
     distinct_states: int
     generated_states: int
@@ -25,8 +28,8 @@ class MutantRun:
     is_complete: bool
 
 
-def summary_of(result: Result) -> MutantRun:
-    """Return the summary of a result."""
+def mutant_run_of(result: Result) -> MutantRun:
+    """Return the summary of a mutant's result."""
     violated = {
         BOUNDS if violation.kind == "bounds_error" else violation.property: violation.length
         for violation in result.violations
@@ -38,7 +41,7 @@ def summary_of(result: Result) -> MutantRun:
 
 @dataclass(frozen=True)
 class MutantVerdict:
-    """A mutant's fate. `why` is one sentence for a survivor, an undecided or an invalid one."""
+    """The verdict on a mutant. `why` is one sentence about a mutant that was not killed."""
 
     status: Status
     killed_by: tuple[str, ...] = ()
@@ -47,14 +50,14 @@ class MutantVerdict:
     seconds: float = field(default=0.0, compare=False)
 
 
-def judge(original: MutantRun, found: MutantRun, seconds: float) -> MutantVerdict:
-    """Hold a mutant against the original: whatever a property says of one and not of the other kills it."""
+def verdict_of(original: MutantRun, found: MutantRun, seconds: float) -> MutantVerdict:
+    """Return the verdict on a mutant: a property kills it if its verdict or counterexample length differs."""
     names = dict.fromkeys([*found.violated, *original.violated])
     killed_by = tuple(
         name
         for name in names
         if found.violated.get(name) != original.violated.get(name)
-        # What the original violates is missing only where the mutant was explored to its end.
+        # If the mutant was not explored completely, a missing violation proves nothing.
         and (name in found.violated or found.is_complete)
     )
     if killed_by:

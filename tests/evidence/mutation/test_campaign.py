@@ -1,4 +1,4 @@
-"""A campaign: which mutants are killed and by what, and why others survive."""
+"""Mutation campaigns: killed mutants with the properties that kill them, and reasons for survivors."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from checker.evidence.mutation import campaign
 from checker.evidence.mutation.campaign import MutationTask, run, try_mutant
-from checker.evidence.mutation.verdicts import MutantRun, judge
+from checker.evidence.mutation.verdicts import MutantRun, verdict_of
 
 TOY = str(Path(__file__).parent / "toy.py")
 TASK = MutationTask(f"{TOY}/even", (), ("at_most_two", "never_negative", "is_two"))
@@ -17,7 +17,7 @@ def report():
     return run(TASK, workers=2)
 
 
-def fate(report, operator, before, method=None):
+def verdict_in(report, operator, before, method=None):
     (found,) = [
         outcome
         for mutant, outcome in zip(report.mutants, report.outcomes.values(), strict=True)
@@ -27,43 +27,43 @@ def fate(report, operator, before, method=None):
     return found
 
 
-def test_killed_survived_and_by_what(report):
+def test_verdicts_of_a_campaign(report):
     report.outcomes = dict(sorted(report.outcomes.items()))
-    dropped = fate(report, "drop require", "require(self.may_count(node))")
+    dropped = verdict_in(report, "drop require", "require(self.may_count(node))")
     assert dropped.status == "killed"
     assert set(dropped.killed_by) == {"at_most_two", "bounds"}
-    idle = fate(report, "drop assignment", "self.count[node] = successor(self.count[node])")
+    idle = verdict_in(report, "drop assignment", "self.count[node] = successor(self.count[node])")
     assert (idle.status, idle.killed_by) == ("killed", ("is_two",))
-    same = fate(report, "swap < and <=", "self.count[node] < self.limit")
+    same = verdict_in(report, "swap < and <=", "self.count[node] < self.limit")
     assert (same.status, same.why.partition(":")[0]) == ("survived", "the same states and steps")
 
 
-def test_a_property_that_kills_nothing(report):
+def test_kills_by_property(report):
     assert report.kills["never_negative"] == 0
     assert report.kills["at_most_two"] > 0
     assert report.sole_kills["is_two"] > 0
 
 
-def test_it_is_the_same_for_any_number_of_workers(report):
+def test_verdicts_do_not_depend_on_the_number_of_workers(report):
     again = run(TASK, workers=1)
     assert dict(sorted(again.outcomes.items())) == dict(sorted(report.outcomes.items()))
     assert again.kills == report.kills
 
 
-def test_a_few_are_spread_over_the_spec():
+def test_limited_campaign_is_spread_over_the_spec():
     few = run(TASK, workers=1, most=3)
     assert len(few.outcomes) == 3
     assert few.total == len(few.mutants) > 10
     assert len({few.mutants[number].method for number in few.outcomes}) > 1
 
 
-def test_a_mutant_is_stopped_at_a_limit(monkeypatch):
+def test_mutant_is_stopped_at_the_limit_of_states(monkeypatch):
     monkeypatch.setattr(campaign, "FEWEST_STATES", 1)
     monkeypatch.setattr(campaign, "STATES_FACTOR", 0)
     task = MutationTask(f"{TOY}/even", (), ("never_negative",))
     original = MutantRun(9, 9, (1,) * 9, {}, {}, True)
     statuses = {
-        try_mutant(task, original, number).status for number in range(len(campaign._subject(task.target).mutants))
+        try_mutant(task, original, number).status for number in range(len(campaign._mutated_spec(task.target).mutants))
     }
     assert "undecided" in statuses
 
@@ -87,7 +87,7 @@ def summary(distinct=5, generated=9, levels=(1, 4), violated=None, is_complete=T
         (summary(violated={"a": 3}), summary(is_complete=False), "undecided", (), "no property is violated"),
     ],
 )
-def test_judging(original, found, status, killed_by, why):
-    outcome = judge(original, found, 0.0)
+def test_verdict_by_comparison_with_the_original(original, found, status, killed_by, why):
+    outcome = verdict_of(original, found, 0.0)
     assert (outcome.status, outcome.killed_by) == (status, killed_by)
     assert why in outcome.why

@@ -1,4 +1,4 @@
-"""A mutated method is what both engines run, and the original is back afterwards."""
+"""Both engines run a mutated method, and the original is restored afterwards."""
 
 import linecache
 
@@ -29,7 +29,7 @@ def the_mutant(method, operator, before, after=None):
     return found
 
 
-def test_every_mutant_is_the_same_for_both_engines():
+def test_engines_agree_on_every_mutant():
     original = explored(engine.explore)
     assert original == (3, "holds")
     seen = set()
@@ -44,13 +44,13 @@ def test_every_mutant_is_the_same_for_both_engines():
     assert len(seen) > 3
 
 
-def test_a_base_method_reached_by_super_is_mutated():
+def test_base_method_called_by_super_is_mutated():
     mutant = the_mutant("Counting.may_count", "negate a condition", "self.count[node] < self.limit")
     with mutated(mutant.method.function, mutant.mutation.tree):
         assert {explored(explore) for explore in EXPLORE} == {(1, "violated")}
 
 
-def test_a_mutant_without_its_super_call_keeps_its_closure():
+def test_mutant_without_its_super_call_keeps_its_closure():
     connective = "super().may_count(node) and self.count[node] != 2"
     mutant = the_mutant("Even.may_count", "drop an operand", connective, "self.count[node] != 2")
     with mutated(mutant.method.function, mutant.mutation.tree) as file:
@@ -59,7 +59,7 @@ def test_a_mutant_without_its_super_call_keeps_its_closure():
     assert file not in linecache.cache
 
 
-def test_plain_functions_are_mutated_where_they_are_used():
+def test_module_function_is_mutated():
     (mutant,) = [
         mutant
         for mutant in mutants_of(toy.Even)
@@ -69,7 +69,7 @@ def test_plain_functions_are_mutated_where_they_are_used():
         assert {explored(explore) for explore in EXPLORE} == {(1, "violated")}
 
 
-def test_methods_of_properties_alone_are_left_alone():
+def test_methods_that_only_properties_call_are_not_mutated():
     names = {mutant.method.name for mutant in mutants_of(toy.Even)}
     assert names == {"Counting.may_count", "Counting.increment", "Even.may_count", "successor"}
     assert not any(mutant.is_shared for mutant in mutants_of(toy.Even))

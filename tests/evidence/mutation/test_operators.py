@@ -1,4 +1,4 @@
-"""The mutations of a method: what each changes, and where it stands."""
+"""Mutation operators: the changed text and the line of each mutation."""
 
 import ast
 
@@ -64,7 +64,7 @@ def test_mutations(body, expected):
     assert mutants(body) == expected
 
 
-def test_annotations_and_defaults_stay_and_the_original_is_not_touched():
+def test_annotations_defaults_and_the_original_tree_are_unchanged():
     (tree,) = ast.parse("def step(self, n: Range(0, 3)):\n    value: Range(0, 3) = 2\n    self.x = value\n").body
     before = ast.dump(tree)
     found = list(mutations(tree))

@@ -1,4 +1,4 @@
-"""A small spec whose mutants can be judged by hand; it uses super(), a plain function, and a helper of a property."""
+"""A small spec with mutants of known verdicts; it uses super(), a module function and a helper of a property."""
 
 from checker.language import Constant, Domain, Map, Range, Scenario, Spec, action, invariant, reachable, require
 
@@ -29,7 +29,7 @@ class Counting(Spec, abstract=True):
 
 
 class Even(Counting):
-    """Counts while a base allows it, up to two."""
+    """Counts up to two."""
 
     def may_count(self, node: Node):
         return super().may_count(node) and self.count[node] != 2

@@ -1,7 +1,7 @@
-"""Which values the parts of a state take: counted by an engine, judged here.
+"""Observed values of the parts of a state, and the values of their types that never occur.
 
-A part is named by its path with the keys and positions left open: `log[Replica][].epoch` is the epoch of every record
-of every replica's log.
+A part is named by a path without concrete keys and positions: `log[Replica][].epoch` is the epoch of every record in
+the log of every replica.
 """
 
 from __future__ import annotations
@@ -26,74 +26,77 @@ from checker.language.types import (
 from checker.language.values import show
 
 MOST_LISTED = 64
-"""Of an integer type with more values than this only the lowest and the highest are looked at."""
+"""For an integer type with more values than this, only the lowest and the highest observed value are kept."""
 
 
 @dataclass
-class ValueTally:
-    """What was seen of one part: numbers of values for a scalar or a bit set's items, lengths for a collection."""
+class ObservedPart:
+    """The observations of one part.
+
+    `seen` are numbers of values (for scalars), numbers of items (for bit sets) or lengths (for other collections).
+    """
 
     kind: Type
     seen: set[int] = field(default_factory=set)
 
 
-Tallies = dict[str, ValueTally]
+Observations = dict[str, ObservedPart]
 
 
 @dataclass(frozen=True)
 class UnusedValues:
-    """Something that a part never is, in words after its path; `key` does not depend on constants."""
+    """Values that a part never has: `predicate` follows the path in a sentence, `key` is independent of constants."""
 
     path: str
-    words: str
+    predicate: str
     key: str
 
 
 def is_scalar(kind: Type) -> bool:
-    """Say whether a type's values are single numbers: bools, integers, members, and options of them."""
+    """Return whether the values of a type are single numbers: bools, integers, members, and options of these."""
     return isinstance(kind.item if isinstance(kind, OptionType) else kind, (BoolType, IntType, DomainType, EnumType))
 
 
 def key_of(kind: MapType) -> str:
-    """Return what stands in a path for the keys of a map."""
+    """Return the text between the brackets of a map in a path."""
     return kind.key.name or "key" if isinstance(kind.key, IntType) else str(kind.key)
 
 
-def tally(tallies: Tallies, path: str, kind: Type, value: Any) -> None:
-    """Count a value in the interpreter's form, and the parts of it."""
+def observe(observations: Observations, path: str, kind: Type, value: Any) -> None:
+    """Record a value in the interpreter's form, and its parts."""
     if is_scalar(kind):
-        _seen(tallies, path, kind).add(_number(kind, value))
+        _seen(observations, path, kind).add(_number(kind, value))
     elif isinstance(kind, OptionType):
-        _seen(tallies, path, kind).add(int(value is not None))
+        _seen(observations, path, kind).add(int(value is not None))
         if value is not None:
-            tally(tallies, path, kind.item, value)
+            observe(observations, path, kind.item, value)
     elif isinstance(kind, StructType):
         for name, part in kind.fields:
-            tally(tallies, f"{path}.{name}", part, value.field(name))
+            observe(observations, f"{path}.{name}", part, value.field(name))
     elif isinstance(kind, MapType):
         for item in value.items_in_order():
-            tally(tallies, f"{path}[{key_of(kind)}]", kind.value, item)
+            observe(observations, f"{path}[{key_of(kind)}]", kind.value, item)
     elif isinstance(kind, SetType) and kind.capacity is None:
         universe = list(kind.item.values())
-        _seen(tallies, path, kind).update(universe.index(item) for item in value)
+        _seen(observations, path, kind).update(universe.index(item) for item in value)
     elif isinstance(kind, (SetType, SeqType, BagType)):
-        _seen(tallies, path, kind).add(len(value))
+        _seen(observations, path, kind).add(len(value))
         for item in value:
-            tally(tallies, f"{path}[]", kind.item, item)
+            observe(observations, f"{path}[]", kind.item, item)
 
 
-def _seen(tallies: Tallies, path: str, kind: Type) -> set[int]:
-    # An option of a struct and the struct inside share a path: the type tells them apart.
-    return tallies.setdefault(f"{path}?" if _is_presence(kind) else path, ValueTally(kind)).seen
+def _seen(observations: Observations, path: str, kind: Type) -> set[int]:
+    # An option of a struct has the same path as the struct. The suffix "?" distinguishes them.
+    return observations.setdefault(f"{path}?" if _is_presence(kind) else path, ObservedPart(kind)).seen
 
 
 def _is_presence(kind: Type) -> bool:
     return isinstance(kind, OptionType) and not is_scalar(kind)
 
 
-def add_seen(tallies: Tallies, path: str, kind: Type, numbers: set[int]) -> None:
-    """Count numbers that were seen of a part, as `tally` numbers them."""
-    _seen(tallies, path, kind).update(numbers)
+def observe_numbers(observations: Observations, path: str, kind: Type, numbers: set[int]) -> None:
+    """Record the numbers of observed values of a part, with the numbering of `observe`."""
+    _seen(observations, path, kind).update(numbers)
 
 
 def _number(kind: Type, value: Any) -> int:
@@ -105,11 +108,11 @@ def _number(kind: Type, value: Any) -> int:
     return list(kind.values()).index(value)
 
 
-def unused(tallies: Tallies) -> Iterator[UnusedValues]:
-    """Iterate over what is never seen of each part."""
-    for path, found in tallies.items():
-        for words, key in _missing(found.kind, found.seen):
-            yield UnusedValues(path.rstrip("?"), words, key)
+def unused_values(observations: Observations) -> Iterator[UnusedValues]:
+    """Iterate over the values that each part never has."""
+    for path, found in observations.items():
+        for predicate, key in _missing(found.kind, found.seen):
+            yield UnusedValues(path.rstrip("?"), predicate, key)
 
 
 def _missing(kind: Type, seen: set[int]) -> Iterator[tuple[str, str]]:

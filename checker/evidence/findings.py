@@ -1,4 +1,4 @@
-"""From what an engine counted to findings: sentences, each with the place in the spec that it is about."""
+"""Findings from the evidence of a complete exploration: sentences with their location in the spec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.evidence.tallies import Tallies, unused
+from checker.evidence.observations import Observations, unused_values
 from checker.language.source import source_of
 from checker.language.spec import Spec, StateVariable
 from checker.language.values import show
@@ -19,8 +19,8 @@ from checker.run.result import Coverage
 
 
 @dataclass(frozen=True)
-class IdlePremise:
-    """A premise that no reachable state (or step) makes true."""
+class UnmetPremise:
+    """A premise of a property that no reachable state (or step, if `is_of_steps`) satisfies."""
 
     property: str
     text: str
@@ -31,22 +31,23 @@ class IdlePremise:
 
 @dataclass
 class Evidence:
-    """What a complete exploration counted.
+    """The facts that an engine collects in a complete exploration.
 
-    `constant_variables` maps those that never change to their value, `idle_actions` names the actions whose every
-    successor is the state it came from. `idle_premises` is None where the engine does not look for them.
+    `unreached` are the `@reachable` properties that are false in every state. `unchanging_actions` are the enabled
+    actions whose steps all lead back to the same state. `constant_variables` maps each variable that never changes to
+    its value. `unmet_premises` is None if the engine does not search for premises.
     """
 
     coverage: Mapping[str, Coverage]
     unreached: Iterable[str]
-    idle_actions: Iterable[str]
+    unchanging_actions: Iterable[str]
     constant_variables: Mapping[str, Any]
-    tallies: Tallies
-    idle_premises: list[IdlePremise] | None = field(default=None)
+    observations: Observations
+    unmet_premises: list[UnmetPremise] | None = field(default=None)
 
 
 def findings_of(spec: Spec, evidence: Evidence) -> tuple[Finding, ...]:
-    """Return what is idle in a spec that was explored completely."""
+    """Return the findings about a spec that was explored completely."""
     return tuple(_findings(spec, evidence))
 
 
@@ -54,14 +55,14 @@ def _findings(spec: Spec, evidence: Evidence) -> Iterator[Finding]:
     for name, coverage in evidence.coverage.items():
         if not coverage.generated:
             yield Finding("never_enabled", name, f"{name} is never enabled", *_method_place(spec, name))
-    for name in evidence.idle_actions:
-        if _is_meant_to_be_idle(spec, name):
+    for name in evidence.unchanging_actions:
+        if _has_only_requires(spec, name):
             continue
         message = f"{name} never changes a variable: each of its steps leads back to the same state"
         yield Finding("never_changes_anything", name, message, *_method_place(spec, name))
     for name in evidence.unreached:
         yield Finding("never_reached", name, f"{name} is never reached", *_method_place(spec, name))
-    for premise in evidence.idle_premises or ():
+    for premise in evidence.unmet_premises or ():
         scope = "step" if premise.is_of_steps else "reachable state"
         message = f"{premise.property} is vacuous for `{premise.text}`: no {scope} satisfies this premise"
         yield Finding("premise_never_true", premise.property, message, premise.file, premise.line, premise.text)
@@ -71,8 +72,11 @@ def _findings(spec: Spec, evidence: Evidence) -> Iterator[Finding]:
     yield from _values_never_taken(spec, evidence)
 
 
-def _is_meant_to_be_idle(spec: Spec, action: str) -> bool:
-    """Say whether an action only requires: a step that lets a finished behaviour go on, not one that fails to act."""
+def _has_only_requires(spec: Spec, action: str) -> bool:
+    """Return whether the body of an action has only `require` calls.
+
+    Such an action changes nothing on purpose: it lets a finished behaviour continue, so that it is not a deadlock.
+    """
     body = source_of(getattr(type(spec), action)).tree.body
     return all(
         isinstance(statement, ast.Pass)
@@ -83,11 +87,11 @@ def _is_meant_to_be_idle(spec: Spec, action: str) -> bool:
 
 
 def _values_never_taken(spec: Spec, evidence: Evidence) -> Iterator[Finding]:
-    for found in unused(evidence.tallies):
+    for found in unused_values(evidence.observations):
         variable = found.path.partition("[")[0].partition(".")[0]
         if variable not in evidence.constant_variables:
             place = _variable_place(spec, variable)
-            yield Finding("never_taken", found.path, f"{found.path} {found.words}", *place, key=found.key)
+            yield Finding("never_taken", found.path, f"{found.path} {found.predicate}", *place, key=found.key)
 
 
 def _method_place(spec: Spec, name: str) -> tuple[str, int]:
@@ -96,7 +100,7 @@ def _method_place(spec: Spec, name: str) -> tuple[str, int]:
 
 
 def _variable_place(spec: Spec, name: str) -> tuple[str, int]:
-    """Return where a state variable is declared; the first line of its class where that cannot be found."""
+    """Return the file and line that declare a state variable; line 1 if the declaration is not found."""
     owner = next(base for base in type(spec).__mro__ if isinstance(vars(base).get(name), StateVariable))
     file = inspect.getsourcefile(owner) or inspect.getfile(owner)
     return file, _declarations(file, "".join(linecache.getlines(file))).get((owner.__qualname__, name), 1)
@@ -104,7 +108,7 @@ def _variable_place(spec: Spec, name: str) -> tuple[str, int]:
 
 @functools.lru_cache(maxsize=64)
 def _declarations(file: str, text: str) -> dict[tuple[str, str], int]:
-    """Map each (class, name) assigned in a class body of a file to its line."""
+    """Map each (qualified class name, name) that a class body of a file assigns to its line."""
     found: dict[tuple[str, str], int] = {}
 
     def visit(body: list[ast.stmt], prefix: str) -> None:

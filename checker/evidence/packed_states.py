@@ -1,4 +1,4 @@
-"""Tallies of packed states: a few passes over a column of bits each, with no Python object for a state."""
+"""Observations of packed states: vectorised passes over columns of bits, without a Python object per state."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.lowering.state_layout import StateLayout, ValueLayout, bit_items, item_place
-from checker.evidence.tallies import MOST_LISTED, Tallies, add_seen, is_scalar, key_of
+from checker.evidence.observations import MOST_LISTED, Observations, is_scalar, key_of, observe_numbers
 from checker.language.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, Type
 
 Words = NDArray[np.uint64]
 
 _COUNTED = 1 << 20
-"""Numbers below this are counted in an array; of larger types the least and the greatest are enough."""
+"""Types with at most this many values are counted in an array; for larger types only the extremes are kept."""
 
 _NARROW_BITS = 20
 _BLOCK = 1 << 15
-"""Numbers are marked in blocks that stay in the cache."""
+"""Numbers are processed in blocks of this many, which fit into the processor's cache."""
 
 
-def tallies_of(layout: StateLayout, states: Words) -> Tallies:
-    """Return what each part of the states (n, words) takes, n >= 1."""
-    tallies: Tallies = {}
-    # A column is read once for each part in it: together in memory it is read fast.
+def observations_of(layout: StateLayout, states: Words) -> Observations:
+    """Return the observed values of each part of the states; `states` has the shape (n, words), n >= 1."""
+    observations: Observations = {}
+    # Each column is read once per part in it. Contiguous columns are read fastest.
     columns = np.ascontiguousarray(states.T)
     for name, place in layout.places.items():
-        _Columns(tallies, columns).tally(name, place.layout, place.word, place.shift)
-    return tallies
+        _Columns(observations, columns).observe(name, place.layout, place.word, place.shift)
+    return observations
 
 
 def constant_variables(layout: StateLayout, states: Words) -> dict[str, Any]:
-    """Return the variables that have one value in all states (n, words), and that value."""
+    """Return the variables with the same value in all states, and that value; `states` has the shape (n, words)."""
     changing = np.bitwise_or.reduce(states ^ states[0], axis=0)
     first = layout.decode([int(word) for word in states[0]])
     found = {}
@@ -45,39 +45,39 @@ def constant_variables(layout: StateLayout, states: Words) -> dict[str, Any]:
 
 
 class _Columns:
-    """Counts over the columns (words, n) of some states."""
+    """Observations of the columns of some states; `columns` has the shape (words, n)."""
 
-    def __init__(self, tallies: Tallies, columns: Words):
-        self.tallies, self.columns = tallies, columns
+    def __init__(self, observations: Observations, columns: Words):
+        self.observations, self.columns = observations, columns
 
-    def tally(self, path: str, layout: ValueLayout, word: int, shift: int) -> None:
-        """Count a part whose bits begin at a word and shift."""
+    def observe(self, path: str, layout: ValueLayout, word: int, shift: int) -> None:
+        """Record the values of a part whose bits begin at bit `shift` of the word `word`."""
         kind = layout.type
         if not self.columns.shape[1]:
             return
         if not layout.is_wide and layout.bits <= _NARROW_BITS and self.columns.shape[1] > 1 << layout.bits:
-            # Few bits have few values: from here on only those are looked at, however many states there are.
+            # A part of a few bits has few distinct values: continue with these instead of one value per state.
             values = _distinct(self._bits(word, shift, layout.bits), 1 << layout.bits)
             column = np.array([sorted(values)], dtype=np.uint64)
-            _Columns(self.tallies, column).tally(path, layout, 0, 0)
+            _Columns(self.observations, column).observe(path, layout, 0, 0)
             return
         if is_scalar(kind):
-            add_seen(self.tallies, path, kind, self._numbers(kind, layout.bits, word, shift))
+            observe_numbers(self.observations, path, kind, self._numbers(kind, layout.bits, word, shift))
         elif isinstance(kind, OptionType):
             flag, inner = layout.parts
             present = self._bits(word + flag.word, shift + flag.shift, 1)
-            add_seen(self.tallies, path, kind, _distinct(present, 2))
-            self._where(present == 1).tally(path, inner.layout, word + inner.word, shift + inner.shift)
+            observe_numbers(self.observations, path, kind, _distinct(present, 2))
+            self._where(present == 1).observe(path, inner.layout, word + inner.word, shift + inner.shift)
         elif isinstance(kind, StructType):
             for (name, _), part in zip(kind.fields, layout.parts, strict=True):
-                self.tally(f"{path}.{name}", part.layout, word + part.word, shift + part.shift)
+                self.observe(f"{path}.{name}", part.layout, word + part.word, shift + part.shift)
         elif isinstance(kind, SetType) and kind.capacity is None:
             self._bit_set(path, kind, layout.bits, word, shift)
         else:
             self._items(path, kind, layout, word, shift)
 
     def _where(self, chosen: NDArray[np.bool_]) -> _Columns:
-        return self if chosen.all() else _Columns(self.tallies, self.columns[:, chosen])
+        return self if chosen.all() else _Columns(self.observations, self.columns[:, chosen])
 
     def _bits(self, word: int, shift: int, bits: int) -> Words:
         numbers: Words = (self.columns[word] >> np.uint64(shift)) & np.uint64((1 << bits) - 1)
@@ -93,7 +93,7 @@ class _Columns:
     def _bit_set(self, path: str, kind: SetType, bits: int, word: int, shift: int) -> None:
         ever = int(np.bitwise_or.reduce(self._bits(word, shift, bits)))
         seen = {number for number, (bit, _) in enumerate(bit_items(kind)) if ever >> bit & 1}
-        add_seen(self.tallies, path, kind, seen)
+        observe_numbers(self.observations, path, kind, seen)
 
     def _items(self, path: str, kind: Type, layout: ValueLayout, word: int, shift: int) -> None:
         assert layout.items is not None
@@ -105,7 +105,7 @@ class _Columns:
             assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
             head = layout.parts[0]
             lengths = self._bits(word + head.word, shift + head.shift, head.layout.bits)
-            add_seen(self.tallies, path, kind, _distinct(lengths, kind.capacity + 1))
+            observe_numbers(self.observations, path, kind, _distinct(lengths, kind.capacity + 1))
             path = f"{path}[]"
         for index in range(count):
             if lengths is not None:
@@ -114,11 +114,11 @@ class _Columns:
                     break
                 within = self._where(chosen)
             at, by = item_place(layout.items, index)
-            within.tally(path, layout.items.layout, word + at, shift + by)
+            within.observe(path, layout.items.layout, word + at, shift + by)
 
 
 def _distinct(numbers: Words, count: int) -> set[int]:
-    """Return which of `count` numbers there are; of too many, the least and the greatest."""
+    """Return the distinct numbers, all below `count`; only the least and the greatest if `count` is large."""
     if count > _COUNTED:
         return {int(numbers.min()), int(numbers.max())}
     seen = np.zeros(count, dtype=np.bool_)
