@@ -1,6 +1,6 @@
 """Common failures of a pipeline, end to end, and the settings that prevent each of them."""
 
-from checker.language import Scenario
+from checker.language import Bug, Scenario
 from specs.pipeline.pipeline import Pipeline
 
 PRODUCER = ["no_acked_loss", "no_duplicate", "no_reorder", "every_record_acknowledged"]
@@ -10,21 +10,13 @@ END_TO_END = [*PRODUCER, "reads_are_stable", "no_gap", "every_record_processed"]
 """The properties of scenarios with a consumer that commits after processing."""
 
 DURABLE = dict(acks="all", min_insync_replicas=2)
+ELIGIBLE = dict(DURABLE, power_failures=1, eligible_leader_replicas=True)
 ALL_AT_ONCE = dict(broker_crashes=2, lost_responses=1, late_requests=True)
 
 
 def violates(name, constants, expect, description):
     """Return a scenario that is checked for the expected violations only."""
     return Scenario(Pipeline, name, constants, expect=expect, properties=list(expect), description=description)
-
-
-def holds(name, constants, description, properties=PRODUCER):
-    """Return a scenario that holds, and the same with three records."""
-    larger = {**constants, "records": 3}
-    return [
-        Scenario(Pipeline, name, constants, properties=properties, description=description),
-        Scenario(Pipeline, f"{name}_larger", larger, properties=properties, description=description),
-    ]
 
 
 scenarios = [
@@ -34,17 +26,19 @@ scenarios = [
         {"no_acked_loss": 5},
         "acks=0: the producer reports success when it writes the request; the leader dies before it reads it.",
     ),
-    violates(
+    Bug(
         "acks_1_loss_at_failover",
-        dict(acks="1", broker_crashes=1),
-        {"no_acked_loss": 7},
-        "acks=1: the leader acknowledges, and dies before a follower has fetched the record.",
-    ),
-    *holds(
-        "min_isr_2_two_crashes",
-        dict(DURABLE, broker_crashes=2),
-        "acks=all, min.insync.replicas=2 of 3, clean elections: two crashes lose, duplicate and reorder no record.",
-        [*PRODUCER, "another_broker_leads", "writes_with_one_broker_down"],
+        Pipeline,
+        violates={"no_acked_loss": 7},
+        size=dict(broker_crashes=2),
+        larger=dict(broker_crashes=2, records=3),
+        faulty=dict(acks="1", broker_crashes=1),
+        fixed=DURABLE,
+        fixed_name="min_isr_2_two_crashes",
+        promises=[*PRODUCER, "another_broker_leads", "writes_with_one_broker_down"],
+        description="acks=1: the leader acknowledges, and dies before a follower has fetched the record.",
+        remedy="acks=all, min.insync.replicas=2 of 3, clean elections: two crashes lose, duplicate and reorder no "
+        "record.",
     ),
     violates(
         "min_isr_2_refuses_with_two_brokers_down",
@@ -70,10 +64,19 @@ scenarios = [
         {"no_acked_loss": 11},
         "The last member of the ISR loses its page cache and is elected anyway (KIP-966).",
     ),
-    *holds(
+    Scenario(
+        Pipeline,
         "last_replica_standing_power_loss_elr",
-        dict(DURABLE, power_failures=1, eligible_leader_replicas=True),
-        "With eligible leader replicas, a power failure of one broker loses no record.",
+        ELIGIBLE,
+        properties=PRODUCER,
+        description="With eligible leader replicas, a power failure of one broker loses no record.",
+    ),
+    Scenario(
+        Pipeline,
+        "last_replica_standing_power_loss_elr_larger",
+        dict(ELIGIBLE, records=3),
+        properties=PRODUCER,
+        description="With eligible leader replicas, a power failure of one broker loses no record.",
     ),
     violates(
         "last_known_leader",
@@ -81,22 +84,30 @@ scenarios = [
         {"no_acked_loss": 12},
         "Eligible leader replicas, and no replica is eligible: the last known leader is elected without its records.",
     ),
-    violates(
+    Bug(
         "blackout_loss",
-        dict(DURABLE, blackouts=1),
-        {"no_acked_loss": 10},
-        "All machines lose power at once: records that acks=all acknowledged were in page caches only.",
+        Pipeline,
+        violates={"no_acked_loss": 10},
+        size=dict(DURABLE, blackouts=1),
+        larger=dict(DURABLE, blackouts=1, records=3),
+        fixed=dict(flushes=True),
+        fixed_name="blackout_flushed",
+        promises=PRODUCER,
+        description="All machines lose power at once: records that acks=all acknowledged were in page caches only.",
+        remedy="With flush.messages=1, a power failure of all machines loses no record.",
     ),
-    *holds(
-        "blackout_flushed",
-        dict(DURABLE, blackouts=1, flushes=True),
-        "With flush.messages=1, a power failure of all machines loses no record.",
-    ),
-    violates(
+    Bug(
         "lost_response_duplicate",
-        dict(DURABLE, idempotent=False, lost_responses=1),
-        {"no_duplicate": 7},
-        "Without idempotence: the response is lost, and the record is sent again.",
+        Pipeline,
+        violates={"no_duplicate": 7},
+        size=dict(DURABLE, lost_responses=1),
+        larger=dict(DURABLE, lost_responses=1, records=3),
+        faulty=dict(idempotent=False),
+        fixed=dict(late_requests=True),
+        fixed_name="idempotent_lost_response",
+        promises=PRODUCER,
+        description="Without idempotence: the response is lost, and the record is sent again.",
+        remedy="The leader recognises an idempotent producer's duplicates, and rejects records out of order.",
     ),
     violates(
         "retry_reorders",
@@ -104,34 +115,38 @@ scenarios = [
         {"no_reorder": 13},
         "Without idempotence, two requests in flight: both fail, and are requeued in reverse order.",
     ),
-    *holds(
-        "idempotent_lost_response",
-        dict(DURABLE, lost_responses=1, late_requests=True),
-        "The leader recognises an idempotent producer's duplicates, and rejects records out of order.",
-    ),
     violates(
         "producer_restart_duplicate",
         dict(DURABLE, producer_restarts=1),
         {"no_duplicate": 7},
         "Idempotence covers one session of the producer: its successor sends unacknowledged records again.",
     ),
-    violates(
+    Bug(
         "read_then_gone",
-        dict(acks="1", strict_min_isr=False, consumer="commits_last", broker_crashes=1, unclean_elections=True),
-        {"reads_are_stable": 9},
-        "Before 3.7 a leader alone in the ISR raises the high watermark: a consumer reads, and the record vanishes.",
+        Pipeline,
+        violates={"reads_are_stable": 9},
+        size=dict(consumer="commits_last", broker_crashes=1),
+        larger=dict(consumer="commits_last", broker_crashes=1, records=3),
+        faulty=dict(acks="1", strict_min_isr=False, unclean_elections=True),
+        fixed=DURABLE,
+        fixed_name="read_and_stays",
+        promises=END_TO_END,
+        description="Before 3.7 a leader alone in the ISR raises the high watermark: a consumer reads, and the record "
+        "vanishes.",
+        remedy="acks=all, min.insync.replicas=2, clean elections: records that were read stay.",
     ),
-    *holds(
-        "read_and_stays",
-        dict(DURABLE, consumer="commits_last", broker_crashes=1),
-        "acks=all, min.insync.replicas=2, clean elections: records that were read stay.",
-        END_TO_END,
-    ),
-    violates(
+    Bug(
         "commits_first_gap",
-        dict(consumer="commits_first", consumer_crashes=1),
-        {"no_gap": 7},
-        "A consumer that commits before it processes, and dies in between: the record is skipped.",
+        Pipeline,
+        violates={"no_gap": 7},
+        size=dict(consumer_crashes=1),
+        larger=dict(consumer_crashes=1, records=3),
+        faulty=dict(consumer="commits_first"),
+        fixed=dict(consumer="commits_last", auto_offset_reset="earliest"),
+        fixed_name="commits_last_no_gap",
+        promises=END_TO_END,
+        description="A consumer that commits before it processes, and dies in between: the record is skipped.",
+        remedy="A consumer that commits last and starts from the beginning skips no record.",
     ),
     violates(
         "commits_last_reprocessing",
@@ -150,12 +165,6 @@ scenarios = [
         dict(consumer="background", consumer_crashes=1, auto_offset_reset="earliest"),
         {"no_gap": 9},
         "librdkafka's timer commits the returned records, and the consumer dies before it processes them.",
-    ),
-    *holds(
-        "commits_last_no_gap",
-        dict(consumer="commits_last", consumer_crashes=1, auto_offset_reset="earliest"),
-        "A consumer that commits last and starts from the beginning skips no record.",
-        END_TO_END,
     ),
     Scenario(
         Pipeline,

@@ -6,6 +6,7 @@ Scenarios: entries P6, P7 and P8 of docs/producer.md. The partition is the one o
 
 from checker.language import (
     Arrow,
+    Bug,
     Channel,
     Constant,
     Drawing,
@@ -145,6 +146,11 @@ class Acks(Partition):
         return self.leader is None or all(self.shared_with_leader(broker) >= self.high_watermark for broker in self.isr)
 
 
+ALONE = dict(min_insync_replicas=2, unclean_elections=True, starts_in_sync=False)
+"""The leader is alone in the ISR at first, and unclean elections are allowed."""
+
+READS = ["reads_are_stable", "in_sync_have_committed", "another_broker_leads"]
+
 scenarios = [
     Scenario(
         Acks,
@@ -154,53 +160,37 @@ scenarios = [
         properties=["no_acked_loss"],
         description="P6: success is reported when the request is written; the leader dies before it reads it.",
     ),
-    Scenario(
-        Acks,
+    Bug(
         "p7_acks_1_loss_on_failover",
-        dict(acks="1", min_insync_replicas=2),
-        expect={"no_acked_loss": 5},
-        properties=["no_acked_loss"],
+        Acks,
+        violates={"no_acked_loss": 5},
+        size=dict(min_insync_replicas=2, broker_crashes=2),
+        larger=dict(min_insync_replicas=2, broker_crashes=2, records=2, replication_factor=3),
+        faulty=dict(acks="1", broker_crashes=1),
+        fixed=dict(acks="all"),
+        fixed_name="p7_fixed_acks_all",
         description="P7: the leader acknowledges and dies before its follower has fetched; the election is clean.",
+        remedy="P6 and P7 with acks=all and min.insync.replicas=2: no acknowledged record is lost.",
     ),
-    Scenario(
-        Acks,
-        "p7_fixed_acks_all",
-        dict(acks="all", min_insync_replicas=2, broker_crashes=2),
-        description="P6 and P7 with acks=all and min.insync.replicas=2: no acknowledged record is lost.",
-    ),
-    Scenario(
-        Acks,
-        "p7_fixed_acks_all_larger",
-        dict(acks="all", min_insync_replicas=2, records=2, replication_factor=3, broker_crashes=2),
-        description="P6 and P7 with acks=all, two records, three brokers, two crashes.",
-    ),
-    Scenario(
-        Acks,
+    Bug(
         "p8_min_isr_ignored_by_acks_1",
-        dict(acks="1", min_insync_replicas=2, unclean_elections=True, starts_in_sync=False),
-        expect={"no_acked_loss": 5},
-        properties=["no_acked_loss"],
-        description="P8: min.insync.replicas=2 does not keep acks=1 from being acknowledged by the leader alone.",
+        Acks,
+        violates={"no_acked_loss": 5},
+        size=dict(ALONE, broker_crashes=2),
+        larger=dict(min_insync_replicas=2, unclean_elections=True, broker_crashes=3, records=2),
+        faulty=dict(acks="1", broker_crashes=1),
+        fixed=dict(acks="all"),
+        fixed_name="p8_fixed_acks_all",
+        description="P8: with acks=1 the leader acknowledges alone, in spite of min.insync.replicas=2.",
+        remedy="P8 with acks=all: a leader alone in the ISR refuses writes, so an unclean election loses no record.",
     ),
     Scenario(
         Acks,
         "p8_min_isr_1",
-        dict(acks="all", min_insync_replicas=1, unclean_elections=True, starts_in_sync=False),
+        dict(ALONE, acks="all", min_insync_replicas=1),
         expect={"no_acked_loss": 7},
         properties=["no_acked_loss"],
         description="P8: acks=all with min.insync.replicas=1 is acks=1 once the leader is alone in the ISR.",
-    ),
-    Scenario(
-        Acks,
-        "p8_fixed_acks_all",
-        dict(acks="all", min_insync_replicas=2, unclean_elections=True, starts_in_sync=False, broker_crashes=2),
-        description="P8 with acks=all: a leader alone in the ISR refuses writes, so an unclean election loses nothing.",
-    ),
-    Scenario(
-        Acks,
-        "p8_fixed_acks_all_larger",
-        dict(acks="all", min_insync_replicas=2, records=2, unclean_elections=True, broker_crashes=3),
-        description="P8 with acks=all, two records, three crashes.",
     ),
     Scenario(
         Acks,
@@ -210,26 +200,16 @@ scenarios = [
         properties=["no_acked_loss"],
         description="P8: with more brokers than min.insync.replicas, an unclean election loses acknowledged records.",
     ),
-    Scenario(
-        Acks,
+    Bug(
         "p8_read_then_lost",
-        dict(acks="1", min_insync_replicas=2, unclean_elections=True, strict_min_isr=False, starts_in_sync=False),
-        expect={"reads_are_stable": 7},
-        properties=["reads_are_stable"],
-        description="P8 before 3.7: the leader alone moves the high watermark, a consumer reads, the record is lost.",
-    ),
-    Scenario(
         Acks,
-        "p8_fixed_strict_min_isr",
-        dict(acks="1", min_insync_replicas=2, unclean_elections=True, broker_crashes=2),
-        properties=["reads_are_stable", "in_sync_have_committed", "another_broker_leads"],
-        description="P8 since 3.7 (KAFKA-15583): below min.insync.replicas a leader commits nothing, so reads stay.",
-    ),
-    Scenario(
-        Acks,
-        "p8_fixed_strict_min_isr_larger",
-        dict(acks="1", min_insync_replicas=2, records=2, unclean_elections=True, broker_crashes=3),
-        properties=["reads_are_stable", "in_sync_have_committed", "another_broker_leads"],
-        description="P8 since 3.7, two records, three crashes.",
+        violates={"reads_are_stable": 7},
+        size=dict(acks="1", min_insync_replicas=2, unclean_elections=True, broker_crashes=2),
+        larger=dict(acks="1", min_insync_replicas=2, unclean_elections=True, broker_crashes=3, records=2),
+        faulty=dict(strict_min_isr=False, starts_in_sync=False, broker_crashes=1),
+        promises=READS,
+        fixed_name="p8_fixed_strict_min_isr",
+        description="P8 before 3.7: the leader alone raises the high watermark, a consumer reads, the record is lost.",
+        remedy="P8 since 3.7 (KAFKA-15583): below min.insync.replicas a leader commits nothing, so reads stay.",
     ),
 ]
