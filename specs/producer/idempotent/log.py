@@ -20,26 +20,13 @@ from checker.language import (
     reachable,
     require,
 )
+from specs.broker.producer_state import CachedBatch, Offset, RecordCount, Sequence
 
 
 class BatchNumber(Range):
     """The number of a batch, in the order in which the application created them."""
 
     low, high = 0, "batches - 1"
-
-
-class Sequence(Range):
-    low, high = 0, "max_sequence"
-
-
-class RecordCount(Range):
-    low, high = 1, "max_batch_records"
-
-
-class Offset(Range):
-    """The position of a batch in the log."""
-
-    low, high = 0, "log_size"
 
 
 class Batch(Struct):
@@ -49,15 +36,6 @@ class Batch(Struct):
     sequence: Sequence
     records: RecordCount
     shows = "{number}(s{sequence})"
-
-
-class CachedBatch(Struct):
-    """`BatchMetadata` of an appended batch."""
-
-    sequence: Sequence
-    records: RecordCount
-    offset: Offset
-    shows = "s{sequence}@{offset}"
 
 
 class Response(Struct):

@@ -1,12 +1,7 @@
 """The order of two sequence numbers in flight, on the circle of sequences (catalogue I12)."""
 
 from checker.language import Constant, Range, Scenario, Spec, action, invariant, reachable
-
-
-class Sequence(Range):
-    """A record's sequence number; after `max_sequence` (Kafka: Integer.MAX_VALUE) comes 0."""
-
-    low, high = 0, "max_sequence"
+from specs.broker.producer_state import Sequence
 
 
 class SequenceOrder(Spec):
