@@ -1,119 +1,29 @@
-"""`list`: the families, specs, constants, scenarios and properties that there are."""
+"""The command `list`."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping
-from typing import Any
+import sys
+from typing import Annotated
 
-from checker.language.declarations import Constant
-from checker.language.roles import PROPERTY_ROLES, Role
-from checker.language.spec import Scenario, Spec
-from checker.output.styled_lines import BLANK, Line, line
-from checker.output.text import constants_text
-from checker.run import registry
+import typer
 
-_WIDTH = 90
-"""How many characters of a list of names go on one line."""
+from checker.cli.options import JsonFile
 
 
-def listing_to_json(families: list[registry.Family]) -> dict[str, Any]:
-    """Return all families as one JSON object."""
-    return {
-        "families": [
-            {
-                "name": family.name,
-                "summary": family.summary,
-                "specs": [_spec_to_json(entry) for entry in family.entries],
-            }
-            for family in families
-        ]
-    }
+def list_specs(
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="FAMILY|FILE", help="Families or files (default: all families).")
+    ] = None,
+    json: JsonFile = "",
+) -> None:
+    """List families, specs, constants, scenarios and properties."""
+    from checker.output.files import STANDARD_OUTPUT, JsonLines
+    from checker.output.spec_listing import listing_lines, listing_to_json
+    from checker.output.styled_lines import write
+    from checker.run import registry
 
-
-def listing_lines(families: list[registry.Family]) -> list[Line]:
-    """Return all families for people."""
-    lines: list[Line] = []
-    for family in families:
-        lines += [line((family.name, "bold"), (f"  {family.summary}", "dim"))]
-        for entry in family.entries:
-            lines += [*_entry_lines(entry), BLANK]
-    return lines[:-1]
-
-
-def _entry_lines(entry: registry.SpecEntry) -> list[Line]:
-    spec = entry.spec
-    constants = [_constant_text(name, constant) for name, constant in spec.declared_constants.items()]
-    properties = [_property_text(name, role) for name, role in _properties(spec).items()]
-    lines = [line("  ", (entry.target, "bold cyan"), f"  {spec.summary()}")]
-    if constants:
-        lines += _wrapped("constants", constants)
-    if properties:
-        lines += _wrapped("properties", properties)
-    heading = "scenarios"
-    name_width = max((len(scenario.name) for scenario in entry.scenarios), default=0)
-    for scenario in entry.scenarios:
-        shown = [f"{scenario.name:<{name_width}}", constants_text(scenario.constants), _expected_text(scenario)]
-        lines.append(line((f"      {heading:<10}  ", "dim"), "  ".join(part for part in shown if part)))
-        heading = ""
-    return lines
-
-
-def _wrapped(heading: str, words: list[str]) -> list[Line]:
-    """Return words behind a heading, on as many lines as they need."""
-    # A no-break space keeps `acks=all of 0|1|all` on one line.
-    joined = ", ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)
-    rows = [row.replace("\N{NO-BREAK SPACE}", " ") for row in textwrap.wrap(joined, _WIDTH, break_long_words=False)]
-    headings = [heading, *[""] * (len(rows) - 1)]
-    return [line((f"      {shown:<10}  ", "dim"), row) for shown, row in zip(headings, rows, strict=True)]
-
-
-def _properties(spec: type[Spec]) -> dict[str, Role]:
-    return {name: role for name, role in spec.roles.items() if role in PROPERTY_ROLES}
-
-
-def _property_text(name: str, role: Role) -> str:
-    return name if role is Role.INVARIANT else f"{name} ({role.value.removesuffix(' invariant')})"
-
-
-def _constant_text(name: str, constant: Constant) -> str:
-    if constant.one_of is not None:
-        return f"{name}={constant.default} of {'|'.join(constant.one_of)}"
-    return constants_text({name: constant.default})
-
-
-def _expected_text(scenario: Scenario) -> str:
-    if isinstance(scenario.expect, str):
-        return f"-> {scenario.expect}"
-    violated = [f"{name} {length}" if length else name for name, length in scenario.expect.items()]
-    return f"-> violated: {', '.join(violated)}"
-
-
-def _spec_to_json(entry: registry.SpecEntry) -> dict[str, Any]:
-    spec = entry.spec
-    return {
-        "name": entry.name,
-        "target": entry.target,
-        "summary": spec.summary(),
-        "constants": {
-            name: {
-                "default": constant.default,
-                "at_least": constant.at_least,
-                "at_most": constant.at_most,
-                "one_of": list(constant.one_of) if constant.one_of is not None else None,
-            }
-            for name, constant in spec.declared_constants.items()
-        },
-        "actions": [name for name, role in spec.roles.items() if role is Role.ACTION],
-        "properties": {name: role.value.replace(" ", "_") for name, role in _properties(spec).items()},
-        "scenarios": [
-            {
-                "name": scenario.name,
-                "constants": dict(scenario.constants),
-                "expect": dict(scenario.expect) if isinstance(scenario.expect, Mapping) else scenario.expect,
-                "deadlock": scenario.deadlock,
-                "description": scenario.description,
-            }
-            for scenario in entry.scenarios
-        ],
-    }
+    families = [registry.family_of(target) for target in targets] if targets else registry.families()
+    with JsonLines(json) as output:
+        output.write(listing_to_json(families))
+    if json != STANDARD_OUTPUT:
+        write(listing_lines(families), sys.stdout)

@@ -1,168 +1,34 @@
-"""`report`: simulated walks as a page, its figures as JSON, and their counterexamples."""
+"""The command `report`."""
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
-import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import typer
 
-from checker.language.spec import Spec
-from checker.output import formats
-from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
-from checker.output.page.render import non_default_constants
-from checker.output.styled_lines import BLANK, Line, line, write
-from checker.run import registry
-from checker.run.request import EXIT_OK, EXIT_VIOLATED
-from checker.run.result import Violation
-from spark_analysis.report.charts import share_text
-from spark_analysis.report.make_report import WalkReport, dot_of, report_on
-from spark_analysis.report.report_page import walk_report_page
-from spark_analysis.session import master_url
-from traces import trace_file
-from traces.walks.records import read_run
-
-PAGES = "counterexamples"
-MOST_PAGES = 24
-"""How many causes have counterexample pages: the most frequent ones."""
+from checker.cli.options import JsonFile, Master, SearchStates, WalkFolder
 
 
-def make_report(folder: Path, out: Path | None, json_name: str, master: str | None, max_states: int) -> int:
-    """Write the report on a folder of walks and say on the screen what is in it; return the exit status.
+def report(
+    folder: WalkFolder,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder for the report (default: DIR/report).")
+    ] = None,
+    json: JsonFile = "",
+    master: Master = None,
+    max_states: SearchStates = 2_000_000,
+) -> None:
+    """Report on random walks: rates, causes, counterexamples.
 
-    Raises UserError where the folder holds no walks that can be read, or the report cannot be written, and typer.Abort
-    on an interrupt: then nothing is written.
+    The report shows how likely and how soon each property is violated, under which settings and why. It consists of a
+    page with counterexamples, report.json and causes.dot.
+
+    Exit status: 0 only expected violations, 1 an unexpected violation, 2 wrong input.
     """
-    # What is wrong with the input is told before a folder is made.
-    master_url(master)
-    read_run(folder)
-    to = out or folder / "report"
-    make_folder(to)
-    started = time.perf_counter()
-    on_stage = _tell if sys.stderr.isatty() else _ignore
-    try:
-        found = report_on(folder, master=master, max_states=max_states, on_stage=on_stage)
-    except KeyboardInterrupt:
-        raise typer.Abort from None
-    words = ["python", "-m", "checker", "report", str(folder), *(["--out", str(out)] if out else [])]
-    pages = _write_pages(to, found, folder)
-    _write_text(to / "report.html", walk_report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
-    _write_text(to / "report.json", _json_text(found.data))
-    _write_text(to / "causes.dot", dot_of(found))
-    if json_name == STANDARD_OUTPUT:
-        sys.stdout.write(_json_text(found.data))
-    else:
-        if json_name:
-            _write_text(Path(json_name), _json_text(found.data))
-        write(_lines(found.data, to / "report.html", time.perf_counter() - started), sys.stdout)
-    return EXIT_OK if is_as_expected(found.data) else EXIT_VIOLATED
+    from spark_analysis.session import require_pyspark
 
+    require_pyspark()
+    from checker.execution.report_walks import report_walks
 
-def is_as_expected(data: dict[str, Any]) -> bool:
-    """Return whether walks violate nothing but what their scenario expects; constants set by hand expect nothing."""
-    expected = data["expected"]
-    return all(
-        expected == "error" if failure["is_error"] else isinstance(expected, list) and failure["property"] in expected
-        for failure in data["failures"]
-        if failure["walks"]
-    )
-
-
-def _tell(stage: str) -> None:
-    print(f"{stage} ...", file=sys.stderr)
-
-
-def _ignore(_: str) -> None:
-    pass
-
-
-def _json_text(data: dict[str, Any]) -> str:
-    return json.dumps(data, indent=1) + "\n"
-
-
-def _write_text(path: Path, text: str) -> None:
-    with open_for_writing(path) as stream:
-        stream.write(text)
-
-
-def _write_pages(to: Path, found: WalkReport, folder: Path) -> list[str | None]:
-    """Write the counterexample of each cause as a page, a trace file and DOT; return the pages' addresses."""
-    pages: list[str | None] = []
-    for number, (spec, cluster) in enumerate(found.clusters, 1):
-        if number > MOST_PAGES:
-            pages.append(None)
-            continue
-        stem = f"{number:02d}-{cluster.cause.property}"
-        counterexample = _counterexample(
-            found, spec, cluster.shrunk.violation, folder, cluster.walk, cluster.shrunk.sentence
-        )
-        for format in ("html", "json", "dot"):
-            name = stem + formats.ENDINGS[format]
-            _write_text(to / PAGES / name, formats.written(counterexample, format))
-        pages.append(f"{PAGES}/{stem}.html")
-    return pages
-
-
-def _write_missed(to: Path, found: WalkReport) -> dict[str, str]:
-    """Write the counterexamples that no walk shows; return the address of each property's page."""
-    entry, run = registry.select_spec(found.run.target), found.run
-    pages = {}
-    for spec, violation in found.missed:
-        words = ["python", "-m", "checker", "run", entry.target]
-        for name, value in non_default_constants(spec).items():
-            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-        command = shlex.join([*words, "--property", violation.property])
-        origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)
-        shown = formats.Counterexample(spec, violation, origin, notes=("Found by exploration; no walk shows it.",))
-        pages[violation.property] = f"{PAGES}/explored-{violation.property}.html"
-        _write_text(to / pages[violation.property], formats.written(shown, "html"))
-    return pages
-
-
-def _counterexample(
-    found: WalkReport, spec: Spec, violation: Violation, folder: Path, walk: int, sentence: str
-) -> formats.Counterexample:
-    run = found.run
-    entry = registry.select_spec(run.target)
-    command = shlex.join(["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk), "--shrink"])
-    origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)
-    return formats.Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), (sentence,))
-
-
-def _lines(data: dict[str, Any], page: Path, seconds: float) -> list[Line]:
-    """Return what the screen shows: each property, its causes, and what is missing."""
-    name = data["spec"] + (f"/{data['scenario']}" if data["scenario"] else "")
-    shown = [line((name, "bold"), f"  {data['walks']:,} walks, {data['steps']:,} steps, in {seconds:.1f} s")]
-    missed = {found["property"]: found["length"] for found in data["missed"]}
-    width = max((len(failure["property"]) for failure in data["failures"]), default=0)
-    for failure in data["failures"]:
-        mark, style = ("✗", "bold red") if failure["walks"] else ("✓", "green")
-        length = missed.get(failure["property"])
-        if length is not None:
-            mark, style = "!", "bold yellow"
-        interval = f"{share_text(failure['low'])} to {share_text(failure['high'])}"
-        rate = f"{share_text(failure['rate']):>8}  of walks ({interval})"
-        more = ", leaves its bounds" if failure["is_error"] else ""
-        if length is not None:
-            more = f", but exploration finds it violated: {length} states"
-        shown.append(line((f"  {mark} ", style), f"{failure['property']:<{width}}", f"  {rate}{more}"))
-    for number, cluster in enumerate(data["clusters"][:8], 1):
-        shortest = "" if cluster["is_shortest"] else " or fewer"
-        shown += [
-            BLANK,
-            line(
-                f"  {number}. ",
-                (cluster["property"], "bold"),
-                f"  {cluster['walks']:,} walks, {cluster['length']} states{shortest}",
-            ),
-            line(f"     {cluster['explanation'].splitlines()[0]}"),
-            line(("     " + ", ".join(step["action"] for step in cluster["schedule"]), "dim")),
-        ]
-    if len(data["clusters"]) > 8:
-        shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
-    shown += [BLANK, *(line((f"  {note}", "yellow")) for note in data["notes"]), line("  ", str(page))]
-    return shown
+    raise typer.Exit(report_walks(folder, out=out, json_name=json, master=master, max_states=max_states))

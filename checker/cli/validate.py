@@ -1,176 +1,55 @@
-"""The command `validate`: recorded logs held against a spec, in this process or on Spark."""
+"""The command `validate`."""
 
 from __future__ import annotations
 
-import dataclasses
-import shlex
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from checker.errors import InputError, UserError
-from checker.output import formats, styled_lines
-from checker.output.files import STANDARD_OUTPUT, JsonLines, make_folder, open_for_writing
-from checker.output.validation_text import outcome_lines, summary_lines
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
-from traces import trace_file
-from traces.validate.events import RecordedTrace, read_log, read_many
-from traces.validate.task import RunningValidation, ValidationTask, unreadable
-from traces.validate.totals import ValidationTotals, verdict_row
-from traces.validate.verdict import TraceVerdict
+import typer
 
-ON_SPARK = 1000
-"""From this many logs on Spark validates them."""
-
-INTERPRETED_BYTES = 50_000
-"""Up to so much of logs the interpreter validates."""
-
-SHOWN = 20
-"""Up to this many logs each is shown in full where it conforms, too."""
+from checker.cli.options import JsonFile, Master, SetConstants, Target
 
 
-@dataclass(frozen=True)
-class ValidationSettings:
-    """Which logs there are, where they are validated, and where the results go."""
+def validate(
+    target: Target,
+    logs: Annotated[
+        list[Path], typer.Argument(metavar="LOG", help="JSON Lines files, Parquet files, or folders of them.")
+    ],
+    mapping: Annotated[
+        str, typer.Option(metavar="FILE.py[:NAME]", help="The mapping from events to steps: a file or module, a class.")
+    ],
+    settings: SetConstants = None,
+    by: Annotated[
+        str, typer.Option(metavar="FIELD", help="The field of the events that names their trace, for mixed logs.")
+    ] = "",
+    silent: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="The most silent steps in a row (default: of the mapping).")
+    ] = None,
+    candidates: Annotated[int, typer.Option(min=1, metavar="N", help="The most candidate states at a time.")] = 10_000,
+    controls: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Also try N altered copies of each conforming trace.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The random seed of the altered copies.")] = 1,
+    engine: Annotated[
+        Literal["native", "python", "spark"] | None,
+        typer.Option(help="The engine that computes successors (default: chosen by log size)."),
+    ] = None,
+    master: Master = None,
+    json: JsonFile = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a report to this folder; for few logs, explain each.")
+    ] = None,
+) -> None:
+    """Check whether a spec allows recorded logs.
 
-    logs: tuple[Path, ...]
-    by: str = ""
-    engine: str | None = None
-    master: str | None = None
-    json: str = ""
-    out: Path | None = None
+    Exit status: 0 all logs conform, 1 a log is rejected or shows a violation that the scenario does not expect, 2 wrong
+    input, 3 undecided within the limits.
+    """
+    from checker.execution.validate_logs import ValidationSettings, validate_logs
+    from traces.validate.task import ValidationTask
 
-
-def validate(task: ValidationTask, settings_given: tuple[str, ...], settings: ValidationSettings) -> int:
-    """Validate logs and return the exit status; raise UserError where spec, mapping or an output are wrong."""
-    if settings.master is not None and settings.engine not in (None, "spark"):
-        raise InputError(f"--master goes with --engine spark, not with {settings.engine}")
-    settings = dataclasses.replace(settings, logs=tuple(log for path in settings.logs for log in _logs_at(path)))
-    spec = RunningValidation(task).entry.spec
-    task = dataclasses.replace(task, settings=settings_of(spec, settings_given), engine=_engine(settings))
-    validation = RunningValidation(task)
-    if settings.out is not None:
-        make_folder(settings.out)
-    begun = time.monotonic()
-    summary = _on_spark(task, settings) if _wants_spark(settings) else _here(validation, settings)
-    seconds = time.monotonic() - begun
-    if settings.out is not None:
-        from checker.output.validation_page import write_report
-
-        write_report(settings.out, validation.name, task, summary, seconds)
-    _print(summary_lines(validation.name, summary, seconds, settings.out), settings)
-    return status_of(summary, validation.expected)
-
-
-def status_of(summary: ValidationTotals, expected: frozenset[str]) -> int:
-    """Return the exit status: wrong input before rejected traces and violations, those before undecided ones."""
-    verdicts = summary.verdicts
-    if verdicts["unreadable"]:
-        return EXIT_WRONG_INPUT
-    accepts_all = sum(summary.tried.values()) > 0 and not sum(summary.caught.values())
-    if verdicts["rejected"] or summary.violated.keys() - expected or accepts_all:
-        return EXIT_VIOLATED
-    return EXIT_STOPPED if verdicts["undecided"] or summary.is_interrupted else EXIT_OK
-
-
-def _logs_at(path: Path) -> list[Path]:
-    """Return the logs that a path stands for: a file, a folder of Parquet, or the files of a folder."""
-    if not path.exists():
-        raise InputError(f"there is no log {path}")
-    if not path.is_dir() or any(path.glob("*.parquet")):
-        return [path]
-    found = sorted(path.glob("*.jsonl"))
-    if not found:
-        raise InputError(f"the folder {path} has no logs: they are called *.jsonl or *.parquet")
-    return found
-
-
-def _engine(settings: ValidationSettings) -> str:
-    """Return what gives successors: for short logs the interpreter is done before a compiler has begun."""
-    if settings.engine is not None or _wants_spark(settings):
-        return "python" if settings.engine == "python" else "native"
-    return "python" if sum(path.stat().st_size for path in settings.logs) <= INTERPRETED_BYTES else "native"
-
-
-def _wants_spark(settings: ValidationSettings) -> bool:
-    is_many = len(settings.logs) >= ON_SPARK or any(_is_parquet(path) for path in settings.logs)
-    return settings.engine == "spark" or settings.master is not None or is_many
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.suffix == ".parquet" or path.is_dir()
-
-
-def _on_spark(task: ValidationTask, settings: ValidationSettings) -> ValidationTotals:
-    from spark_analysis.validate.validation import validate_on_spark
-
-    with JsonLines(settings.json) as output:
-        write = output.write if settings.json else None
-        return validate_on_spark(
-            task, settings.logs, settings.by, master=settings.master, out=settings.out, write=write
-        )
-
-
-def _here(validation: RunningValidation, settings: ValidationSettings) -> ValidationTotals:
-    summary = ValidationTotals()
-    is_few = len(settings.logs) <= SHOWN and not settings.by
-    with JsonLines(settings.json) as output, _until_interrupted(summary):
-        for recorded in _recorded(settings):
-            if isinstance(recorded, RecordedTrace):
-                outcome = validation.outcome(recorded)
-                controls = validation.controls(recorded, outcome)
-                if is_few and settings.out is not None and outcome.verdict != "unreadable":
-                    _write_explanation(validation, recorded, settings.out)
-            else:
-                outcome, controls = recorded, None
-            row = verdict_row(outcome, controls)
-            output.write(row)
-            summary.add(row)
-            if outcome.verdict == "unreadable":
-                print(f"error: {outcome.message}", file=sys.stderr)
-            elif is_few or (outcome.verdict != "conforms" and summary.traces - summary.verdicts["conforms"] <= SHOWN):
-                _print(outcome_lines(validation, outcome, controls), settings)
-    return summary
-
-
-def _write_explanation(validation: RunningValidation, recorded: RecordedTrace, out: Path) -> None:
-    """Write a behaviour that explains a log as far as possible: text, a page, and JSON for `show`."""
-    spec, found = validation.explanation(recorded)
-    words = ["validate", validation.task.target, recorded.file, "--mapping", validation.task.mapping]
-    command = shlex.join(["python", "-m", "checker", *words])
-    scenario = validation.scenario.name if validation.scenario is not None else None
-    origin = trace_file.origin_of(spec, validation.entry.name, scenario, validation.entry.target, command)
-    explained = formats.Counterexample(spec, found, origin)
-    for format in ("text", "json", "html"):
-        path = out / f"{Path(recorded.file).stem}{formats.ENDINGS[format]}"
-        with open_for_writing(path) as stream:
-            stream.write(formats.written(explained, format))
-
-
-@contextmanager
-def _until_interrupted(summary: ValidationTotals) -> Iterator[None]:
-    """Let Ctrl-C end the validation, not the report of what was validated until then."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        summary.is_interrupted = True
-
-
-def _recorded(settings: ValidationSettings) -> Iterator[RecordedTrace | TraceVerdict]:
-    """Iterate over the traces of all logs; where a log cannot be read, over the outcome that says so."""
-    for path in settings.logs:
-        try:
-            if settings.by:
-                yield from (raw.recorded() for raw in read_many(path, settings.by))
-            else:
-                yield read_log(path)
-        except UserError as error:
-            yield unreadable(str(path), str(path), error)
-
-
-def _print(shown: list[styled_lines.Line], settings: ValidationSettings) -> None:
-    if settings.json != STANDARD_OUTPUT:
-        styled_lines.write(shown, sys.stdout)
+    task = ValidationTask(
+        target=target, mapping=mapping, candidates=candidates, silent=silent, controls=controls, seed=seed
+    )
+    how = ValidationSettings(logs=tuple(logs), by=by, engine=engine, master=master, json=json, out=out)
+    raise typer.Exit(validate_logs(task, tuple(settings or ()), how))

@@ -1,19 +1,48 @@
-"""Findings that all runs of one spec share: a single scenario may disable a part of the spec on purpose."""
+"""Findings by spec: those that all complete runs of a spec share, since a scenario may disable a part on purpose."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from checker.run.finding import Finding, common
+from checker.run.finished import FinishedRun
 from checker.run.result import Result
 
 
-def findings_in_common(results: list[Result]) -> list[Finding] | None:
-    """Return the findings that all complete runs of a spec share; None if no run was complete.
+@dataclass(frozen=True)
+class SpecFindings:
+    """The findings that all complete runs of a spec share, and the number of these runs."""
 
-    A run that ended early has no findings. But a part that it did use is not a finding of the spec.
+    name: str
+    findings: tuple[Finding, ...]
+    runs: int
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """The findings that fail a strict run: all except notes."""
+        return [finding for finding in self.findings if not finding.is_note]
+
+
+def findings_by_spec(finished: Iterable[FinishedRun]) -> list[SpecFindings]:
+    """Return the findings about each spec that at least one run explored completely."""
+    results: dict[str, list[Result]] = {}
+    for done in finished:
+        results.setdefault(done.run.entry.name, []).append(done.result)
+    specs = []
+    for name, found in results.items():
+        complete = [result.findings for result in found if result.findings is not None]
+        if complete:
+            specs.append(SpecFindings(name, tuple(_in_common(complete, found)), len(complete)))
+    return specs
+
+
+def _in_common(complete: list[tuple[Finding, ...]], results: list[Result]) -> list[Finding]:
+    """Return the findings that all complete runs share.
+
+    A run that ended at a violation is not complete, so it cannot show that something never happens. But the actions and
+    states that it did see are not unused.
     """
-    complete = [result.findings for result in results if result.findings is not None]
-    if not complete:
-        return None
     seen = {("never_enabled", name) for result in results for name, found in result.coverage.items() if found.generated}
     seen |= {
         ("never_changes_anything", name)

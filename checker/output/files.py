@@ -1,4 +1,4 @@
-"""Where results go besides the screen: JSON, JUnit and a folder of counterexamples."""
+"""Files of results: JSON, and a folder of counterexamples."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from checker.errors import OutputError, UserError
-from checker.output import formats
+from checker.language.spec import Spec
+from checker.output.formats import FORMATS, Counterexample
 from checker.run.finding import Finding
+from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result, Violation
-from checker.run.scenario import ExpectationComparison
 from traces import trace_file
 
 STANDARD_OUTPUT = "-"
 
 
-def result_to_json(run: Run, result: Result, comparison: ExpectationComparison | None) -> dict[str, Any]:
-    """Return the JSON object of a run; counterexamples hold their states in full."""
+def result_to_json(done: FinishedRun) -> dict[str, Any]:
+    """Return the JSON object of a run; counterexamples contain whole states."""
+    run, result, comparison = done.run, done.result, done.comparison
     expected = dict(run.expected) if isinstance(run.expected, Mapping) else run.expected
     return {
         "spec": run.entry.name,
@@ -40,14 +42,8 @@ def result_to_json(run: Run, result: Result, comparison: ExpectationComparison |
         "compile_seconds": round(result.compile_seconds, 6),
         "memory_bytes": result.memory_bytes,
         "violations": [
-            {
-                "property": violation.property,
-                "kind": violation.kind,
-                "length": violation.length or None,
-                "explanation": violation.explanation,
-                "failed_action": str(violation.failed_action) if violation.failed_action else None,
-                "trace": trace_file.steps_to_json(run.spec, violation.trace),
-            }
+            violation_to_json(run.spec, violation)
+            | {"failed_action": str(violation.failed_action) if violation.failed_action else None}
             for violation in result.violations
         ],
         "coverage": {
@@ -57,6 +53,17 @@ def result_to_json(run: Run, result: Result, comparison: ExpectationComparison |
         "reached": result.reached,
         "unreached": list(result.unreached),
         "findings": None if result.findings is None else [_finding_to_json(found) for found in result.findings],
+    }
+
+
+def violation_to_json(spec: Spec, violation: Violation) -> dict[str, Any]:
+    """Return the JSON object of a violation; its `length` is the number of states, null without a trace."""
+    return {
+        "property": violation.property,
+        "kind": violation.kind,
+        "length": violation.length or None,
+        "explanation": violation.explanation,
+        "trace": trace_file.steps_to_json(spec, violation.trace),
     }
 
 
@@ -72,7 +79,7 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
 
 
 class JsonLines:
-    """Writes one JSON object a line to a file or, for `-`, to standard output; an empty name writes nothing."""
+    """Writes one JSON object per line to a file or, for `-`, to standard output; does nothing for an empty name."""
 
     def __init__(self, name: str):
         self._stream: TextIO | None = None
@@ -89,14 +96,14 @@ class JsonLines:
             self._stream.close()
 
     def write(self, content: dict[str, Any]) -> None:
-        """Write an object, and have it arrive before the next run begins."""
+        """Write an object and flush it, so that readers see it before the next run ends."""
         if self._stream is not None:
             self._stream.write(json.dumps(content) + "\n")
             self._stream.flush()
 
 
 class CounterexampleFolder:
-    """Writes each counterexample in every format; without a folder it writes nothing."""
+    """Writes each counterexample in every registered format; does nothing without a folder."""
 
     def __init__(self, folder: Path | None):
         self._folder = folder
@@ -105,9 +112,9 @@ class CounterexampleFolder:
             make_folder(folder)
 
     def write(self, run: Run, result: Result) -> None:
-        """Write the counterexamples of a run; raise UserError if the folder cannot be written.
+        """Write the counterexamples of a run; raise OutputError if the folder cannot be written.
 
-        A format that needs a program which is missing is left out: `close` says so.
+        A format is omitted if it needs a program that is missing; `close` reports that.
         """
         if self._folder is None:
             return
@@ -116,41 +123,39 @@ class CounterexampleFolder:
                 self._write(self._folder / stem_of(run, violation), run, violation)
 
     def write_as(self, name: str, run: Run, violation: Violation) -> Path | None:
-        """Write one counterexample under a name of its own and return its JSON file, if there is a folder."""
+        """Write one counterexample under a given name and return its JSON file, or None without a folder."""
         if self._folder is None:
             return None
         self._write(self._folder / name, run, violation)
-        return self._folder / (name + formats.ENDINGS["json"])
+        return self._folder / (name + FORMATS["json"].ending)
 
     def close(self) -> None:
-        """Say, once, what is missing for the formats that were left out."""
+        """Report each missing program or package once."""
         for message in self._missing:
-            print(f"not everything was written: {message}", file=sys.stderr)
+            print(f"some formats were not written: {message}", file=sys.stderr)
 
     def _write(self, stem: Path, run: Run, violation: Violation) -> None:
         origin = trace_file.origin_of(run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation))
-        found = formats.Counterexample(
-            run.spec, violation, origin, run.entry.description(run.scenario, run.spec.constants)
-        )
-        for format, ending in formats.ENDINGS.items():
+        found = Counterexample(run.spec, violation, origin, run.entry.description(run.scenario, run.spec.constants))
+        for format in FORMATS.values():
             try:
-                content = formats.written(found, format)
+                content = format.write(found)
             except UserError as error:
                 self._missing[error.message] = None
                 continue
             try:
-                stem.with_name(stem.name + ending).write_text(content, encoding="utf-8")
+                stem.with_name(stem.name + format.ending).write_text(content, encoding="utf-8")
             except OSError as error:
                 raise OutputError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
 
 
 def stem_of(run: Run, violation: Violation) -> str:
-    """Return the name, without its ending, of the files that hold a counterexample."""
+    """Return the name, without its ending, of the files of a counterexample."""
     return f"{run.name.replace('/', '-')}-{violation.property}"
 
 
 def open_for_writing(path: Path) -> TextIO:
-    """Return a new text file, in a new folder if need be; raise UserError if it cannot be written."""
+    """Open a new text file, and create its folder if necessary; raise OutputError if it cannot be written."""
     try:
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
@@ -160,7 +165,7 @@ def open_for_writing(path: Path) -> TextIO:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder if there is none; raise UserError if no file can be made in it."""
+    """Create a folder if necessary; raise OutputError if no file can be created in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

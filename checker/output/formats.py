@@ -1,86 +1,57 @@
-"""A counterexample in every format that there is: text, JSON, ITF, DOT, SVG and HTML."""
+"""The registry of counterexample formats.
+
+To add a format, write a module with a function `write` and a line of `FORMATS`. The command line takes its choices from
+the registry, and `--out` writes every format in it.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Protocol, cast
 
-from checker.language.spec import Spec
-from checker.output import styled_lines, text
-from checker.run.result import Violation
-from traces import trace_file
-
-Format = Literal["text", "json", "itf", "dot", "svg", "html"]
-
-ENDINGS: dict[Format, str] = {
-    "json": ".json",
-    "text": ".txt",
-    "itf": ".itf.json",
-    "dot": ".dot",
-    "html": ".html",
-    "svg": ".svg",
-}
-"""How the name of a file of each format ends."""
+# The command line imports this module whenever it starts, so it imports nothing that takes time.
+if TYPE_CHECKING:
+    from checker.language.spec import Spec
+    from checker.run.result import Violation
+    from traces.trace_file import Origin
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A violation with a trace, where it comes from, and what there is to say about it (`description`, `notes`)."""
+    """A violation with its trace and origin; `description` is that of its scenario, `notes` are about the trace."""
 
     spec: Spec
     violation: Violation
-    origin: trace_file.Origin
+    origin: Origin
     description: str = ""
     notes: tuple[str, ...] = ()
 
 
-def written(counterexample: Counterexample, format: Format) -> str:
-    """Return a counterexample in a format; raise UserError where a program or package that it needs is missing."""
-    return _WRITERS[format](counterexample)
+class Writer(Protocol):
+    """A module that writes counterexamples in one format."""
+
+    def write(self, counterexample: Counterexample) -> str:
+        """Return the text of a counterexample; raise MissingExtraError if a program or package is missing."""
 
 
-def _text(found: Counterexample) -> str:
-    shown = [*text.counterexample(found.spec, found.origin.name, found.violation), styled_lines.BLANK]
-    shown.append(styled_lines.line(("  found by  ", "dim"), found.origin.command))
-    return styled_lines.plain([*shown, *(styled_lines.line((f"  {note}", "yellow")) for note in found.notes)])
+@dataclass(frozen=True)
+class Format:
+    """A format: the ending of its files, and the module that writes it, imported on first use."""
+
+    ending: str
+    module: str
+
+    def write(self, counterexample: Counterexample) -> str:
+        """Return a counterexample in this format; raise UserError if a program or package is missing."""
+        return cast(Writer, importlib.import_module(self.module)).write(counterexample)
 
 
-def _json(found: Counterexample) -> str:
-    return json.dumps(trace_file.trace_to_json(found.spec, found.violation, found.origin), indent=1) + "\n"
-
-
-def _itf(found: Counterexample) -> str:
-    from checker.output.itf import to_itf
-
-    return json.dumps(to_itf(found.spec, found.violation, found.origin), indent=1) + "\n"
-
-
-def _dot(found: Counterexample) -> str:
-    from checker.output.dot import trace_graph
-
-    return str(trace_graph(found.spec, found.violation).source)
-
-
-def _svg(found: Counterexample) -> str:
-    from checker.output.dot import svg, trace_graph
-
-    return svg(trace_graph(found.spec, found.violation))
-
-
-def _html(found: Counterexample) -> str:
-    from checker.output.page.render import PageContext, counterexample_page
-
-    context = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
-    return counterexample_page(found.spec, found.violation, context)
-
-
-_WRITERS: dict[Format, Callable[[Counterexample], str]] = {
-    "text": _text,
-    "json": _json,
-    "itf": _itf,
-    "dot": _dot,
-    "svg": _svg,
-    "html": _html,
+FORMATS: dict[str, Format] = {
+    "text": Format(".txt", "checker.output.writers.text"),
+    "json": Format(".json", "checker.output.writers.trace_json"),
+    "itf": Format(".itf.json", "checker.output.writers.itf"),
+    "dot": Format(".dot", "checker.output.writers.dot"),
+    "svg": Format(".svg", "checker.output.writers.svg"),
+    "html": Format(".html", "checker.output.writers.html"),
 }

@@ -1,19 +1,19 @@
-"""The HTML index over the results of a command: one self-contained page, with links to the counterexample pages."""
+"""The HTML index of the results of a command: one self-contained page with links to the counterexample pages."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 from urllib.parse import quote
 
 from checker.errors import UserError
+from checker.evidence.grouping import findings_by_spec
 from checker.output.files import make_folder, open_for_writing, stem_of
-from checker.output.gathered_findings import GatheredFindings
 from checker.output.problems import Problem, problems_of
+from checker.output.reports import ReportTarget
 from checker.output.text import constants_text
-from checker.run.request import Run
+from checker.run.finished import FinishedRun
 from checker.run.result import Result
 from checker.run.scenario import ExpectationComparison, end_text
 
@@ -33,27 +33,27 @@ class IndexRow:
 
 
 class IndexReport:
-    """Gathers runs, and writes the page when it is closed.
+    """Collects runs and writes the page when it is closed.
 
-    `path` is a folder, which then gets an `index.html`, or a file that ends with `.html`; `pages` the folder of the
-    counterexamples, if they are written.
+    The path of the target is a folder, in which `index.html` is written, or a file that ends with `.html`.
     """
 
-    def __init__(self, path: Path, pages: Path | None):
-        file = path if path.suffix == ".html" else path / "index.html"
+    def __init__(self, target: ReportTarget):
+        file = target.path if target.path.suffix == ".html" else target.path / "index.html"
         make_folder(file.parent)
-        self._stream: TextIO = open_for_writing(file)
-        self._folder, self._pages = file.parent, pages
+        self._stream = open_for_writing(file)
+        self._folder, self._pages = file.parent, target.pages
         self._rows: list[IndexRow] = []
-        self._findings = GatheredFindings()
+        self._finished: list[FinishedRun] = []
 
-    def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
+    def add(self, done: FinishedRun) -> None:
         """Add a run as a row."""
-        self._findings.add(run, result)
+        run, result, comparison = done.run, done.result, done.comparison
+        self._finished.append(done)
         idle = [name for name, coverage in result.coverage.items() if not coverage.generated]
         sentences = list(comparison.sentences) if comparison is not None else []
         if result.ended not in ("complete", "violation"):
-            sentences.append(f"not everything was explored: {end_text(result)}")
+            sentences.append(f"not fully explored: {end_text(result)}")
         self._rows.append(
             IndexRow(
                 run.name,
@@ -62,17 +62,17 @@ class IndexReport:
                 constants_text(run.spec.constants),
                 tuple(sentences),
                 result,
-                tuple(problems_of(run, result, comparison)),
+                tuple(problems_of(done)),
                 tuple(idle) if result.ended == "complete" else (),
             )
         )
 
     def add_wrong(self, name: str, error: UserError) -> None:
-        """Add a run that could not be executed, for its spec is wrong."""
+        """Add a run that could not be executed because its spec is wrong."""
         self._rows.append(IndexRow(name, "wrong", "cannot be run", sentences=(str(error),)))
 
     def add_drift(self, ledger: Path, text: str) -> None:
-        """Add what is not as it is recorded in the ledger as a row."""
+        """Add the differences from a ledger as a row."""
         self._rows.append(
             IndexRow(str(ledger), "differs", "not as recorded", sentences=tuple(text.strip().splitlines()))
         )
@@ -86,11 +86,12 @@ class IndexReport:
         )
         page = environment.get_template("index.html")
         counts = {status: sum(row.status == status for row in self._rows) for status in ("differs", "wrong", "stopped")}
+        findings = [found for found in findings_by_spec(self._finished) if found.findings]
         with self._stream:
-            self._stream.write(page.render(rows=self._rows, counts=counts, findings=self._findings, link=self._link))
+            self._stream.write(page.render(rows=self._rows, counts=counts, findings=findings, link=self._link))
 
     def _link(self, problem: Problem) -> str | None:
-        """Return the relative address of a counterexample's page, or of its text, or None where there is none."""
+        """Return the relative address of a counterexample's page, else of its text, else None."""
         if self._pages is None or problem.violation is None:
             return None
         stem = stem_of(problem.run, problem.violation)

@@ -1,60 +1,61 @@
-"""JUnit XML: one test case for each property of each run, as continuous integration shows them."""
+"""JUnit XML: a test suite for each run, with a test case for each property."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TextIO
 from xml.etree import ElementTree
 
 from checker.errors import UserError
+from checker.evidence.grouping import findings_by_spec
 from checker.explain.locations import location_of
 from checker.output.files import open_for_writing
-from checker.output.gathered_findings import GatheredFindings
 from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of
+from checker.output.reports import ReportTarget
 from checker.run.finding import Finding
+from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result
-from checker.run.scenario import ExpectationComparison, end_text
+from checker.run.scenario import end_text
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 takes in no form at all; a property's own words may hold it."""
+"""Characters that XML 1.0 cannot represent, not even escaped. The message of a property may contain them."""
 
 
 class JUnitReport:
-    """Gathers runs, and writes them to a file as one document when it is closed."""
+    """Collects runs and writes them to a file as one document when it is closed."""
 
-    def __init__(self, path: Path, *, strict: bool = False):
-        self._strict = strict
-        self._findings = GatheredFindings()
-        self._stream: TextIO = open_for_writing(path)
+    def __init__(self, target: ReportTarget):
+        self._strict = target.strict
+        self._finished: list[FinishedRun] = []
+        self._stream = open_for_writing(target.path)
         self._root = ElementTree.Element("testsuites", name="tidemark")
 
-    def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
+    def add(self, done: FinishedRun) -> None:
         """Add a run as a test suite."""
-        problems = problems_of(run, result, comparison)
+        run, result, problems = done.run, done.result, problems_of(done)
         cases = [_case(run, result, name, problems) for name in run.properties]
         if run.expected == "error" or any(problem.property == BOUNDS for problem in problems):
             cases.append(_case(run, result, BOUNDS, problems))
         self._add_suite(run.name, cases, result.seconds)
-        self._findings.add(run, result)
+        self._finished.append(done)
 
     def add_wrong(self, name: str, error: UserError) -> None:
-        """Add a run that could not be executed, for its spec is wrong."""
+        """Add a run that could not be executed because its spec is wrong."""
         case = ElementTree.Element("testcase", name="spec")
         _say(case, "error", error.message, str(error))
         self._add_suite(name, [case], 0.0)
 
     def add_drift(self, ledger: Path, text: str) -> None:
-        """Add what is not as it is recorded in the ledger, as a suite of its own."""
+        """Add the differences from a ledger as a test suite."""
         case = ElementTree.Element("testcase", name=ledger.name)
         _say(case, "failure", DRIFT, text)
         self._add_suite("ledger", [case], 0.0)
 
     def close(self) -> None:
         """Write the document."""
-        for name, findings in self._findings:
-            self._add_suite(f"{name} evidence", _evidence_cases(findings, self._strict), 0.0)
+        for spec in findings_by_spec(self._finished):
+            self._add_suite(f"{spec.name} evidence", _evidence_cases(spec.findings, self._strict), 0.0)
         self._root.set("time", f"{sum(float(suite.get('time', '0')) for suite in self._root):.3f}")
         for outcome in ("tests", "failures", "errors"):
             self._root.set(outcome, str(sum(int(suite.get(outcome, "0")) for suite in self._root)))
@@ -84,8 +85,8 @@ def _case(run: Run, result: Result, name: str, problems: list[Problem]) -> Eleme
     return case
 
 
-def _evidence_cases(findings: list[Finding], strict: bool) -> list[ElementTree.Element]:
-    """Return a test case for each finding about a spec, or the one that says there is none."""
+def _evidence_cases(findings: tuple[Finding, ...], strict: bool) -> list[ElementTree.Element]:
+    """Return a test case for each finding about a spec; without findings, one case that states so."""
     cases = []
     for finding in findings:
         case = ElementTree.Element("testcase", name=f"{finding.kind} {finding.subject}")
@@ -94,11 +95,11 @@ def _evidence_cases(findings: list[Finding], strict: bool) -> list[ElementTree.E
         else:
             ElementTree.SubElement(case, "system-out").text = _NOT_IN_XML.sub("\ufffd", str(finding))
         cases.append(case)
-    return cases or [ElementTree.Element("testcase", name="nothing is idle")]
+    return cases or [ElementTree.Element("testcase", name="nothing is unused")]
 
 
 def _text(problem: Problem) -> str:
-    """Return where a property is written, and the counterexample."""
+    """Return the location of a property and the counterexample."""
     place = location_of(type(problem.run.spec), problem.method)
     return (f"{place.relative}:{place.first_line}\n\n" if place is not None else "") + problem.details
 

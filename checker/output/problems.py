@@ -1,4 +1,4 @@
-"""What continuous integration is told about a run: each violation, each expected violation that is missing."""
+"""Problems of a run for continuous integration: violations, and expected violations that are missing."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from checker.explain.locations import SourceLocation
 from checker.output import styled_lines, text
+from checker.run.finding import Finding
+from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result, Violation
-from checker.run.scenario import ExpectationComparison, unexpected_violations
+from checker.run.scenario import unexpected_violations
 
 BOUNDS = "bounds"
-"""What stands for the property where a value left its type's bounds: that belongs to none."""
+"""Takes the place of a property if a value left the bounds of its type, which is about no property."""
 
-DRIFT = "the results are not as recorded in the ledger"
+DRIFT = "the results differ from the ledger"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something about a property of a run.
+    """A violation of a property in a run, or the absence of an expected one.
 
-    `property` is the name of the property, or `bounds`; `message` one sentence; `violation` None where a violation is
-    missing that must be there. `accepted`: the scenario expects it, or says nothing about it.
+    `property` is the name of the property, or `bounds`; `message` is one sentence; `violation` is None if an expected
+    violation is missing. `accepted`: the scenario expects the violation, or does not mention it.
     """
 
     run: Run
@@ -33,19 +36,25 @@ class Problem:
 
     @builtins.property
     def method(self) -> str:
-        """The name of what was running: the property, or the action that left its bounds."""
+        """The name of the method that was running: the property, or the action that left its bounds."""
         return self.violation.property if self.violation is not None else self.property
 
     @builtins.property
     def details(self) -> str:
-        """The counterexample as text; empty where there is none."""
+        """The counterexample as text; empty without a violation."""
         if self.violation is None:
             return ""
         return styled_lines.plain(text.counterexample(self.run.spec, self.run.name, self.violation))
 
 
-def problems_of(run: Run, result: Result, comparison: ExpectationComparison | None) -> list[Problem]:
-    """Return the problems of a run, the accepted ones too."""
+def location_of_finding(finding: Finding) -> SourceLocation:
+    """Return the line that a finding is about."""
+    return SourceLocation(finding.file, finding.line, finding.line)
+
+
+def problems_of(done: FinishedRun) -> list[Problem]:
+    """Return the problems of a run, including the accepted ones."""
+    run, result, comparison = done.run, done.result, done.comparison
     unexpected = {id(violation) for violation in unexpected_violations(result, run.expected)}
     found = [_found(run, violation, id(violation) not in unexpected) for violation in result.violations]
     if comparison is None or comparison.stopped_early:

@@ -1,91 +1,111 @@
-"""The reports of a command for other programs and for later: each gathers every run and is written at the end."""
+"""The registry of reports for continuous integration: JUnit, SARIF, the HTML index and GitHub annotations.
+
+To add a report, write a module with a class that satisfies `Report`, a line of `REPORTS`, and an option of `run`.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import importlib
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from checker.errors import UserError
 from checker.output import github
-from checker.run.request import Run
-from checker.run.result import Result
-from checker.run.scenario import ExpectationComparison
+from checker.run.finished import FinishedRun
 
 
 class Report(Protocol):
-    """What a report does with the runs of a command."""
+    """A report that collects the runs of a command and is written when it is closed."""
 
-    def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
+    def add(self, done: FinishedRun) -> None:
         """Add a run with its result."""
 
     def add_wrong(self, name: str, error: UserError) -> None:
-        """Add a run that could not be executed, for its spec is wrong."""
+        """Add a run that could not be executed because its spec is wrong."""
 
     def add_drift(self, ledger: Path, text: str) -> None:
-        """Add what is not as it is recorded in the ledger."""
+        """Add the differences from a ledger."""
 
     def close(self) -> None:
         """Write the report."""
 
 
+@dataclass(frozen=True)
+class ReportTarget:
+    """The file or folder of a report, and the settings that a report may need.
+
+    `pages`: the folder of the counterexample pages, if they are written. `strict`: findings about a spec are failures.
+    """
+
+    path: Path
+    pages: Path | None = None
+    strict: bool = False
+
+
+class _ReportClass(Protocol):
+    """A class of reports. Its constructor raises OutputError if the report cannot be written."""
+
+    def __call__(self, target: ReportTarget) -> Report: ...
+
+
+REPORTS: dict[str, str] = {
+    "junit": "checker.output.junit:JUnitReport",
+    "sarif": "checker.output.sarif:SarifReport",
+    "html": "checker.output.index:IndexReport",
+}
+"""The class of each report, as `module:Class`, under the name of its option of `run`."""
+
+
 class Reports:
-    """The reports that were asked for, as one."""
+    """Several reports as one."""
 
     def __init__(self, reports: list[Report]):
         self._reports = reports
 
-    def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
+    def add(self, done: FinishedRun) -> None:
         """Add a run with its result."""
         for report in self._reports:
-            report.add(run, result, comparison)
+            report.add(done)
 
     def add_wrong(self, name: str, error: UserError) -> None:
-        """Add a run that could not be executed, for its spec is wrong."""
+        """Add a run that could not be executed because its spec is wrong."""
         for report in self._reports:
             report.add_wrong(name, error)
 
     def add_drift(self, ledger: Path, text: str) -> None:
-        """Add what is not as it is recorded in the ledger."""
+        """Add the differences from a ledger."""
         for report in self._reports:
             report.add_drift(ledger, text)
 
     def close(self) -> None:
-        """Write the reports, each of them whatever becomes of the others."""
+        """Write all reports, even if one of them fails."""
         with ExitStack() as stack:
             for report in self._reports:
                 stack.callback(report.close)
 
 
 @contextmanager
-def reports(
-    junit: Path | None, sarif: Path | None, html: Path | None, pages: Path | None, *, strict: bool = False
+def opened_reports(
+    paths: Mapping[str, Path | None], *, pages: Path | None = None, strict: bool = False
 ) -> Iterator[Reports]:
-    """Provide the reports that are asked for; they are written however the block ends.
+    """Provide the reports that have a path, and annotations in a GitHub workflow.
 
-    `html` is a folder or a file that ends with `.html`, `pages` the folder of the counterexamples that it links to.
-    `strict`: findings about a spec are failures.
-    Raises UserError where one cannot be written, before anything is run.
+    The reports are written however the block ends. Raises OutputError, before anything is run, if a report cannot be
+    written.
     """
-    found: list[Report] = []
-    if junit is not None:
-        from checker.output.junit import JUnitReport
-
-        found.append(JUnitReport(junit, strict=strict))
-    if sarif is not None:
-        from checker.output.sarif import SarifReport
-
-        found.append(SarifReport(sarif, strict=strict))
-    if html is not None:
-        from checker.output.index import IndexReport
-
-        found.append(IndexReport(html, pages))
-    if github.wanted():
-        found.append(github.Annotations(sys.stderr, strict=strict))
-    gathered = Reports(found)
+    found = [_opened(name, ReportTarget(path, pages, strict)) for name, path in paths.items() if path is not None]
+    if github.is_workflow():
+        found.append(github.Annotations(strict=strict))
+    reports = Reports(found)
     try:
-        yield gathered
+        yield reports
     finally:
-        gathered.close()
+        reports.close()
+
+
+def _opened(name: str, target: ReportTarget) -> Report:
+    module, _, class_name = REPORTS[name].partition(":")
+    return cast(_ReportClass, getattr(importlib.import_module(module), class_name))(target)

@@ -1,22 +1,77 @@
-"""One row for each run, and what there is to say about it: verdict, counts, coverage."""
+"""The runs of a command on the screen: a row for each run, then details, counterexamples and the total."""
 
 from __future__ import annotations
 
+import sys
+
+from checker.output import styled_lines, text
 from checker.output.styled_lines import BLANK, Line, Span, line
+from checker.run.finished import FinishedRun
+from checker.run.request import Run
 from checker.run.result import Result, Verdict, Violation
 from checker.run.scenario import ExpectationComparison, end_text
 
 _STYLES: dict[Verdict, str] = {"holds": "green", "violated": "red", "error": "red", "incomplete": "yellow"}
 
 
-def heading(name_width: int) -> Line:
+class RunScreen:
+    """Shows the runs of a command on standard output while they are executed."""
+
+    def __init__(self, runs: list[Run], *, with_coverage: bool):
+        self._total = len(runs)
+        self._is_one_spec = len({run.entry.name for run in runs}) == 1
+        self._name_width = max((len(run.name) for run in runs), default=0)
+        self._with_coverage = with_coverage
+        self._has_heading = False
+
+    def show(self, done: FinishedRun) -> None:
+        """Show the row of a run, the details of a single run, and its coverage if requested."""
+        shown = row(done.run.name, self._name_width, done.result, done.comparison)
+        if not self._has_heading:
+            shown = [columns_line(self._name_width), *shown]
+            self._has_heading = True
+        if self._total == 1:
+            shown += run_details(done.result)
+        if self._with_coverage:
+            shown += coverage_table(done.result)
+        styled_lines.write(shown, sys.stdout)
+
+    def finish(self, finished: list[FinishedRun], wrong_specs: int) -> None:
+        """Show the counterexamples, and the total of several runs.
+
+        If the runs are of several specs, only unexpected counterexamples are shown.
+        """
+        shown: list[Line] = []
+        for done in finished:
+            if self._is_one_spec or not done.is_fine:
+                for violation in done.result.violations:
+                    shown += [BLANK, *text.counterexample(done.run.spec, done.run.name, violation)]
+        if self._total > 1:
+            shown += [BLANK, self._total_line(finished, wrong_specs)]
+        styled_lines.write(shown, sys.stdout)
+
+    def _total_line(self, finished: list[FinishedRun], wrong_specs: int) -> Line:
+        seconds = sum(done.result.seconds + done.result.compile_seconds for done in finished)
+        wrong = sum(not done.is_fine and not done.is_open for done in finished)
+        counts = {
+            "not as expected": wrong,
+            "stopped before the answer": sum(done.is_open for done in finished),
+            "wrong specs": wrong_specs,
+            "not started": self._total - len(finished) - wrong_specs,
+        }
+        problems = [f"{count} {label}" for label, count in counts.items() if count]
+        total = f"{len(finished)} runs, {seconds:.1f} s: {', '.join(problems) or 'all as expected'}"
+        return line((total, "bold red" if wrong or wrong_specs else "bold yellow" if problems else "bold green"))
+
+
+def columns_line(name_width: int) -> Line:
     """Return the line above the rows."""
     columns = f"{'':<{name_width}}  {'verdict':<10}  {'distinct':>12}  {'depth':>5}  {'seconds':>8}"
     return line((columns, "dim"))
 
 
 def row(name: str, name_width: int, result: Result, comparison: ExpectationComparison | None) -> list[Line]:
-    """Return the row of a run, and below it in what it differs from what is expected of it."""
+    """Return the row of a run, and below it the differences from the expectation."""
     figures = f"{result.distinct_states:>12,}  {result.depth:>5}  {result.seconds:>8.2f}"
     spans: list[Span] = [
         (f"{name:<{name_width}}  ", ""),
@@ -43,7 +98,7 @@ def _verdict_style(result: Result, comparison: ExpectationComparison | None) -> 
 
 
 def _found_text(result: Result) -> str:
-    """Return which properties are violated, each with the length of its counterexample, or what ended the run."""
+    """Return the violated properties, each with the length of its counterexample, or what stopped the run."""
     if result.violations:
         return ", ".join(_violation_text(violation) for violation in result.violations)
     return "" if result.ended == "complete" else end_text(result)
@@ -56,18 +111,18 @@ def _violation_text(violation: Violation) -> str:
 
 
 def run_details(result: Result) -> list[Line]:
-    """Return what a person who asked for this one run wants to know besides its row."""
+    """Return the details of a run: counts, time, speed, engine, and actions that were never enabled."""
     counts = f"{result.distinct_states:,} distinct states, {result.generated_states:,} generated, depth {result.depth}"
     seconds = f"{result.seconds:.2f} s" + (
-        f" after {result.compile_seconds:.2f} s of compiling" if result.compile_seconds else ""
+        f" after {result.compile_seconds:.2f} s of compilation" if result.compile_seconds else ""
     )
-    rate = f", {result.distinct_states / result.seconds:,.0f} states a second" if result.seconds >= 0.1 else ""
+    rate = f", {result.distinct_states / result.seconds:,.0f} states per second" if result.seconds >= 0.1 else ""
     workers = f"{result.workers} worker{'' if result.workers == 1 else 's'}"
     lines = [line(f"  {counts}"), line(f"  {seconds}{rate}, {result.engine} engine, {workers}")]
     if result.ended == "violation":
-        lines.append(line("  explored to the end of the level with the violation"))
+        lines.append(line("  explored all levels up to the violation"))
     elif result.ended != "complete":
-        lines.append(line((f"  not everything was explored: {end_text(result)}", "yellow")))
+        lines.append(line((f"  not fully explored: {end_text(result)}", "yellow")))
     idle = [action for action, coverage in result.coverage.items() if not coverage.generated]
     if idle and result.ended == "complete":
         lines.append(line((f"  never enabled: {', '.join(idle)}", "yellow")))
@@ -75,7 +130,7 @@ def run_details(result: Result) -> list[Line]:
 
 
 def coverage_table(result: Result) -> list[Line]:
-    """Return how often each action was enabled and how many states it found, and which `@reachable` were seen."""
+    """Return a table of the steps and new states of each action, and of the `@reachable` properties."""
     width = max([len(name) for name in (*result.coverage, *result.reached, *result.unreached)], default=0)
     lines = [BLANK, line((f"  {'action':<{width}}  {'generated':>14}  {'distinct':>12}", "dim"))]
     for action, coverage in result.coverage.items():

@@ -1,27 +1,28 @@
 """SARIF 2.1.0: every violation as a result at the lines of its property, with its counterexample as a code flow.
 
-Source: Static Analysis Results Interchange Format (SARIF) 2.1.0, OASIS; what GitHub shows of it is described in
-"SARIF support for code scanning". Paths are relative to the checkout.
+Source: Static Analysis Results Interchange Format (SARIF) 2.1.0, OASIS. GitHub's page "SARIF support for code scanning"
+describes the parts that it shows. Paths are relative to the checkout.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from checker.errors import UserError
+from checker.evidence.grouping import findings_by_spec
 from checker.explain.differences import changes
 from checker.explain.locations import SourceLocation, last_action, location_of, location_of_error
 from checker.output import styled_lines, text
 from checker.output.files import open_for_writing
-from checker.output.gathered_findings import GatheredFindings, place_of_finding
-from checker.output.problems import BOUNDS, Problem, problems_of
+from checker.output.problems import BOUNDS, Problem, location_of_finding, problems_of
+from checker.output.reports import ReportTarget
 from checker.run.finding import Finding
+from checker.run.finished import FinishedRun
 from checker.run.plan import DEADLOCK
 from checker.run.request import Run
-from checker.run.result import Result, TraceStep, Violation
-from checker.run.scenario import ExpectationComparison
+from checker.run.result import TraceStep, Violation
 from traces.trace_file import tidemark_version
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -31,27 +32,27 @@ _Json = dict[str, Any]
 
 
 class SarifReport:
-    """Gathers runs, and writes them to a file as one SARIF run when it is closed."""
+    """Collects runs and writes them to a file as one SARIF run when it is closed."""
 
-    def __init__(self, path: Path, *, strict: bool = False):
-        self._strict = strict
-        self._findings = GatheredFindings()
-        self._stream: TextIO = open_for_writing(path)
+    def __init__(self, target: ReportTarget):
+        self._strict = target.strict
+        self._finished: list[FinishedRun] = []
+        self._stream = open_for_writing(target.path)
         self._rules: dict[str, _Json] = {}
         self._results: list[_Json] = []
         self._errors: list[_Json] = []
 
-    def add(self, run: Run, result: Result, comparison: ExpectationComparison | None) -> None:
+    def add(self, done: FinishedRun) -> None:
         """Add a rule for each property of a run, and a result for each of its problems."""
-        for name in run.properties:
-            self._rule(run, name)
-        for problem in problems_of(run, result, comparison):
-            rule = self._rule(run, problem.property)
+        for name in done.run.properties:
+            self._rule(done.run, name)
+        for problem in problems_of(done):
+            rule = self._rule(done.run, problem.property)
             self._add_result(rule, _result(problem))
-        self._findings.add(run, result)
+        self._finished.append(done)
 
     def add_wrong(self, name: str, error: UserError) -> None:
-        """Add a run that could not be executed, for its spec is wrong."""
+        """Add a run that could not be executed because its spec is wrong."""
         description = "A spec that is wrong or outside the language cannot be run."
         self._rules.setdefault(WRONG_SPEC, _rule(WRONG_SPEC, "wrong_spec", description, description))
         message = {"text": f"{name} cannot be run: {error.message}"}
@@ -60,7 +61,7 @@ class SarifReport:
         self._errors.append(found)
 
     def add_drift(self, ledger: Path, text: str) -> None:
-        """Add what is not as it is recorded in the ledger."""
+        """Add the differences from a ledger."""
         description = "The results of all scenarios are as recorded in the ledger."
         self._rules.setdefault("ledger", _rule("ledger", "ledger", description, description))
         locations = [_location(SourceLocation(str(ledger), 1, 1))]
@@ -68,9 +69,9 @@ class SarifReport:
 
     def close(self) -> None:
         """Write the log."""
-        for name, findings in self._findings:
-            for finding in findings:
-                self._add_finding(name, finding)
+        for spec in findings_by_spec(self._finished):
+            for finding in spec.findings:
+                self._add_finding(spec.name, finding)
         driver = {"name": "tidemark", "semanticVersion": _version(), "rules": list(self._rules.values())}
         invocation = {"executionSuccessful": not self._errors, "toolExecutionNotifications": self._errors}
         run = {"tool": {"driver": driver}, "invocations": [invocation], "results": self._results}
@@ -84,15 +85,15 @@ class SarifReport:
 
     def _add_finding(self, name: str, finding: Finding) -> None:
         rule = f"evidence/{finding.kind}"
-        description = f"Idle: {finding.kind.replace('_', ' ')}, in any run of a spec that was explored completely."
+        description = f"Unused: {finding.kind.replace('_', ' ')}, in all complete runs of a spec."
         self._rules.setdefault(rule, _rule(rule, finding.kind, description, description, "warning"))
         level = "note" if finding.is_note else "error" if self._strict else "warning"
         message = {"text": f"{name}: {finding.message}"}
-        locations = [_location(place_of_finding(finding))]
+        locations = [_location(location_of_finding(finding))]
         self._add_result(rule, {"level": level, "message": message, "locations": locations})
 
     def _rule(self, run: Run, name: str) -> str:
-        """Return the id of the rule of a property, after it has been added."""
+        """Return the id of the rule of a property, and add the rule if it is new."""
         found = f"{run.entry.name}/{name}"
         if found not in self._rules:
             self._rules[found] = _rule(found, name, *_descriptions(run, name))
@@ -117,7 +118,7 @@ def _rule(rule: str, name: str, short: str, full: str, level: str = "error") -> 
 
 
 def _descriptions(run: Run, name: str) -> tuple[str, str]:
-    """Return what a property says, in one sentence and in full."""
+    """Return a property as one sentence, and its documentation."""
     if name == BOUNDS:
         short = f"{run.entry.name}: every value stays within the bounds of its type."
     elif name == DEADLOCK:
@@ -148,7 +149,7 @@ def _result(problem: Problem) -> _Json:
 
 
 def _how(run: Run, violation: Violation) -> _Json:
-    """Return how a violation comes about: its last action, and the steps of its trace as a code flow."""
+    """Return the last action of a violation, and the steps of its trace as a code flow."""
     found: _Json = {}
     action = last_action(violation)
     place = location_of(type(run.spec), action) if action is not None else None

@@ -226,6 +226,6 @@ def test_an_interrupt_has_its_own_status_in_every_command(checker, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("checker.cli.simulate.execute", interrupted)
+    monkeypatch.setattr("checker.execution.simulate.execute_simulation", interrupted)
     outcome = checker("simulate", TOY, "--out", "walks")
     assert (outcome.status, outcome.out, outcome.err.strip()) == (3, "", "interrupted")

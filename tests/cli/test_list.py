@@ -42,7 +42,7 @@ def test_every_family_of_the_package_can_be_listed(checker):
 
 def test_starting_imports_no_engine():
     script = (
-        "import sys; import checker.cli.app, checker.cli.run, checker.language; "
+        "import sys; import checker.cli.app, checker.cli.run, checker.execution.run_specs, checker.language; "
         "print(*sorted({'numpy', 'llvmlite', 'numba', 'z3', 'pyspark', 'rich'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

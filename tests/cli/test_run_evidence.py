@@ -15,10 +15,10 @@ IDLE = str(Path(__file__).parent.parent / "evidence" / "toys.py")
 def test_coverage_shows_what_is_idle(checker, engine):
     outcome = checker("run", f"{IDLE}/guarded", "--coverage", "--engine", engine)
     assert outcome.status == 0
-    assert "toys/guarded  idle:\n" in outcome.out
+    assert "toys/guarded  unused:\n" in outcome.out
     assert "  note     log[] is always 1  " in outcome.out
     assert "toys.py:" in outcome.out
-    assert "idle" not in checker("run", f"{IDLE}/guarded", "--engine", engine).out
+    assert "unused" not in checker("run", f"{IDLE}/guarded", "--engine", engine).out
 
 
 def test_strict_fails_on_warnings_and_not_on_notes(checker):
@@ -44,7 +44,7 @@ def test_several_runs_have_only_what_all_of_them_have(checker, tmp_path):
     )
     outcome = checker("run", path, "--strict")
     assert outcome.status == 1
-    assert "mine/parts  idle in all of its 2 complete runs:" in outcome.out
+    assert "mine/parts  unused in all 2 complete runs:" in outcome.out
     assert outcome.out.count("is never enabled") == 1
     assert checker("run", f"{path}/parts/a", "--strict").out.count("is never enabled") == 2
 
@@ -73,7 +73,7 @@ def test_junit(checker, tmp_path, strict, failures):
 def test_a_run_that_stops_at_a_violation_is_not_judged(checker):
     outcome = checker("run", f"{TOY}/log", "--coverage", "--strict")
     assert outcome.status == 0
-    assert "idle" not in outcome.out
+    assert "unused" not in outcome.out
 
 
 def test_what_a_run_with_a_violation_did_see_is_not_idle(checker, tmp_path):

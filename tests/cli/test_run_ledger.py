@@ -30,7 +30,7 @@ def test_no_drift(checker, path):
     assert checker("run", TOY, "--ledger", path).status == 0
     again = checker("run", TOY, "--ledger", path, "--update-ledger")
     assert (again.status, path.read_text()) == (0, before)
-    assert "nothing has changed" in again.out
+    assert "no changes" in again.out
 
 
 def test_drift_fails_and_an_update_shows_and_mends_it(checker, path):
@@ -78,7 +78,7 @@ def test_what_is_not_as_expected_is_not_recorded(checker, tmp_path, path):
     before = path.read_text()
     outcome = checker("run", spec, "--ledger", path, "--update-ledger")
     assert outcome.status == 1
-    assert "not recorded, for they are not as expected:\n  toy/log/two_leaders" in outcome.out
+    assert "not recorded, because they are not as expected:\n  toy/log/two_leaders" in outcome.out
     assert path.read_text() == before
 
 

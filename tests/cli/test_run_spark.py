@@ -14,15 +14,15 @@ TOY = "examples/peterson"
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--checkpoint", "DIR"], "--master, --checkpoint and --partitions go with --engine spark"),
-        (["--engine", "python", "--partitions", "3"], "go with --engine spark"),
-        (["--engine", "spark", "--strict"], "--strict looks at all states at once: leave it out"),
+        (["--checkpoint", "DIR"], "--master, --checkpoint and --partitions need --engine spark"),
+        (["--engine", "python", "--partitions", "3"], "need --engine spark"),
+        (["--engine", "spark", "--strict"], "--strict needs all states in memory: omit it"),
         (["--engine", "spark", "--master", "spork"], "--master spork: write local[CORES]"),
         (
             ["--engine", "spark", "--master", "spark://host:7077"],
-            "the executors of a cluster need a folder that all of them see",
+            "a cluster needs a folder that this driver and all executors share",
         ),
-        (["--engine", "spark", "--table"], "leave --engine spark out"),
+        (["--engine", "spark", "--table"], "omit --engine spark"),
     ],
 )
 def test_options_that_do_not_fit(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
@@ -36,7 +36,7 @@ def test_options_that_do_not_fit(capsys: pytest.CaptureFixture[str], arguments: 
 def test_a_checkpoint_is_of_one_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     assert app.main(["run", "examples", "--engine", "spark", "--checkpoint", str(kept)]) == 2
-    assert "--checkpoint keeps one exploration, and these are" in capsys.readouterr().err
+    assert "--checkpoint saves one exploration, but there are" in capsys.readouterr().err
     assert not kept.exists()
 
 

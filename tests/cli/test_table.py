@@ -96,10 +96,10 @@ def test_update_docs_replaces_the_section_and_nothing_else(table, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", TABLE, "--table", "--keep-going"], "--table goes with --engine, --workers"),
-        (["run", TABLE, "--table", "--set", "limit=1"], "--table goes with --engine, --workers"),
-        (["run", TABLE, "--table", "--max-states", "3"], "--table goes with --engine, --workers"),
-        (["run", TABLE, "--update-docs", "page.md"], "--update-docs goes with --table"),
+        (["run", TABLE, "--table", "--keep-going"], "--table allows only --engine, --workers"),
+        (["run", TABLE, "--table", "--set", "limit=1"], "--table allows only --engine, --workers"),
+        (["run", TABLE, "--table", "--max-states", "3"], "--table allows only --engine, --workers"),
+        (["run", TABLE, "--update-docs", "page.md"], "--update-docs needs --table"),
         (["run", TOY, "--table"], "toy declares no table; these do: consumer, pipeline, producer"),
         (["run", "producer/acks", "--table"], "--table takes a family"),
         (["run", TABLE, "--table", "--update-docs", "no_such_page.md"], "cannot be read"),

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from checker.cli.show_comparison import comparison_page
+from checker.output.comparison_text import comparison_page
 from checker.output.formats import Counterexample
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320

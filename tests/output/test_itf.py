@@ -22,7 +22,7 @@ from checker.language import (
     action,
     invariant,
 )
-from checker.output.itf import to_itf
+from checker.output.writers.itf import to_itf
 from checker.run.plan import Plan
 from tests.toy import Log
 from traces.trace_file import origin_of

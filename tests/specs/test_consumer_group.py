@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from checker.cli.run import RunSettings
-from checker.cli.run_tables import tabulate
+from checker.execution.run_specs import RunSettings
+from checker.execution.run_tables import tabulate
 from checker.run.request import Request
 from checker.testing import is_enabled, play
 from specs.consumer.cooperative import CooperativeGroup
@@ -170,7 +170,10 @@ def computed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("guarantees")
     page = Path(shutil.copy(PAGE, folder))
     status = tabulate(
-        Request(("consumer",)), RunSettings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True
+        Request(("consumer",)),
+        RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
+        page,
+        asked=True,
     )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     answers = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from checker.cli.run import RunSettings
-from checker.cli.run_tables import tabulate
 from checker.engines.python.explorer import explore
+from checker.execution.run_specs import RunSettings
+from checker.execution.run_tables import tabulate
 from checker.run.plan import Plan
 from checker.run.request import Request
 from specs.producer import guarantees
@@ -25,7 +25,10 @@ def computed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("guarantees")
     page = Path(shutil.copy(PAGE, folder))
     status = tabulate(
-        Request(("producer",)), RunSettings("native", 2, json=str(folder / "rows.jsonl")), page, asked=True
+        Request(("producer",)),
+        RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
+        page,
+        asked=True,
     )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     return status, {tuple(row["settings"].values()): row for row in rows}, page.read_text()

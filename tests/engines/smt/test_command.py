@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from checker.cli.app import main
-from checker.engines import both
 from checker.engines.smt.lowering.statements import SymbolicStatements
+from checker.errors import EXIT_INTERNAL
 
 SPEC = """
 from checker.language import Constant, Range, Scenario, Spec, action, invariant, lemma, require
@@ -143,7 +143,9 @@ def test_both_engines_agree(prove):
     assert (outcome.status, "native + z3 to depth 5" in outcome.out) == (0, True)
 
 
-def test_engines_that_disagree_fail_loudly(prove, monkeypatch):
+def test_engines_that_disagree_fail_loudly(capsys, monkeypatch, tmp_path):
+    (tmp_path / "even.py").write_text(SPEC)
     monkeypatch.setattr(SymbolicStatements, "_do_Require", lambda self, node: None)
-    with pytest.raises(both.EngineDisagreementError, match="internal error"):
-        prove("even_steps", "--engine", "both", command="run")
+    assert main(["run", f"{tmp_path}/even.py/even_steps", "--engine", "both"]) == EXIT_INTERNAL
+    shown = capsys.readouterr().err
+    assert "EngineDisagreementError: internal error" in shown and "Traceback" in shown

@@ -1,4 +1,4 @@
-"""`show --against`: a trace beside what its steps do in other specs, as text and as a page."""
+"""The same steps on several specs, as text and as a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traces.compare import ComparedSchedule
 
 
 def comparison_lines(found: Counterexample, sides: list[ComparedSchedule]) -> list[Line]:
-    """Return the lines of a comparison: each side's conclusion, then every step with how each side fares."""
+    """Return the lines of a comparison: the conclusion for each spec, then every step with its effect on each spec."""
     lines = [line((found.origin.name, "bold"), f"  {constants_text(found.spec.constants)}")]
     lines.append(line((f"{found.violation.property} is violated: the same steps elsewhere", "bold red")))
     for side in sides:

@@ -1,28 +1,26 @@
-"""`run --table`: the tables of guarantees that families declare, computed, printed, and written to their pages."""
+"""Tables of guarantees: compute those that families declare, print them, and write them to their pages."""
 
 from __future__ import annotations
 
 import multiprocessing
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from checker.cli.run import RunSettings, engine_named
 from checker.errors import InputError, OutputError, UserError
+from checker.execution.engine_choice import Explore, engine_named
+from checker.execution.run_specs import RunSettings
 from checker.language.spec import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeRow, Table
-from checker.output.files import STANDARD_OUTPUT, CounterexampleFolder, JsonLines
+from checker.output.files import CounterexampleFolder, JsonLines
 from checker.output.guarantee_tables import Labels, markdown
 from checker.run import process_pool, registry
 from checker.run.guarantee_table import GuaranteeTable, ShownViolation, TableExploration
 from checker.run.interrupts import interruptible
-from checker.run.plan import Plan
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Request, Run
 from checker.run.result import Result
-
-Explore = Callable[[Spec, Plan], Result]
 
 _ANSWERS = {True: "yes", False: "no", None: None}
 
@@ -30,16 +28,23 @@ _ANSWERS = {True: "yes", False: "no", None: None}
 def tabulate(request: Request, settings: RunSettings, page: Path | None, *, asked: bool) -> int:
     """Compute the tables of the families that a request names and return the exit status.
 
-    It is 1 where an answer is not the documented one or a note shows nothing, 3 where the computation was interrupted.
-    Raises UserError where a family has no table, or an option does not go with tables.
+    The status is 1 if an answer differs from the documented one or a note shows nothing, and 3 after an interrupt.
+    Raises InputError if a family has no table, or an option does not apply to tables.
     """
     if not asked:
-        raise InputError("--update-docs goes with --table: python -m checker run FAMILY --table --update-docs FILE")
-    usual = RunSettings(settings.engine, settings.workers, json=settings.json, out=settings.out)
-    if request != Request(request.targets) or settings != usual:
-        raise InputError("--table goes with --engine, --workers, --json, --out and --update-docs only")
+        raise InputError("--update-docs needs --table: python -m checker run FAMILY --table --update-docs FILE")
+    usual = RunSettings(
+        engine=settings.engine,
+        workers=settings.workers,
+        reports=settings.reports,
+        json=settings.json,
+        out=settings.out,
+    )
+    has_reports = any(path is not None for path in settings.reports.values())
+    if request != Request(request.targets) or settings != usual or has_reports:
+        raise InputError("--table allows only --engine, --workers, --json, --out and --update-docs")
     if settings.engine == "spark":
-        raise InputError("--table explores many small state spaces: leave --engine spark out")
+        raise InputError("--table explores many small state spaces: omit --engine spark")
     found = _tables(request)
     if page is not None:
         for family, _ in found:
@@ -52,7 +57,7 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None, *, aske
             tabulation = GuaranteeTable(table)
             _explore(tabulation, settings, explore, cancelled)
             output = _Output(family, tabulation)
-            if settings.json != STANDARD_OUTPUT:
+            if settings.is_screen_shown:
                 print("\n".join(output.lines(folder)))
             for row in table.rows:
                 json_lines.write(output.row_to_json(row))
@@ -90,7 +95,7 @@ def _explore(tabulation: GuaranteeTable, settings: RunSettings, explore: Explore
 def _outcomes(
     explorations: list[TableExploration], settings: RunSettings, explore: Explore, cancelled: threading.Event
 ) -> Iterator[Result | UserError]:
-    """Yield the results in order, each of one worker: the explorations are many and small."""
+    """Yield the results in order. Each exploration has one worker, because the explorations are many and small."""
 
     def explored(number: int, cancelled: threading.Event) -> Result | UserError:
         plan = explorations[number].plan()
@@ -110,7 +115,7 @@ def _outcomes(
 
 
 def _status(tabulation: GuaranteeTable) -> int:
-    """Say on standard error what is not as documented, and return the exit status."""
+    """Print the differences from the documentation to standard error, and return the exit status."""
     for row, column in tabulation.differences():
         where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
         documented = _ANSWERS[row.cells[column].documented]
@@ -123,7 +128,7 @@ def _status(tabulation: GuaranteeTable) -> int:
 
 
 class _Output:
-    """What a table looks like in each of the places where it goes."""
+    """A table as text, as JSON and as a section of a page."""
 
     def __init__(self, family: registry.Family, tabulation: GuaranteeTable):
         self._family = family
@@ -132,7 +137,7 @@ class _Output:
         self._files: dict[str, str] = {}
 
     def lines(self, folder: CounterexampleFolder) -> list[str]:
-        """Return the table as text, having written its counterexamples to the folder, if there is one."""
+        """Write the counterexamples to the folder, if there is one, and return the table as text."""
         for shown in self._tabulation.stories():
             mark = self._labels.of(shown)
             run = self._run(shown)
@@ -144,7 +149,7 @@ class _Output:
         return markdown(self._tabulation, lambda shown, mark: self._files.get(mark) or f"`{self._command(shown)}`")
 
     def section(self) -> list[str]:
-        """Return the table as a section of a page, its marks linked."""
+        """Return the table as a section of a page, with linked marks."""
         return markdown(self._tabulation, lambda shown, mark: f"`{self._command(shown)}`", anchored=True)
 
     def row_to_json(self, row: GuaranteeRow) -> dict[str, Any]:
@@ -157,7 +162,7 @@ class _Output:
         }
 
     def _cell_to_json(self, cell: GuaranteeCell) -> dict[str, Any]:
-        """Return a cell's answer, its shortest counterexample, and everything that was explored for it."""
+        """Return the answer of a cell, its shortest counterexample, and the explorations behind it."""
         answer = self._tabulation.answer(cell)
         shown = answer.shown
         mark = self._labels.of(shown) if shown is not None else None
@@ -194,7 +199,7 @@ class _Output:
         )
 
     def _entry(self, spec: type[Spec]) -> registry.SpecEntry:
-        """Return what the command line calls a spec, which may be another family's."""
+        """Return the registered entry of a spec, which may belong to another family."""
         for family in (self._family, *registry.families()):
             for entry in family.entries:
                 if entry.spec is spec:

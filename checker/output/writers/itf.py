@@ -1,4 +1,4 @@
-"""Traces in the Informal Trace Format (ITF), which Apalache and Quint write and their viewers open.
+"""Counterexamples in the Informal Trace Format (ITF), which Apalache and Quint write and their viewers open.
 
 Source: Apalache, ADR-015, "Informal Trace Format in JSON". A trace has the shape `{"#meta": ..., "params": [names],
 "vars": [names], "states": [...]}`, and a file's name ends with `.itf.json`.
@@ -6,6 +6,7 @@ Source: Apalache, ADR-015, "Informal Trace Format in JSON". A trace has the shap
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from checker.language.spec import Spec
@@ -23,6 +24,7 @@ from checker.language.types import (
     Type,
 )
 from checker.language.values import show
+from checker.output.formats import Counterexample
 from checker.run.result import TraceStep, Violation
 from traces.trace_file import Origin, arguments_to_json
 
@@ -30,8 +32,14 @@ _SAFE = 2**53 - 1
 """The largest integer that every JSON parser reads exactly; larger ones are written as `#bigint`."""
 
 
+def write(counterexample: Counterexample) -> str:
+    """Return a counterexample as ITF."""
+    content = to_itf(counterexample.spec, counterexample.violation, counterexample.origin)
+    return json.dumps(content, indent=1) + "\n"
+
+
 def to_itf(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
-    """Return a violation with its trace as an ITF object; the action that led to a state is in the state's `#meta`."""
+    """Return a violation with its trace as an ITF object; `#meta` of a state has the action that led to it."""
     with spec.bound():
         states = [_state(spec, index, step) for index, step in enumerate(violation.trace)]
     return {
@@ -54,8 +62,8 @@ def to_itf(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
 def itf_value(kind: Type, value: Any) -> Any:
     """Return a value of a type as an ITF expression.
 
-    Sets are `#set`, maps and bags (item to count) `#map`; an empty `Option` is a record with the tag `None`, as Quint
-    has it, members of domains and enums are strings.
+    Sets become `#set`; maps and bags (item to count) become `#map`. An empty `Option` is a record with the tag `None`,
+    as in Quint. Members of domains and enums become strings.
     """
     match kind:
         case BoolType():

@@ -1,0 +1,1 @@
+"""Commands without their options: execute runs, proofs, mutants, walks and validations, and write their results."""

@@ -1,0 +1,48 @@
+"""The engines that explore on this machine, by name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Literal
+
+from checker.errors import MissingExtraError
+from checker.language.spec import Spec
+from checker.run.plan import Plan
+from checker.run.result import Result
+
+EngineName = Literal["native", "python", "both", "spark"]
+
+Explore = Callable[[Spec, Plan], Result]
+"""Explores a spec as planned; raises UserError if the spec is wrong or outside the language."""
+
+
+def engine_named(name: EngineName, *, evidence: bool = False) -> Explore:
+    """Return the `explore` of an engine, which is imported only now; raise MissingExtraError if it is not installed.
+
+    `evidence`: complete explorations also report findings. The Spark engine is not here: it needs a session.
+    """
+    try:
+        if name == "python":
+            if evidence:
+                from checker.evidence import interpreted
+
+                return interpreted.explore
+            from checker.engines.python import explorer
+
+            return explorer.explore
+        if name == "both":
+            from checker.engines import both
+
+            return functools.partial(both.explore, explore_natively=engine_named("native", evidence=evidence))
+        if evidence:
+            from checker.evidence import native
+
+            return native.explore
+        from checker.engines.native import engine
+
+        return engine.explore
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"the {name} engine needs {error.name}, which is not installed: install it, or use --engine python"
+        ) from None

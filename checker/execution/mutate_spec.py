@@ -1,0 +1,76 @@
+"""Mutation of one spec: select its configuration, run the mutants, show and write the verdicts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TextIO
+
+from checker.errors import InputError
+from checker.evidence.mutation import campaign
+from checker.evidence.mutation.campaign import MutationTask
+from checker.language.spec import Scenario
+from checker.output import styled_lines
+from checker.output.files import STANDARD_OUTPUT, open_for_writing
+from checker.output.mutation_text import mutation_lines, mutation_to_json
+from checker.output.styled_lines import line
+from checker.run import registry
+from checker.run.request import EXIT_OK, settings_of
+from checker.run.scenario import checked_properties, property_names
+
+
+def mutate_spec(target: str, settings: tuple[str, ...], *, most: int | None, workers: int, json_name: str) -> int:
+    """Mutate one spec, show the verdicts on its mutants, and return the exit status.
+
+    The status is 0 even if mutants survive: a survivor is a question to the author, not a failure. Raises UserError for
+    an unknown name or a spec outside the language.
+    """
+    task, scenario = task_for(target, settings)
+    is_table_shown = json_name != STANDARD_OUTPUT
+    if is_table_shown:
+        styled_lines.write([line(("mutating ", "dim"), (_name(target, scenario), "bold"))], sys.stdout)
+    with _json_stream(json_name) as stream:
+        report = campaign.run(task, workers=workers, most=most, on_progress=_show_progress)
+        if stream is not None:
+            json.dump(mutation_to_json(report, scenario), stream, indent=1)
+            stream.write("\n")
+    if is_table_shown:
+        styled_lines.write(mutation_lines(report), sys.stdout)
+    return EXIT_OK
+
+
+def task_for(target: str, settings: tuple[str, ...]) -> tuple[MutationTask, Scenario | None]:
+    """Return the task for a name, and the scenario that gives the constants; raise UserError for an unknown name.
+
+    For a spec, this is the first scenario that holds: families list their small scenarios first.
+    """
+    selections = registry.select(target)
+    if len(selections) > 1:
+        known = ", ".join(selection.entry.target for selection in selections)
+        raise InputError(f"{target} has several specs, name one of {known}")
+    entry, scenario = selections[0].entry, selections[0].scenario
+    if scenario is None and entry.scenarios and not settings:
+        scenario = next((found for found in entry.scenarios if found.expect == "holds"), entry.scenarios[0])
+    constants = dict(scenario.constants) if scenario is not None else {}
+    constants |= settings_of(entry.spec, settings)
+    properties = checked_properties(scenario) if scenario is not None else tuple(property_names(entry.spec))
+    return MutationTask(entry.target, tuple(constants.items()), properties), scenario
+
+
+def _json_stream(name: str) -> AbstractContextManager[TextIO | None]:
+    """Open the destination of JSON before anything is run: none, standard output, or a file."""
+    if name in ("", STANDARD_OUTPUT):
+        return nullcontext(sys.stdout if name else None)
+    return open_for_writing(Path(name))
+
+
+def _name(target: str, scenario: Scenario | None) -> str:
+    return target if scenario is None or target.endswith(f"/{scenario.name}") else f"{target}/{scenario.name}"
+
+
+def _show_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        print(f"\r{done} of {total} mutants", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,162 @@
+"""Reports on random walks: a page, its figures as JSON, and counterexamples."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from checker.language.spec import Spec
+from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
+from checker.output.formats import FORMATS, Counterexample
+from checker.output.page.render import non_default_constants
+from checker.output.styled_lines import BLANK, Line, line, write
+from checker.run import registry
+from checker.run.request import EXIT_OK, EXIT_VIOLATED
+from checker.run.result import Violation
+from spark_analysis.report.charts import share_text
+from spark_analysis.report.make_report import WalkReport, dot_of, report_on
+from spark_analysis.report.report_page import walk_report_page
+from spark_analysis.session import master_url
+from traces import trace_file
+from traces.walks.records import read_run
+
+PAGES = "counterexamples"
+MOST_PAGES = 24
+"""The number of causes with a counterexample page: the most frequent ones."""
+
+
+def report_walks(folder: Path, *, out: Path | None, json_name: str, master: str | None, max_states: int) -> int:
+    """Write the report on a folder of walks, show a summary, and return the exit status.
+
+    Raises UserError if the folder has no readable walks or the report cannot be written. An interrupt writes nothing.
+    """
+    # Wrong input is reported before a folder is created.
+    master_url(master)
+    read_run(folder)
+    to = out or folder / "report"
+    make_folder(to)
+    started = time.perf_counter()
+    on_stage = _show_stage if sys.stderr.isatty() else _ignore
+    found = report_on(folder, master=master, max_states=max_states, on_stage=on_stage)
+    words = ["python", "-m", "checker", "report", str(folder), *(["--out", str(out)] if out else [])]
+    pages = _write_pages(to, found, folder)
+    _write_text(to / "report.html", walk_report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
+    _write_text(to / "report.json", _json_text(found.data))
+    _write_text(to / "causes.dot", dot_of(found))
+    if json_name == STANDARD_OUTPUT:
+        sys.stdout.write(_json_text(found.data))
+    else:
+        if json_name:
+            _write_text(Path(json_name), _json_text(found.data))
+        write(_summary_lines(found.data, to / "report.html", time.perf_counter() - started), sys.stdout)
+    return EXIT_OK if is_as_expected(found.data) else EXIT_VIOLATED
+
+
+def is_as_expected(data: dict[str, Any]) -> bool:
+    """Return whether the scenario expects every violation; with constants set by hand, none is expected."""
+    expected = data["expected"]
+    return all(
+        expected == "error" if failure["is_error"] else isinstance(expected, list) and failure["property"] in expected
+        for failure in data["failures"]
+        if failure["walks"]
+    )
+
+
+def _show_stage(stage: str) -> None:
+    print(f"{stage} ...", file=sys.stderr)
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
+def _json_text(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1) + "\n"
+
+
+def _write_text(path: Path, text: str) -> None:
+    with open_for_writing(path) as stream:
+        stream.write(text)
+
+
+def _write_pages(to: Path, found: WalkReport, folder: Path) -> list[str | None]:
+    """Write the counterexample of each cause as a page, a trace file and DOT; return the addresses of the pages."""
+    pages: list[str | None] = []
+    for number, (spec, cluster) in enumerate(found.clusters, 1):
+        if number > MOST_PAGES:
+            pages.append(None)
+            continue
+        stem = f"{number:02d}-{cluster.cause.property}"
+        counterexample = _counterexample(
+            found, spec, cluster.shrunk.violation, folder, cluster.walk, cluster.shrunk.sentence
+        )
+        for format in ("html", "json", "dot"):
+            name = stem + FORMATS[format].ending
+            _write_text(to / PAGES / name, FORMATS[format].write(counterexample))
+        pages.append(f"{PAGES}/{stem}.html")
+    return pages
+
+
+def _write_missed(to: Path, found: WalkReport) -> dict[str, str]:
+    """Write the counterexamples that only exploration found; return the address of the page of each property."""
+    entry, run = registry.select_spec(found.run.target), found.run
+    pages = {}
+    for spec, violation in found.missed:
+        words = ["python", "-m", "checker", "run", entry.target]
+        for name, value in non_default_constants(spec).items():
+            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        command = shlex.join([*words, "--property", violation.property])
+        origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)
+        shown = Counterexample(spec, violation, origin, notes=("Found by exploration; no walk shows this violation.",))
+        pages[violation.property] = f"{PAGES}/explored-{violation.property}.html"
+        _write_text(to / pages[violation.property], FORMATS["html"].write(shown))
+    return pages
+
+
+def _counterexample(
+    found: WalkReport, spec: Spec, violation: Violation, folder: Path, walk: int, sentence: str
+) -> Counterexample:
+    run = found.run
+    entry = registry.select_spec(run.target)
+    command = shlex.join(["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk), "--shrink"])
+    origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)
+    return Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), (sentence,))
+
+
+def _summary_lines(data: dict[str, Any], page: Path, seconds: float) -> list[Line]:
+    """Return the lines of the summary: each property with its rate, the causes, and notes."""
+    name = data["spec"] + (f"/{data['scenario']}" if data["scenario"] else "")
+    shown = [line((name, "bold"), f"  {data['walks']:,} walks, {data['steps']:,} steps, in {seconds:.1f} s")]
+    missed = {found["property"]: found["length"] for found in data["missed"]}
+    width = max((len(failure["property"]) for failure in data["failures"]), default=0)
+    for failure in data["failures"]:
+        mark, style = ("✗", "bold red") if failure["walks"] else ("✓", "green")
+        length = missed.get(failure["property"])
+        if length is not None:
+            mark, style = "!", "bold yellow"
+        interval = f"{share_text(failure['low'])} to {share_text(failure['high'])}"
+        rate = f"{share_text(failure['rate']):>8}  of walks ({interval})"
+        more = ", leaves its bounds" if failure["is_error"] else ""
+        if length is not None:
+            more = f", but exploration finds it violated: {length} states"
+        shown.append(line((f"  {mark} ", style), f"{failure['property']:<{width}}", f"  {rate}{more}"))
+    for number, cluster in enumerate(data["clusters"][:8], 1):
+        shortest = "" if cluster["is_shortest"] else " or fewer"
+        shown += [
+            BLANK,
+            line(
+                f"  {number}. ",
+                (cluster["property"], "bold"),
+                f"  {cluster['walks']:,} walks, {cluster['length']} states{shortest}",
+            ),
+            line(f"     {cluster['explanation'].splitlines()[0]}"),
+            line(("     " + ", ".join(step["action"] for step in cluster["schedule"]), "dim")),
+        ]
+    if len(data["clusters"]) > 8:
+        shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
+    shown += [BLANK, *(line((f"  {note}", "yellow")) for note in data["notes"]), line("  ", str(page))]
+    return shown

@@ -1,0 +1,199 @@
+"""Execution of runs: explore each, compare it with its expectation and the ledger, show and write the results."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checker.errors import InputError, UserError
+from checker.evidence.grouping import findings_by_spec
+from checker.execution.engine_choice import EngineName, Explore, engine_named
+from checker.execution.spark_engine import SparkOptions, spark_engine
+from checker.output import finding_text, ledger_text, styled_lines
+from checker.output.files import STANDARD_OUTPUT, CounterexampleFolder, JsonLines, result_to_json
+from checker.output.progress import ProgressDisplay
+from checker.output.reports import Reports, opened_reports
+from checker.output.run_summary import RunScreen
+from checker.output.state_graph import check_graph, write_graph
+from checker.run import ledger_check, process_pool
+from checker.run.finished import FinishedRun
+from checker.run.interrupts import interruptible
+from checker.run.plan import DEADLOCK, Plan
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
+from checker.run.result import Result
+from checker.run.scenario import compare
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """How runs are executed, and where their results are written.
+
+    `reports` maps the names of `checker.output.reports.REPORTS` to paths, or to None for those that are not written.
+    """
+
+    engine: EngineName
+    workers: int
+    max_states: int | None = None
+    max_depth: int | None = None
+    coverage: bool = False
+    strict: bool = False
+    json: str = ""
+    reports: Mapping[str, Path | None] = field(default_factory=dict)
+    graph: Path | None = None
+    out: Path | None = None
+    ledger: Path | None = None
+    update_ledger: bool = False
+    spark: SparkOptions = field(default_factory=SparkOptions)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a run may end before the last state, or its counts may differ from those of the native engine."""
+        return self.max_states is not None or self.max_depth is not None or self.engine != "native"
+
+    @property
+    def is_screen_shown(self) -> bool:
+        """Whether standard output is for a person: JSON on standard output must be alone."""
+        return self.json != STANDARD_OUTPUT
+
+
+def execute_runs(request: Request, settings: RunSettings) -> int:
+    """Execute the runs of a request and return the exit status.
+
+    If the spec of a run is wrong, the other runs are executed nevertheless. Raises UserError if nothing can be
+    executed: for an unknown name, a file without specs, or an output that cannot be written.
+    """
+    folder = CounterexampleFolder(settings.out)
+    wrong: list[UserError] = []
+    finished: list[FinishedRun] = []
+    with (
+        opened_reports(settings.reports, pages=settings.out, strict=settings.strict) as report,
+        JsonLines(settings.json) as json_lines,
+        interruptible() as cancelled,
+        ExitStack() as engines,
+    ):
+        try:
+            runs = runs_for(request)
+        except UserError as error:
+            report.add_wrong(" ".join(request.targets) or "specs", error)
+            raise
+        if settings.graph is not None:
+            check_graph(settings.graph, runs)
+        explore = _engine(settings, len(runs), engines)
+        screen = RunScreen(runs, with_coverage=settings.coverage) if settings.is_screen_shown else None
+        for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):
+            if isinstance(outcome, UserError):
+                wrong.append(outcome)
+                report.add_wrong(run.name, outcome)
+                continue
+            done = FinishedRun(run, outcome, compare(outcome, run.expected) if run.expected is not None else None)
+            finished.append(done)
+            if screen is not None:
+                screen.show(done)
+            json_lines.write(result_to_json(done))
+            folder.write(run, done.result)
+            if settings.graph is not None:
+                write_graph(settings.graph, run)
+            report.add(done)
+            if cancelled.is_set():
+                break
+        if screen is not None and finished:
+            screen.finish(finished, len(wrong))
+        has_warnings = _show_findings(finished, settings)
+        is_cut_short = bool(wrong) or cancelled.is_set()
+        is_drift = _check_ledger(request, settings, finished, report, is_cut_short=is_cut_short)
+    folder.close()
+    for message in dict.fromkeys(str(error) for error in wrong):
+        print(f"error: {message}", file=sys.stderr)
+    if wrong:
+        return EXIT_WRONG_INPUT
+    return EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
+
+
+def exit_status(finished: list[FinishedRun]) -> int:
+    """Return 1 if a result is not as expected, else 3 if a run was stopped before the answer, else 0."""
+    if any(not done.is_fine and not done.is_open for done in finished):
+        return EXIT_VIOLATED
+    return EXIT_STOPPED if any(done.is_open for done in finished) else EXIT_OK
+
+
+def _show_findings(finished: list[FinishedRun], settings: RunSettings) -> bool:
+    """Show the unused parts of the specs if requested, and return whether they fail the command."""
+    if not (settings.coverage or settings.strict):
+        return False
+    found = findings_by_spec(finished)
+    if settings.is_screen_shown:
+        styled_lines.write(finding_text.finding_lines(found, with_notes=settings.coverage), sys.stdout)
+    return settings.strict and any(spec.warnings for spec in found)
+
+
+def _check_ledger(
+    request: Request, settings: RunSettings, finished: list[FinishedRun], report: Reports, *, is_cut_short: bool
+) -> bool:
+    """Compare the runs with the ledger, or update it, and return whether there are differences."""
+    use = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
+    if use is None:
+        return False
+    found = ledger_check.check_ledger(use, finished, is_cut_short=is_cut_short)
+    shown = ledger_text.ledger_lines(use, found)
+    styled_lines.write(shown, sys.stdout if settings.is_screen_shown else sys.stderr)
+    if found.is_drift:
+        report.add_drift(use.path, styled_lines.plain(shown))
+    return found.is_drift
+
+
+def _engine(settings: RunSettings, runs: int, engines: ExitStack) -> Explore:
+    """Return the `explore` of the engine; a Spark session is closed with `engines`."""
+    if settings.engine == "spark":
+        engine = spark_engine(settings.spark, settings.workers, runs, strict=settings.strict)
+        return engines.enter_context(engine)
+    settings.spark.require_unused()
+    return engine_named(settings.engine, evidence=settings.coverage or settings.strict)
+
+
+def _outcomes(
+    runs: list[Run], settings: RunSettings, explore: Explore, cancelled: threading.Event
+) -> Iterator[Result | UserError]:
+    """Yield for each run its result, or why its spec is wrong.
+
+    One run uses all workers. Several runs are executed in parallel, each by one worker process.
+    """
+    is_shared = settings.engine == "spark"
+    if len(runs) == 1 or settings.workers == 1 or is_shared or "fork" not in multiprocessing.get_all_start_methods():
+        for run in runs:
+            with ProgressDisplay(run.name, sys.stderr) as display:
+                plan = _plan(run, settings, settings.workers, cancelled)
+                plan.on_progress = display.update
+                outcome = _explored(run, plan, explore)
+            yield outcome
+        return
+
+    def explored(number: int, cancelled: threading.Event) -> Result | UserError:
+        plan = _plan(runs[number], settings, 1, cancelled)
+        plan.quick = True
+        return _explored(runs[number], plan, explore)
+
+    yield from process_pool.in_order(len(runs), settings.workers, explored, cancelled)
+
+
+def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Event) -> Plan:
+    return Plan(
+        properties=tuple(name for name in run.properties if name != DEADLOCK),
+        stop=run.stop,
+        workers=workers,
+        max_states=settings.max_states,
+        max_depth=settings.max_depth,
+        deadlock=DEADLOCK in run.properties,
+        cancelled=cancelled,
+    )
+
+
+def _explored(run: Run, plan: Plan, explore: Explore) -> Result | UserError:
+    try:
+        return explore(run.spec, plan)
+    except UserError as error:
+        return error if error.file else InputError(f"{run.name}: {error.message}")

@@ -1,0 +1,98 @@
+"""Trace files: replay one and show it, alone or compared with other specs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from checker.errors import InputError, UserError
+from checker.output.comparison_text import comparison_lines
+from checker.output.files import open_for_writing
+from checker.output.formats import FORMATS, Counterexample
+from checker.output.styled_lines import Line, plain, write
+from checker.output.writers.text import lines_of
+from checker.run import registry
+from traces import trace_file
+from traces.compare import ComparedSchedule, replay_against
+from traces.replay import replay
+
+_CHANGED = "the spec has changed since; it still takes every step of this trace"
+
+
+def replayed(path: Path) -> Counterexample:
+    """Replay a trace file and return its counterexample.
+
+    Raises UserError if the file is not a complete trace, its spec is unknown, or the current spec does not take the
+    same steps.
+    """
+    file = trace_file.read_trace(path)
+    entry = registry.select_spec(file.origin.target)
+    try:
+        spec = entry.spec(**file.origin.constants)
+        violation = trace_file.rebuild_violation(file, spec)
+        if not violation.trace:
+            raise InputError("it has no steps")
+        replay(spec, violation)
+    except UserError as error:
+        raise InputError(f"{_named(path, error.message)}{_changed_text(file, entry)}") from None
+    is_same = file.origin.fingerprint == trace_file.fingerprint_of(entry.spec)
+    description = entry.description(file.origin.scenario, spec.constants)
+    return Counterexample(spec, violation, file.origin, description, () if is_same else (_CHANGED,))
+
+
+def show_trace(path: Path, *, format: str, against: tuple[str, ...], out: Path | None) -> None:
+    """Show a trace file on standard output, or write it to a file; raise UserError if the input is wrong."""
+    found = replayed(path)
+    if not against:
+        show_counterexample(found, format, out)
+        return
+    sides = [_side(found, name) for name in against]
+    if format == "text":
+        _show_lines(comparison_lines(found, sides), out)
+    elif format == "html":
+        from checker.output.comparison_text import comparison_page
+
+        _show_text(comparison_page(found, sides), out)
+    else:
+        raise InputError(f"--against compares as text or html, not as {format}")
+
+
+def show_counterexample(found: Counterexample, format: str, out: Path | None) -> None:
+    """Show a counterexample on standard output, in colour if it is a terminal, or write it to a file."""
+    if format == "text":
+        _show_lines(lines_of(found), out)
+    else:
+        _show_text(FORMATS[format].write(found), out)
+
+
+def _show_lines(lines: list[Line], out: Path | None) -> None:
+    if out is None:
+        write(lines, sys.stdout)
+    else:
+        _show_text(plain(lines), out)
+
+
+def _show_text(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with open_for_writing(out) as stream:
+        stream.write(text)
+
+
+def _side(found: Counterexample, name: str) -> ComparedSchedule:
+    entry = registry.select_spec(name)
+    scenario = registry.select(name)[0].scenario
+    if scenario is None:
+        return replay_against(found.spec, found.violation, entry.name, entry.spec)
+    shown = f"{entry.name}/{scenario.name}"
+    return replay_against(found.spec, found.violation, shown, entry.spec, scenario.constants)
+
+
+def _named(path: Path, message: str) -> str:
+    return message if message.startswith(str(path)) else f"{path}: {message}"
+
+
+def _changed_text(file: trace_file.TraceFile, entry: registry.SpecEntry) -> str:
+    is_same = file.origin.fingerprint == trace_file.fingerprint_of(entry.spec)
+    return "" if is_same else f" ({file.origin.spec} has changed since the trace was written)"

@@ -1,0 +1,39 @@
+"""Random walks as traces, whole or shortened."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from checker.errors import InputError
+from checker.execution.show_trace import show_counterexample
+from checker.output.formats import Counterexample
+from checker.run import registry
+from traces import trace_file
+from traces.shrink import shrink
+from traces.walks.records import WalkRun, read_run
+from traces.walks.replay_walk import rebuild_walk
+
+
+def show_walk(folder: Path, walk: int, *, format: str, out: Path | None, max_states: int | None) -> None:
+    """Show a walk on standard output, or write it to a file; raise UserError if the input is wrong.
+
+    `max_states`: shorten the walk, with a search of this many states. None: show the walk as it is.
+    """
+    show_counterexample(walked(folder, read_run(folder), walk, max_states), format, out)
+
+
+def walked(folder: Path, run: WalkRun, walk: int, max_states: int | None) -> Counterexample:
+    """Return a walk as a counterexample, shortened with a search of `max_states` states unless that is None."""
+    spec, violation = rebuild_walk(folder, run, walk)
+    command = ["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk)]
+    notes: tuple[str, ...] = ()
+    if max_states is not None:
+        if violation.kind == "walk":
+            raise InputError(f"walk {walk} violates no property: there is nothing to shrink it to")
+        command.append("--shrink")
+        shrunk = shrink(spec, violation, max_states)
+        violation, notes = shrunk.violation, (shrunk.sentence,)
+    entry = registry.select_spec(run.target)
+    origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, shlex.join(command))
+    return Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), notes)

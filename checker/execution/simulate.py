@@ -1,0 +1,124 @@
+"""Simulation: random walks of a spec on Spark, with progress and a summary."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.output import styled_lines
+from checker.output.files import STANDARD_OUTPUT, JsonLines
+from checker.output.simulation_text import simulation_lines, simulation_to_json, unexpected_violations_of
+from checker.output.styled_lines import line
+from checker.output.walk_progress import WalkProgress
+from checker.run.interrupts import interruptible
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from spark_analysis.session import master_url
+from spark_analysis.walks.simulation import simulate
+from traces.walks.records import WALKS, WalkConfiguration, WalkRun, missing_parts, part_path, part_paths
+from traces.walks.walk_request import WalkRequest, requested_run
+from traces.walks.walk_totals import WalkTotals, add_totals, read_totals
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkDestination:
+    """The Spark master that makes walks, and the folder and the JSON file for them."""
+
+    out: Path
+    master: str | None
+    partitions: int | None
+    json: str
+
+
+def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
+    """Make the walks of a request and return the exit status; raise UserError if the input is wrong."""
+    # Wrong options are reported before Java starts, which takes seconds.
+    master_url(where.master)
+    run = requested_run(request)
+    watch = _PartWatcher(run, where.out)
+    with JsonLines(where.json) as json_lines, interruptible() as cancelled:
+        is_whole = _simulate(run, where, watch, cancelled)
+        if not is_whole:
+            print(_stopped(run, where.out), file=sys.stderr)
+            return EXIT_STOPPED
+        part_paths(where.out, run)
+        summaries = [watch.totals_of(configuration) for configuration in run.configurations]
+        for configuration, summary in zip(run.configurations, summaries, strict=True):
+            json_lines.write(simulation_to_json(run, configuration, summary))
+    if where.json != STANDARD_OUTPUT:
+        styled_lines.write([*simulation_lines(run, summaries), line(f"{watch.made}; folder: {where.out}")], sys.stdout)
+    return EXIT_VIOLATED if any(unexpected_violations_of(run, summary) for summary in summaries) else EXIT_OK
+
+
+def _simulate(run: WalkRun, where: WalkDestination, watch: _PartWatcher, cancelled: threading.Event) -> bool:
+    watch.begin()
+    name = run.spec if run.scenario is None else f"{run.spec}/{run.scenario}"
+    with WalkProgress(name, run.walks * len(run.configurations), watch.walks, sys.stderr) as display:
+
+        def poll() -> None:
+            watch.look_while_walking()
+            display.update(watch.walks, watch.failures)
+
+        is_whole = simulate(
+            run, where.out, master=where.master, partitions=where.partitions, cancelled=cancelled, on_poll=poll
+        )
+    watch.look()
+    return is_whole
+
+
+class _PartWatcher:
+    """Reads the summaries of parts as they appear."""
+
+    def __init__(self, run: WalkRun, folder: Path):
+        self._run, self._folder = run, folder
+        self._summaries: dict[int, WalkTotals] = {}
+        self._before = 0
+        self._asked_at = time.monotonic()
+        self._walking_since: float | None = None
+        self.walks = self.failures = 0
+
+    def begin(self) -> None:
+        """Read the parts that exist already: an earlier run made them."""
+        if (self._folder / WALKS).is_dir():
+            self.look()
+        self._before = self.walks
+
+    @property
+    def made(self) -> str:
+        """The number of walks made since `begin`, and their rate, as text."""
+        new = self.walks - self._before
+        if not new or self._walking_since is None:
+            return "all walks were made before"
+        seconds = time.monotonic() - self._walking_since
+        start = self._walking_since - self._asked_at
+        return f"{new:,} walks made in {seconds:.1f} s ({new / seconds:,.0f} per second), {start:.1f} s to start Spark"
+
+    def look_while_walking(self) -> None:
+        """Read the new parts; the first call marks the start of walking."""
+        self._walking_since = self._walking_since or time.monotonic()
+        self.look()
+
+    def look(self) -> None:
+        """Read the new parts."""
+        missing = set(missing_parts(self._folder, self._run))
+        for number in range(self._run.parts):
+            if number not in missing and number not in self._summaries:
+                summary = self._summaries[number] = read_totals(part_path(self._folder, WALKS, number))
+                self.walks += summary.walks
+                self.failures += summary.failures
+
+    def totals_of(self, configuration: WalkConfiguration) -> WalkTotals:
+        """Return the totals of all walks of a configuration."""
+        size = self._run.parts_per_configuration
+        first = configuration.number * size
+        return add_totals(self._summaries[number] for number in range(first, first + size))
+
+
+def _stopped(run: WalkRun, folder: Path) -> str:
+    there = sum(run.span(number)[2] for number in set(range(run.parts)) - set(missing_parts(folder, run)))
+    return (
+        f"interrupted: {there:,} of {run.walks * len(run.configurations):,} walks are in {folder}; "
+        "the same command makes the others"
+    )

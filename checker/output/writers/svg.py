@@ -1,0 +1,11 @@
+"""Counterexamples as chains of states, drawn by Graphviz."""
+
+from __future__ import annotations
+
+from checker.output.dot import svg, trace_graph
+from checker.output.formats import Counterexample
+
+
+def write(counterexample: Counterexample) -> str:
+    """Return a counterexample as SVG; raise UserError if the program `dot` is missing."""
+    return svg(trace_graph(counterexample.spec, counterexample.violation))
