@@ -1,1 +1,1 @@
-"""From real configuration files to answers: which guarantees hold under which failures, and what would change that."""
+"""Advice on real configuration files: which guarantees hold under which failures, and which changes would help."""

@@ -1,4 +1,4 @@
-"""The answers: what is explored for a configuration, and the search for the smallest change that mends it."""
+"""The answers for a configuration, and the search for the smallest change that turns a yes into a no."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from checker.run.result import Result, Violation
 from kafka_tools.advise.cluster import ClusterConfig
-from kafka_tools.advise.effective_config import EffectiveConfig, settle
+from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.questions import (
     FAILURES,
     QUESTIONS,
@@ -32,7 +32,7 @@ _TWO_DOWN = next(failure for failure in FAILURES if failure.slug == "two-crashes
 
 @dataclass(frozen=True)
 class PipelineExploration:
-    """The pipeline on some constants, what may go wrong, and the properties that are asked of it."""
+    """An exploration of the pipeline: its constants, the failures that may occur, and the properties to check."""
 
     constants: tuple[tuple[str, int | bool | str], ...]
     left: Left
@@ -42,27 +42,27 @@ class PipelineExploration:
     def of(
         cls,
         cluster: ClusterConfig,
-        settled: EffectiveConfig,
+        config: EffectiveConfig,
         failure: FailureMode,
         questions: Sequence[GuaranteeQuestion],
     ) -> PipelineExploration:
-        """Return what answers some questions, either all of the consumer or none."""
-        constants = constants_of(cluster, settled, with_consumer=questions[0].of_consumer)
+        """Return the exploration that answers some questions: either all of them concern the consumer, or none does."""
+        constants = constants_of(cluster, config, with_consumer=questions[0].of_consumer)
         return cls(tuple(constants.items()), failure.left, tuple(question.property for question in questions))
 
     @property
     def own_constants(self) -> Constants:
-        """The constants with no room for another failure: a pipeline with these behaves the same."""
+        """The constants of a pipeline that allows only these failures and behaves the same."""
         return only(dict(self.constants), self.left)
 
 
 Explore = Callable[[Sequence[PipelineExploration]], Iterator[Result]]
-"""Explores a list of them, in order; fewer results come back where it was interrupted."""
+"""Explores a list of pipelines, in order. An interrupted exploration returns fewer results."""
 
 
 @dataclass(frozen=True)
 class GuaranteeAnswer:
-    """Whether something may happen after a failure: `yes` with the counterexample, `no` with what was explored."""
+    """The answer to a question for one failure, with the result of the exploration."""
 
     question: GuaranteeQuestion
     failure: FailureMode
@@ -79,7 +79,7 @@ class GuaranteeAnswer:
 
     @property
     def verdict(self) -> Verdict:
-        """Yes, no, or undecided where a limit came first."""
+        """`yes` with a counterexample, `no` after a complete exploration, `undecided` if a limit was reached first."""
         if self.violation is not None:
             return "yes"
         return "no" if self.result.ended == "complete" else "undecided"
@@ -87,7 +87,7 @@ class GuaranteeAnswer:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether writes succeed while one broker, and while two brokers are down."""
+    """Whether writes succeed while one broker is down, and while two brokers are down."""
 
     with_one_down: bool
     with_two_down: bool
@@ -95,7 +95,7 @@ class Availability:
 
 @dataclass(frozen=True)
 class Remedy:
-    """The smallest change that turns the answers to a question after some failures into a no, and what it costs."""
+    """The smallest change that turns the answers to a question, for some failures, into a no; and its cost."""
 
     question: GuaranteeQuestion
     failures: tuple[FailureMode, ...]
@@ -106,10 +106,10 @@ class Remedy:
 
 @dataclass
 class Advice:
-    """All that is known of a configuration."""
+    """The settings in effect, the answers, and the remedies of a configuration."""
 
     cluster: ClusterConfig
-    settled: EffectiveConfig
+    config: EffectiveConfig
     answers: list[GuaranteeAnswer] = field(default_factory=list)
     remedies: list[Remedy] = field(default_factory=list)
     without_remedy: list[GuaranteeAnswer] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Advice:
     is_whole: bool = True
 
     def answer(self, question: GuaranteeQuestion, failure: FailureMode) -> GuaranteeAnswer | None:
-        """Return the answer to a question after a failure, or None where it was not asked or not reached."""
+        """Return the answer to a question for a failure, or None if it was not asked or not reached."""
         for answer in self.answers:
             if answer.question == question and answer.failure == failure:
                 return answer
@@ -133,9 +133,9 @@ def advise(
     largest_change: int = 3,
 ) -> Advice:
     """Answer questions about a cluster, and search for changes of up to `largest_change` settings (0: none)."""
-    settled = settle(cluster)
-    possible = [failure for failure in failures if is_possible(failure, settled)]
-    advice = Advice(cluster, settled, impossible=tuple(failure for failure in failures if failure not in possible))
+    config = resolve(cluster)
+    possible = [failure for failure in failures if is_possible(failure, config)]
+    advice = Advice(cluster, config, impossible=tuple(failure for failure in failures if failure not in possible))
     _answer(advice, explore, possible, questions)
     if largest_change and advice.is_whole:
         _RemedySearch(advice, explore).run(largest_change)
@@ -151,9 +151,9 @@ def _answer(
             together = [q for q in questions if q.of_consumer is of_consumer and has_bearing(q, failure)]
             if together:
                 asked.append(
-                    (failure, together, PipelineExploration.of(advice.cluster, advice.settled, failure, together))
+                    (failure, together, PipelineExploration.of(advice.cluster, advice.config, failure, together))
                 )
-    # Two failures may come to the same exploration: an unclean election is what two crashes are where it is allowed.
+    # Two failures may need the same exploration: with unclean elections allowed, two crashes include one.
     explorations = list(dict.fromkeys(exploration for _, _, exploration in asked))
     found = dict(zip(explorations, explore(explorations), strict=False))
     advice.is_whole = len(found) == len(explorations)
@@ -165,7 +165,7 @@ def _answer(
 
 @dataclass
 class _RemedyCandidate:
-    """Changes, the answers that they rule out without exploring, and those that exploring may mend."""
+    """Changes, the answers that they rule out without exploration, and the answers that an exploration decides."""
 
     changes: tuple[SettingChange, ...]
     ruled_out: list[GuaranteeAnswer] = field(default_factory=list)
@@ -173,36 +173,36 @@ class _RemedyCandidate:
 
 
 class _RemedySearch:
-    """Tries changes, the smallest first, until every yes has one that mends it or none is left."""
+    """Tries changes, the smallest first, until every yes has a remedy or no change is left."""
 
     def __init__(self, advice: Advice, explore: Explore):
         self._advice, self._explore = advice, explore
         self._known: dict[PipelineExploration, Result] = {}
         self._open = [answer for answer in advice.answers if answer.verdict == "yes"]
-        self._mended: dict[tuple[GuaranteeQuestion, tuple[SettingChange, ...]], list[FailureMode]] = {}
+        self._remedied: dict[tuple[GuaranteeQuestion, tuple[SettingChange, ...]], list[FailureMode]] = {}
 
     def run(self, largest: int) -> None:
-        """Search, and put what was found into the advice."""
+        """Search, and add the remedies to the advice."""
         for size in range(1, largest + 1):
             trials = list(self._trials(size))
-            self._look(exploration for trial in trials for _, exploration in trial.asked)
+            self._explore_new(exploration for trial in trials for _, exploration in trial.asked)
             if not self._advice.is_whole:
                 return
-            self._mended.clear()
+            self._remedied.clear()
             for trial in trials:
                 for answer in trial.ruled_out:
-                    self._mend(answer, trial.changes)
+                    self._record_remedy(answer, trial.changes)
                 for answer, exploration in trial.asked:
                     result = self._known[exploration]
                     if result.ended == "complete" and not result.violations:
-                        self._mend(answer, trial.changes)
+                        self._record_remedy(answer, trial.changes)
             self._report()
             if not self._advice.is_whole:
                 return
         self._advice.without_remedy = list(self._open)
 
     def _trials(self, size: int) -> Iterator[_RemedyCandidate]:
-        """Yield the changes of so many settings, with the answers that each may mend."""
+        """Yield the changes of `size` settings, with the answers that each may turn into a no."""
         for question in dict.fromkeys(answer.question for answer in self._open):
             open_answers = [answer for answer in self._open if answer.question == question]
             for changes in itertools.combinations(changes_for(question, self._advice.cluster), size):
@@ -213,48 +213,48 @@ class _RemedySearch:
     def _trial(
         self, question: GuaranteeQuestion, open_answers: Sequence[GuaranteeAnswer], changes: tuple[SettingChange, ...]
     ) -> _RemedyCandidate | None:
-        """Return what to ask of some changes, or None where Kafka refuses them, or would refuse every write."""
+        """Return the explorations that some changes need, or None if Kafka refuses them or would refuse every write."""
         cluster = _changed(self._advice.cluster, changes)
-        settled = settle(cluster)
+        config = resolve(cluster)
         asks_for_more = any(change.name == "min.insync.replicas" for change in changes)
-        if asks_for_more and int(settled["min.insync.replicas"]) > int(settled["replication.factor"]):
+        if asks_for_more and int(config["min.insync.replicas"]) > int(config["replication.factor"]):
             return None
-        if settled.refusal is not None:
+        if config.refusal is not None:
             return None
         trial = _RemedyCandidate(changes)
         for answer in open_answers:
-            exploration = PipelineExploration.of(cluster, settled, answer.failure, [question])
-            if not is_possible(answer.failure, settled):
+            exploration = PipelineExploration.of(cluster, config, answer.failure, [question])
+            if not is_possible(answer.failure, config):
                 trial.ruled_out.append(answer)
             elif exploration.constants != answer.exploration.constants:
                 trial.asked.append((answer, exploration))
         return trial
 
-    def _mend(self, answer: GuaranteeAnswer, changes: tuple[SettingChange, ...]) -> None:
+    def _record_remedy(self, answer: GuaranteeAnswer, changes: tuple[SettingChange, ...]) -> None:
         if not any(other is answer for other in self._open):
             return
         self._open = [other for other in self._open if other is not answer]
-        self._mended.setdefault((answer.question, changes), []).append(answer.failure)
+        self._remedied.setdefault((answer.question, changes), []).append(answer.failure)
 
-    def _look(self, explorations: Iterable[PipelineExploration]) -> None:
+    def _explore_new(self, explorations: Iterable[PipelineExploration]) -> None:
         new = [exploration for exploration in dict.fromkeys(explorations) if exploration not in self._known]
         found = list(self._explore(new))
         self._advice.is_whole = len(found) == len(new)
         self._known.update(zip(new, found, strict=False))
 
     def _report(self) -> None:
-        """Ask what the changes cost, and put both into the advice."""
-        if not self._mended:
+        """Explore what the changes cost, and add the remedies to the advice."""
+        if not self._remedied:
             return
         clusters: dict[tuple[SettingChange, ...], ClusterConfig] = {(): self._advice.cluster}
-        for _, changes in self._mended:
+        for _, changes in self._remedied:
             clusters[changes] = _changed(self._advice.cluster, changes)
         asked = {changes: _availability_of(cluster) for changes, cluster in clusters.items()}
-        self._look(asked.values())
+        self._explore_new(asked.values())
         if not self._advice.is_whole:
             return
         costs = {changes: _availability(self._known[exploration]) for changes, exploration in asked.items()}
-        for (question, changes), failures in self._mended.items():
+        for (question, changes), failures in self._remedied.items():
             self._advice.remedies.append(Remedy(question, tuple(failures), changes, costs[()], costs[changes]))
 
 
@@ -265,7 +265,7 @@ def _changed(cluster: ClusterConfig, changes: Iterable[SettingChange]) -> Cluste
 
 
 def _availability_of(cluster: ClusterConfig) -> PipelineExploration:
-    constants = constants_of(cluster, settle(cluster), with_consumer=False)
+    constants = constants_of(cluster, resolve(cluster), with_consumer=False)
     return PipelineExploration(tuple({**constants, "records": 1}.items()), _TWO_DOWN.left, _WRITES)
 
 

@@ -1,4 +1,4 @@
-"""The answers of `advise` as lines on the screen."""
+"""The answers of `advise` as lines for the terminal."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ HEADINGS = {
     "gaps": "skipped",
     "reprocessing": "processed twice",
 }
-"""What stands above the answers to a question, by its name."""
+"""The column heading of each question, by its name."""
 
 
 def advice_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Iterator[Line]:
     """Yield the answers as lines."""
     yield line((f"Kafka {advice.cluster.version}, {advice.cluster.client} client", "bold"))
-    for name, value, origin in answer_text.setting_rows(advice.settled):
+    for name, value, origin in answer_text.setting_rows(advice.config):
         yield line(f"  {name:<40}{value:<10}  ", (origin, "dim"))
-    for note in advice.settled.notes:
+    for note in advice.config.notes:
         yield line(("  note: " + note, "yellow"))
     if advice.cluster.unknown:
-        yield line(("  not known to Kafka: " + ", ".join(advice.cluster.unknown), "yellow"))
+        yield line(("  unknown to Kafka: " + ", ".join(advice.cluster.unknown), "yellow"))
     if advice.cluster.without_effect:
-        yield line((f"  of no effect on the answers: {', '.join(advice.cluster.without_effect)}", "dim"))
+        yield line((f"  no effect on the answers: {', '.join(advice.cluster.without_effect)}", "dim"))
     yield BLANK
     yield from _matrix_lines(advice)
     yield from _worst_lines(advice)
@@ -55,7 +55,7 @@ def _matrix_lines(advice: Advice) -> Iterator[Line]:
         why = "not with unclean.leader.election.enable=false" if failure.is_unclean else "transactions are not explored"
         yield line((f"  {failure.name}: {why}", "dim"))
     if not advice.is_whole:
-        yield line(("  interrupted: what is missing was not explored", "yellow"))
+        yield line(("  interrupted: missing answers were not explored", "yellow"))
     yield BLANK
 
 
@@ -70,7 +70,7 @@ def _style(answer: GuaranteeAnswer | None) -> str:
 
 
 def _worst_lines(advice: Advice) -> Iterator[Line]:
-    """The shortest counterexample of each question, as its steps."""
+    """Yield the steps of the shortest counterexample to each question."""
     for question in answer_text.questions_of(advice):
         found = [a for a in advice.answers if a.question == question and a.violation is not None]
         if not found:
@@ -90,7 +90,7 @@ def _remedy_lines(advice: Advice) -> Iterator[Line]:
         yield line("  " + answer_text.remedy_sentence(remedy))
     if advice.without_remedy:
         named = [answer_text.sentence(answer) for answer in advice.without_remedy]
-        yield line(("  no change of settings that was tried mends: " + "; ".join(named), "yellow"))
+        yield line(("  no tried change of settings prevents: " + "; ".join(named), "yellow"))
     if advice.remedies or advice.without_remedy:
         yield BLANK
 

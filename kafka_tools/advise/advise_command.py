@@ -1,4 +1,4 @@
-"""`advise`: real configuration files in, answers with counterexamples out."""
+"""The command `advise`: reads configuration files, prints answers with counterexamples."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from checker.run.interrupts import interruptible
 from checker.run.plan import Plan
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from checker.run.result import Result
-from kafka_tools.advise import answer_text as words
-from kafka_tools.advise import versions
+from kafka_tools.advise import answer_text, versions
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer, PipelineExploration, advise
 from kafka_tools.advise.advice_text import HEADINGS, advice_lines
 from kafka_tools.advise.cluster import ClusterConfig, gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.configuration_keys import Client
-from kafka_tools.advise.effective_config import settle
+from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion, start_of
 
 _SPEC = "pipeline/pipeline"
@@ -35,7 +34,7 @@ _SPEC = "pipeline/pipeline"
 
 @dataclass(frozen=True)
 class AdviseOptions:
-    """What the command line says beside the files."""
+    """The options of the command line."""
 
     kafka: str
     client: Client | None = None
@@ -51,20 +50,20 @@ class AdviseOptions:
 
 
 def execute(files: Sequence[str], options: AdviseOptions) -> int:
-    """Answer for a configuration and return the exit status: with `require`, 1 where it does not hold.
+    """Print the answers for a configuration; return the exit status, 1 if a required guarantee does not hold.
 
-    Raises UserError for files that cannot be read or hold a wrong value, and for settings that Kafka itself refuses.
+    Raises InputError for files that cannot be read, for wrong values, and for settings that Kafka refuses.
     """
     required = _required(options.require)
     failures = _failures(options.failures)
     cluster = _cluster(files, options)
-    refusal = settle(cluster).refusal
+    refusal = resolve(cluster).refusal
     if refusal is not None:
-        raise InputError(f"Kafka {cluster.version} does not start with this: {refusal}")
+        raise InputError(f"Kafka {cluster.version} does not start with these settings: {refusal}")
     if options.out is not None:
         make_folder(options.out)
     if options.json not in ("", STANDARD_OUTPUT):
-        # What cannot be written is said before anything is explored.
+        # An output that cannot be written is an error before anything is explored.
         open_for_writing(Path(options.json)).close()
     with interruptible() as cancelled:
         explorer = _Explorer(options, cancelled)
@@ -72,7 +71,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         explorer.done()
     pages = _write_pages(advice, options.out, files) if options.out is not None else {}
     if options.json:
-        _write_json(options.json, words.to_json(advice, pages))
+        _write_json(options.json, answer_text.to_json(advice, pages))
     if options.json != STANDARD_OUTPUT:
         styled_lines.write(advice_lines(advice, required), sys.stdout)
         if options.out is not None:
@@ -81,7 +80,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
 
 
 def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
-    """The questions whose answer has to be no; raise UserError for an unknown one."""
+    """Return the questions that must be answered no; raise InputError for an unknown one."""
     names = {f"no-{question.name}": question for question in QUESTIONS}
     asked = [name.strip() for name in text.split(",") if name.strip()]
     for name in asked:
@@ -107,7 +106,7 @@ def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
 
 
 class _Explorer:
-    """Explores the pipeline in processes side by side, and says how far it is."""
+    """Explores the pipeline in parallel processes, and shows the progress in a terminal."""
 
     def __init__(self, options: AdviseOptions, cancelled: threading.Event):
         self._options, self._cancelled = options, cancelled
@@ -116,7 +115,7 @@ class _Explorer:
         self._shows = sys.stderr.isatty()
 
     def explore(self, explorations: Sequence[PipelineExploration]) -> Iterator[Result]:
-        """Yield the results in order; fewer where it was interrupted. What has the same constants is compiled once."""
+        """Yield the results in order, fewer after an interrupt. Equal constants are compiled once."""
         groups: dict[tuple[object, ...], list[PipelineExploration]] = {}
         for exploration in explorations:
             groups.setdefault((exploration.constants, exploration.properties), []).append(exploration)
@@ -139,7 +138,7 @@ class _Explorer:
             yield found[exploration]
 
     def done(self) -> None:
-        """Clear the line of progress."""
+        """Clear the progress line."""
         if self._shows and self._explored:
             print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
 
@@ -147,7 +146,7 @@ class _Explorer:
 def _explored(
     kind: type[Spec], explorations: Sequence[PipelineExploration], max_states: int | None, cancelled: threading.Event
 ) -> Iterator[Result]:
-    """Explore what differs in what may go wrong only."""
+    """Explore pipelines that differ only in the failures that may occur."""
     from checker.engines.native.engine import explore_from
 
     spec = kind(**dict(explorations[0].constants))
@@ -174,11 +173,11 @@ def _write_json(name: str, content: dict[str, object]) -> None:
             stream.write(text)
 
 
-# On pages.
+# Pages.
 
 
 def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Write a page for each yes and an index, and return the pages' names by question and failure."""
+    """Write an index, and a page for each yes; return the names of the pages by question and failure."""
     spec = registry.select(_SPEC)[0].entry.spec
     pages = {}
     for answer in advice.answers:
@@ -188,12 +187,12 @@ def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tup
         page = _page(spec(**answer.exploration.own_constants), advice, answer, files)
         _write(folder / name, page)
         pages[answer.question.name, answer.failure.slug] = name
-    questions = words.questions_of(advice)
+    questions = answer_text.questions_of(advice)
     index = render(
         "advice.html.j2",
         title="Which guarantees hold",
         advice=advice,
-        words=words,
+        text=answer_text,
         questions=questions,
         headings=HEADINGS,
         pages=pages,
@@ -205,13 +204,13 @@ def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tup
 
 def _page(spec: Spec, advice: Advice, answer: GuaranteeAnswer, files: Sequence[str]) -> str:
     assert answer.violation is not None
-    rows = words.setting_rows(advice.settled, of_consumer=answer.question.of_consumer)
+    rows = answer_text.setting_rows(advice.config, of_consumer=answer.question.of_consumer)
     settings = [f"{name}={value} ({origin})" for name, value, origin in rows]
     command = f"python -m checker advise {' '.join(files)} --kafka {advice.cluster.version}"
     context = PageContext(
-        words.sentence(answer),
+        answer_text.sentence(answer),
         f"{command} --failure {answer.failure.slug}",
-        description=f"{words.sentence(answer)[0].upper()}{words.sentence(answer)[1:]}.",
+        description=f"{answer_text.sentence(answer)[0].upper()}{answer_text.sentence(answer)[1:]}.",
         notes=("With these settings: " + ", ".join(settings) + ".",),
     )
     return counterexample_page(spec, answer.violation, context)

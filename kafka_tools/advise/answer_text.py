@@ -1,4 +1,4 @@
-"""The answers in words, and as JSON."""
+"""The answers as sentences, and as JSON."""
 
 from __future__ import annotations
 
@@ -31,70 +31,70 @@ _OF_PARTITION = (
 _OF_CONSUMER = ("enable.auto.commit", "enable.auto.offset.store", "commits", "auto.offset.reset")
 
 ASSUMPTIONS = (
-    "One partition. A batch is one record. Followers copy faultlessly (the families `replication` and `producer` go "
-    "into what can go wrong there).",
-    "Failures are those of a row, at every moment, beside followers that fall behind; power loss takes what was not "
-    "flushed, of any length. Where unclean elections are allowed, they may follow every failure.",
-    "delivery.timeout.ms is long enough; where it passes, the application is told of an error.",
+    "One partition. A batch is one record. Followers copy without faults (the families `replication` and `producer` "
+    "model those faults).",
+    "The failures of a row occur at every moment, and followers may fall behind. Power loss removes unflushed records, "
+    "any number of them. If unclean elections are allowed, they may follow every failure.",
+    "delivery.timeout.ms does not expire; if it does, the application receives an error.",
     "Transactions are not explored: with a transactional.id, a producer restart is left out.",
-    "Where offsets are not committed automatically, they are committed after processing, or as --commits says. "
+    "If offsets are not committed automatically, the application commits after processing, or as --commits says. "
     "The consumer keeps its partition: no rebalance, no offset out of range.",
 )
 
 
 def sentence(answer: GuaranteeAnswer) -> str:
-    """Return what an answer says, without its numbers."""
+    """Return an answer as a sentence, without its numbers."""
     subject = "an acknowledged record" if answer.question.name == "loss" else "a record"
     may = {"yes": "may be", "no": "is never", "undecided": "was not found to be"}[answer.verdict]
     return f"{subject} {may} {answer.question.verb}, with {answer.failure.name}"
 
 
-def setting_rows(settled: EffectiveConfig, *, of_consumer: bool = True) -> Iterator[tuple[str, str, str]]:
-    """Yield name, value and origin of each setting in effect, `of_consumer`: of the consumer too."""
+def setting_rows(config: EffectiveConfig, *, of_consumer: bool = True) -> Iterator[tuple[str, str, str]]:
+    """Yield name, value and origin of each setting in effect. `of_consumer`: with the consumer's settings."""
     for name in (*_OF_PARTITION, *(_OF_CONSUMER if of_consumer else ())):
-        choice = settled.choices.get(name)
+        choice = config.choices.get(name)
         if choice is not None:
             yield name, choice.value, choice.origin
 
 
 def failures_of(advice: Advice) -> list[FailureMode]:
-    """Return the failures that something was asked about."""
+    """Return the failures with an answer."""
     asked = {answer.failure for answer in advice.answers}
     return [failure for failure in FAILURES if failure in asked]
 
 
 def questions_of(advice: Advice) -> list[GuaranteeQuestion]:
-    """Return the questions that were asked."""
+    """Return the questions with an answer."""
     asked = {answer.question for answer in advice.answers}
     return [question for question in QUESTIONS if question in asked]
 
 
 def remedy_sentence(remedy: Remedy) -> str:
-    """Return what to change, what that mends and what it costs."""
+    """Return a remedy as a sentence: the changes, the failures that they help with, and their cost."""
     changes = " and ".join(f"{change} ({change.role})" for change in remedy.changes)
     failures = ", ".join(failure.name for failure in remedy.failures)
-    return f"no record {remedy.question.verb} with {failures}: {changes}. Costs: {cost_sentence(remedy)}."
+    return f"{changes}: no record is {remedy.question.verb} with {failures}. Cost: {cost_sentence(remedy)}."
 
 
 def cost_sentence(remedy: Remedy) -> str:
-    """Return what the changes cost: by their nature, and which writes succeed no longer."""
+    """Return the cost of the changes as text: their own cost, and the writes that no longer succeed."""
     costs = [change.cost for change in remedy.changes if change.cost]
     for number, before, after in (
         ("one broker", remedy.before.with_one_down, remedy.after.with_one_down),
         ("two brokers", remedy.before.with_two_down, remedy.after.with_two_down),
     ):
         if before and not after:
-            costs.append(f"with {number} down no write succeeds any more")
+            costs.append(f"with {number} down, no write succeeds any more")
         if after and not before:
-            costs.append(f"none there: with {number} down writes succeed, as they did not before")
-    return "; ".join(costs) or "nothing that exploring shows"
+            costs.append(f"no cost there: with {number} down, writes now succeed")
+    return "; ".join(costs) or "none that the exploration shows"
 
 
 def explored_sentence(advice: Advice) -> str:
-    """Return how much was explored."""
+    """Return the size of the explorations as a sentence."""
     results = {id(answer.result): answer.result for answer in advice.answers}.values()
     states = sum(result.distinct_states for result in results)
-    replicas = advice.settled["replication.factor"]
+    replicas = advice.config["replication.factor"]
     return (
         f"explored: {RECORDS} records (with a consumer {RECORDS_WITH_CONSUMER}), {replicas} replicas, "
         f"{len(results)} explorations, {states:,} states"
@@ -102,12 +102,12 @@ def explored_sentence(advice: Advice) -> str:
 
 
 def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]:
-    """Return the answers as a JSON object; `pages` has the page of each yes by question and failure."""
+    """Return the answers as a JSON object; `pages` maps question and failure to the page of each yes."""
     return {
         "kafka": advice.cluster.version,
         "client": advice.cluster.client,
-        "settings": {name: {"value": value, "origin": origin} for name, value, origin in setting_rows(advice.settled)},
-        "notes": list(advice.settled.notes),
+        "settings": {name: {"value": value, "origin": origin} for name, value, origin in setting_rows(advice.config)},
+        "notes": list(advice.config.notes),
         "without_effect": list(advice.cluster.without_effect),
         "unknown": list(advice.cluster.unknown),
         "complete": advice.is_whole,

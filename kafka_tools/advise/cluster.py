@@ -1,4 +1,4 @@
-"""What configuration files say together: the settings with an effect, checked, and the names of the others."""
+"""The settings of several configuration files together: those with an effect, checked, and the names of the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafka_tools.advise.configuration_keys import (
 )
 
 _PREFIXES = ("listener.name.", "ssl.", "sasl.", "listener.", "kafka.", "spring.")
-"""Of names that are made by the user, or of no consequence whatever follows."""
+"""Prefixes of names that users make up, and of names that never affect the answers."""
 
 Written = Mapping[tuple[Role, str], WrittenSetting]
 """The settings with an effect, by role and name, checked."""
@@ -27,7 +27,7 @@ Written = Mapping[tuple[Role, str], WrittenSetting]
 
 @dataclass(frozen=True)
 class ClusterConfig:
-    """What the files are about, but for the settings in them."""
+    """A cluster and its clients: the Kafka version, the kind of client, and the written settings with an effect."""
 
     version: str
     client: Client
@@ -50,14 +50,14 @@ class ClusterConfig:
         return replace(self, written={**self.written, (role, name): WrittenSetting(name, value, "changed")})
 
     def committing(self, when: str | None) -> ClusterConfig:
-        """Return the cluster with consumers that commit `first` or `last`, where they do it themselves."""
+        """Return the cluster with applications that commit before (`first`) or after (`last`) processing."""
         return replace(self, commits=when)
 
 
 def gather(reads: Iterable[ConfigurationFile], version: str, client: Client | None = None) -> ClusterConfig:
-    """Return what some files say together.
+    """Return the combined settings of some files.
 
-    Raises UserError for a value out of its range, and for a name that is given twice with different values.
+    Raises InputError if a value is out of its range, or if a name has two different values.
     """
     reads = list(reads)
     names = [given.name for read in reads for settings in read.roles.values() for given in settings]
@@ -78,8 +78,7 @@ def gather(reads: Iterable[ConfigurationFile], version: str, client: Client | No
         earlier = written.get((role, name))
         if earlier is not None and earlier.value != value:
             raise InputError(
-                f"{given.where}: {given.name} is given twice, differently ({earlier.where}): "
-                + _way_out(given, earlier)
+                f"{given.where}: {given.name} has two different values ({earlier.where}): " + _way_out(given, earlier)
             )
         written[role, name] = replace(given, name=name, value=value)
     return ClusterConfig(
@@ -93,15 +92,15 @@ def gather(reads: Iterable[ConfigurationFile], version: str, client: Client | No
 
 
 def _shown(given: WrittenSetting, role: Role, client: Client, known: bool) -> str:
-    """A name as it may be printed: what Kafka does not know may be a piece of a secret that was broken over lines."""
+    """Return a name if it is safe to print: an unknown name may be a piece of a secret that spans several lines."""
     is_plain = len(given.name) <= 80 and re.fullmatch(r"[A-Za-z0-9._-]+", given.name)
     is_name = re.fullmatch(r"[a-z][a-z0-9]*([._-][a-z0-9]+)+", given.name) and given.value
     if is_plain and (known or is_name or difflib.get_close_matches(given.name, names_of(role, client), 1, 0.8)):
         return given.name
-    return f"something that is not printed ({given.where})"
+    return f"a name that is not printed ({given.where})"
 
 
 def _way_out(given: WrittenSetting, earlier: WrittenSetting) -> str:
     if given.file != earlier.file:
         return "name one of the two files"
-    return "Kafka takes the last one without a word, keep one of the two"
+    return "Kafka silently takes the last one, so keep one of the two"

@@ -1,6 +1,6 @@
-"""Configuration files as people keep them: properties, what Kafka's tools print, JSON, TOML, Spring's names.
+"""Readers of configuration files: properties, the output of Kafka's tools, JSON, TOML, Spring's names.
 
-No value is ever part of an error: it may be a secret.
+An error never contains a value, because a value may be a secret.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SPRING = re.compile(
 
 @dataclass(frozen=True)
 class WrittenSetting:
-    """A setting that somebody wrote: `file:line` is where."""
+    """A setting in a file, with its place."""
 
     name: str
     value: str
@@ -47,13 +47,13 @@ class WrittenSetting:
 
     @property
     def where(self) -> str:
-        """The place, for a reader."""
+        """The place as text: `file:line`."""
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)
 class ConfigurationFile:
-    """What a file says: settings of each role that it has, and whether its names are Spring's."""
+    """The settings of a file by role, and whether it uses Spring's names."""
 
     file: str
     roles: Mapping[Role, tuple[WrittenSetting, ...]]
@@ -63,12 +63,12 @@ class ConfigurationFile:
 def read(argument: str) -> ConfigurationFile:
     """Read a file named `FILE` or `ROLE=FILE`.
 
-    Raises UserError where it cannot be read, is no configuration, or where nothing tells whose it is.
+    Raises InputError if it cannot be read, is not a configuration, or if its role is unknown.
     """
     role, path = _role_and_path(argument)
     text = _text_of(path)
     if path.suffix in (".yml", ".yaml"):
-        raise InputError(f"{path} is YAML, which is not read: write its settings as .properties, JSON or TOML")
+        raise InputError(f"{path} is YAML, which is not supported: write its settings as .properties, JSON or TOML")
     if path.suffix in (".json", ".toml"):
         return _sections(path, _parsed(path, text), role)
     described = _described(path, text)
@@ -97,7 +97,7 @@ def _text_of(path: Path) -> str:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     if len(data) > _MOST_BYTES:
         raise InputError(
-            f"{path} has more than {_MOST_BYTES:,} bytes, which no configuration has: name a configuration file"
+            f"{path} has more than {_MOST_BYTES:,} bytes, too large for a configuration: name a configuration file"
         )
     try:
         text = data.decode("utf-8-sig")
@@ -114,17 +114,17 @@ def _parsed(path: Path, text: str) -> Mapping[str, Any]:
     try:
         parsed = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_no_duplicates)
     except tomllib.TOMLDecodeError as error:
-        # The message may hold a piece of the file, which may be a secret; its end is the place.
+        # The message may contain a piece of the file, which may be a secret. Its end is the place.
         place = re.search(r"\(at [^()]*\)$", str(error))
         raise InputError(f"{path} is not TOML {place.group() if place else ''}".rstrip()) from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except _DuplicateError as error:
-        raise InputError(f"{path}: {_plain(str(error))} is there twice: keep one of the two") from None
+        raise InputError(f"{path}: {_plain(str(error))} occurs twice: keep one of the two") from None
     except (ValueError, RecursionError):
-        raise InputError(f"{path} holds a number of thousands of digits, or is nested too deeply to be read") from None
+        raise InputError(f"{path} has a number with thousands of digits, or is nested too deeply") from None
     if not isinstance(parsed, dict):
-        raise InputError(f"{path} holds no object: write names and values, or sections {', '.join(ROLES)}")
+        raise InputError(f"{path} is not an object: write names and values, or sections {', '.join(ROLES)}")
     return parsed
 
 
@@ -146,7 +146,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> ConfigurationFile:
-    """A file with a section for each role; or one role's settings."""
+    """Return a file with a section for each role, or with the settings of one role."""
     sections: dict[Role, tuple[WrittenSetting, ...]] = {}
     for name in ROLES:
         if isinstance(parsed.get(name), dict):
@@ -154,7 +154,7 @@ def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> Confi
     if sections:
         outside = sorted(set(parsed) - set(sections))
         if outside:
-            raise InputError(f"{path}: {_plain(outside[0])} stands outside of the sections {', '.join(ROLES)}")
+            raise InputError(f"{path}: {_plain(outside[0])} is outside the sections {', '.join(ROLES)}")
         return ConfigurationFile(path.name, sections)
     settings = tuple(_flat(path, parsed))
     if any(_SPRING.match(given.name) for given in settings):
@@ -175,7 +175,7 @@ def _flat(path: Path, table: Mapping[str, Any], prefix: str = "") -> Iterator[Wr
 
 
 def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
-    """The settings of a `.properties` file, in Java's syntax."""
+    """Yield the settings of a `.properties` file, in Java's syntax."""
     line = 1
     try:
         for element in javaproperties.parse(text):
@@ -187,14 +187,14 @@ def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
 
 
 def _described(path: Path, text: str) -> ConfigurationFile | None:
-    """What `kafka-configs.sh --describe` or `kafka-topics.sh --describe` printed; None: this is neither."""
+    """Return the output of `kafka-configs.sh --describe` or `kafka-topics.sh --describe`; None if it is neither."""
     settings: dict[Role, list[WrittenSetting]] = {}
     names: dict[Role, str] = {}
     role: Role | None = None
 
     def of(found: Role, name: str | None, place: int) -> list[WrittenSetting]:
         if name is not None and names.setdefault(found, name) != name:
-            raise InputError(f"{path}:{place}: a second {found} is described: describe one {found} in a file")
+            raise InputError(f"{path}:{place}: a second {found} is described: write a file for each {found}")
         return settings.setdefault(found, [])
 
     for number, line in enumerate(text.splitlines(), start=1):
@@ -214,7 +214,7 @@ def _described(path: Path, text: str) -> ConfigurationFile | None:
 
 
 def _listed(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]:
-    """Settings in one line, `a=1,b=2,3,c=4`: a value may have commas."""
+    """Yield the settings of one line, `a=1,b=2,3,c=4`; a value may contain commas."""
     for pair in re.split(r",(?=[a-z][a-z0-9._]*=)", text or ""):
         name, separator, value = pair.partition("=")
         if separator:
@@ -222,7 +222,7 @@ def _listed(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]
 
 
 def _spring(path: Path, settings: tuple[WrittenSetting, ...]) -> ConfigurationFile:
-    """Spring Boot's names: `spring.kafka.producer.acks`, and Kafka's own below `properties`."""
+    """Return settings with Spring Boot's names: `spring.kafka.producer.acks`, and Kafka's names below `properties`."""
     roles: dict[Role, list[WrittenSetting]] = {"producer": [], "consumer": []}
     for given in settings:
         match = _SPRING.match(given.name)
@@ -230,7 +230,7 @@ def _spring(path: Path, settings: tuple[WrittenSetting, ...]) -> ConfigurationFi
             continue
         part, bracketed, name = match.groups()
         name = bracketed or _SPRING_NAMES.get(name, name.replace("-", "."))
-        # Spring writes constants of Java with hyphens.
+        # Spring writes Java's constants with hyphens.
         value = given.value.lower().replace("-", "_") if name == "isolation.level" else given.value
         renamed = WrittenSetting(name, value, given.file, given.line)
         for role in ("producer", "consumer"):
@@ -245,7 +245,7 @@ _SPRING_NAMES = {"transaction-id-prefix": "transactional.id", "auto-commit-inter
 
 
 def _guess(path: Path, settings: tuple[WrittenSetting, ...]) -> Role:
-    """Whose a file is: what its name says, else the only role that knows the most of its settings."""
+    """Return the role of a file: from its name, or else the one role that knows the most of its settings."""
     words = {"producer": "producer", "consumer": "consumer", "topic": "topic", "server": "broker", "broker": "broker"}
     named: list[Role] = [role for word, role in words.items() if word in path.stem.lower()]  # type: ignore[misc]
     if len(set(named)) == 1:
@@ -255,4 +255,4 @@ def _guess(path: Path, settings: tuple[WrittenSetting, ...]) -> Role:
     best = [role for role in ROLES if known[role] == max(known.values()) and known[role]]
     if len(best) == 1:
         return best[0]
-    raise InputError(f"{path}: nothing tells whether this is of a producer, a broker, ...: write producer={path}")
+    raise InputError(f"{path}: the role of this file is unclear: write producer={path}, or another role")

@@ -1,4 +1,4 @@
-"""The configurations that make a difference to the answers: what values they take, and by what other names they go."""
+"""The settings that affect the answers: their values, and their other names."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ ROLES: tuple[Role, ...] = ("producer", "consumer", "topic", "broker")
 MOST = 2**31 - 1
 
 BY_DURATION = "by_duration:"
-"""What a value of auto.offset.reset begins with that goes back by a time (KIP-1106, 4.0)."""
+"""The prefix of an auto.offset.reset value that goes back by a duration (KIP-1106, 4.0)."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
-"""As Java reads one: other than Python, which takes 1_000 too."""
+"""A number as Java reads it. Python would also accept 1_000."""
 
 
 @dataclass(frozen=True)
 class ConfigurationKey:
-    """A configuration. `choices` maps each text that is taken to its usual spelling; without them it is a number.
+    """A setting. `choices` maps each accepted text to its usual spelling; without choices the value is a number.
 
-    `any_case`: capitals are as good. `pattern`: what else is taken. `shown`: whether its value may be printed.
+    `any_case`: capitals are accepted. `pattern`: a regular expression of further accepted values. `shown`: whether the
+    value may be printed.
     """
 
     choices: Mapping[str, str] | None = None
@@ -39,7 +40,7 @@ class ConfigurationKey:
     pattern: str = ""
 
     def value_of(self, text: str) -> str | None:
-        """Return the usual spelling of a value, or None where it is no value of this configuration."""
+        """Return the usual spelling of a value, or None if the setting does not accept it."""
         text = text.strip()
         if not self.shown:
             return text
@@ -54,7 +55,7 @@ class ConfigurationKey:
 
     @property
     def says(self) -> str:
-        """What may be written."""
+        """The accepted values, as text for a message."""
         if self.choices is None:
             return f"a whole number from {self.low} to {self.high}"
         return "one of " + ", ".join(self.choices)
@@ -108,8 +109,8 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "zookeeper.connect": _TEXT,
     },
 }
-"""By role. `replication.factor` is what `kafka-topics.sh --describe` tells, `eligible.leader.replicas.version` what
-`kafka-features.sh describe` does."""
+"""By role. `kafka-topics.sh --describe` prints `replication.factor`, and `kafka-features.sh describe` prints
+`eligible.leader.replicas.version`."""
 
 LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
     "producer": {
@@ -123,7 +124,7 @@ LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "enable.auto.offset.store": _BOOL,
     },
 }
-"""Where librdkafka takes other values."""
+"""Roles for which librdkafka accepts other values."""
 
 LIBRDKAFKA_ALIASES: Mapping[str, str] = {
     "request.required.acks": "acks",
@@ -133,11 +134,11 @@ LIBRDKAFKA_ALIASES: Mapping[str, str] = {
     "queue.buffering.max.ms": "linger.ms",
     "auto.commit.enable": "enable.auto.commit",
 }
-"""Other names that librdkafka has for a configuration."""
+"""librdkafka's other names of settings."""
 
 
 def key_of(role: Role, client: Client, name: str) -> ConfigurationKey | None:
-    """Return the configuration of a name, or None where it makes no difference."""
+    """Return the setting of a name, or None if it does not affect the answers."""
     table = LIBRDKAFKA_KEYS if client == "librdkafka" and role in LIBRDKAFKA_KEYS else KEYS
     return table[role].get(name)
 
@@ -149,13 +150,13 @@ def _names() -> Mapping[str, frozenset[str]]:
 
 
 def names_of(role: Role, client: Client = "java") -> frozenset[str]:
-    """Return the names that a role may use, whether or not they make a difference."""
+    """Return all names that a role may use, with or without an effect on the answers."""
     kind = f"librdkafka_{role}" if client == "librdkafka" and role in ("producer", "consumer") else role
     return _names()[kind] | frozenset(KEYS[role])
 
 
 def is_of_librdkafka_alone(name: str) -> bool:
-    """Return whether a name is one that librdkafka has and Apache Kafka does not."""
+    """Return whether librdkafka knows a name and Apache Kafka does not."""
     names = _names()
     return name in names["librdkafka_producer"] | names["librdkafka_consumer"] and not any(
         name in names[role] for role in ROLES

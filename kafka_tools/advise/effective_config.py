@@ -1,4 +1,4 @@
-"""What a configuration comes to: the defaults and conflict rules of a version of Kafka, applied to what is written."""
+"""The settings in effect: the defaults and conflict rules of a Kafka version, applied to the written settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specs.kafka_versions import (
 
 @dataclass(frozen=True)
 class EffectiveSetting:
-    """The value of a setting in effect, and why it is that."""
+    """The value of a setting in effect, and its origin: a file and line, a default, or another setting."""
 
     value: str
     origin: str
@@ -31,7 +31,10 @@ class EffectiveSetting:
 
 @dataclass(frozen=True)
 class EffectiveConfig:
-    """The settings in effect, by name; what is worth saying; `refusal`: why it would not start, in Kafka's terms."""
+    """The settings in effect, by name.
+
+    `notes` are sentences for the user. `refusal` is the reason why Kafka would not start, in its own terms, or None.
+    """
 
     choices: Mapping[str, EffectiveSetting]
     notes: tuple[str, ...] = ()
@@ -44,7 +47,7 @@ class EffectiveConfig:
 
 @dataclass
 class _ConfigResolution:
-    """The settings of a cluster while they are settled."""
+    """The settings of a cluster while they are resolved."""
 
     cluster: ClusterConfig
     choices: dict[str, EffectiveSetting] = field(default_factory=dict)
@@ -52,15 +55,15 @@ class _ConfigResolution:
     refusal: str | None = None
 
     def refuse(self, why: str) -> None:
-        """Remember the first reason for which something would not start."""
+        """Keep the first reason why Kafka would not start."""
         self.refusal = self.refusal or why
 
     def choose(self, name: str, value: str, origin: str) -> None:
-        """Settle a setting."""
+        """Set a setting and its origin."""
         self.choices[name] = EffectiveSetting(value, origin)
 
     def take(self, name: str, default: str, *places: tuple[Role, str], why: str = "") -> str:
-        """Settle a setting from the first place where it is written, else by its default."""
+        """Set a setting to its first written value, or to its default; return the value."""
         for role, written in places:
             given = self.cluster.written.get((role, written))
             if given is not None:
@@ -76,21 +79,21 @@ def _product(cluster: ClusterConfig) -> str:
     return "librdkafka" if cluster.client == "librdkafka" else f"Kafka {cluster.version}"
 
 
-def settle(cluster: ClusterConfig) -> EffectiveConfig:
+def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     """Return the settings in effect.
 
     Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs, KafkaProducer.configureDeliveryTimeout,
     rdkafka_conf.c; TopicConfig and ServerLogConfigs; KIP-679, KAFKA-13598, KAFKA-13673, KAFKA-17927.
     """
-    settling = _ConfigResolution(cluster)
+    resolution = _ConfigResolution(cluster)
     if cluster.client == "librdkafka":
-        _settle_librdkafka_producer(settling)
+        _resolve_librdkafka_producer(resolution)
     else:
-        _settle_java_producer(settling)
-    _settle_topic(settling)
-    _settle_consumer(settling)
+        _resolve_java_producer(resolution)
+    _resolve_topic(resolution)
+    _resolve_consumer(resolution)
     is_transactional = ("producer", "transactional.id") in cluster.written
-    return EffectiveConfig(settling.choices, tuple(settling.notes), settling.refusal, is_transactional)
+    return EffectiveConfig(resolution.choices, tuple(resolution.notes), resolution.refusal, is_transactional)
 
 
 # The producer.
@@ -108,164 +111,174 @@ def _conflicts(cluster: ClusterConfig) -> list[Conflict]:
     )
 
 
-def _settle_java_producer(settling: _ConfigResolution) -> None:
-    cluster, version = settling.cluster, settling.cluster.version
+def _resolve_java_producer(resolution: _ConfigResolution) -> None:
+    cluster, version = resolution.cluster, resolution.cluster.version
     wanted = cluster.get("producer", "enable.idempotence")
     transactional = cluster.written.get(("producer", "transactional.id"))
     conflicts = _conflicts(cluster)
     if transactional is not None and wanted == "false":
-        settling.refuse("ConfigException: a transactional.id cannot be set without enable.idempotence")
+        resolution.refuse("ConfigException: a transactional.id cannot be set without enable.idempotence")
     is_wanted = wanted == "true" or transactional is not None
     by_default = wanted is None and IDEMPOTENT_BY_DEFAULT.applies_to(version)
     if is_wanted and conflicts:
-        settling.refuse(f"ConfigException: {conflicts[0].requirement} for an idempotent producer")
+        resolution.refuse(f"ConfigException: {conflicts[0].requirement} for an idempotent producer")
     if not is_wanted and by_default and REFUSES_DEFAULT_IN_CONFLICT.applies_to(version):
         for conflict in conflicts:
             if conflict.setting == _IN_FLIGHT:
-                settling.refuse(
+                resolution.refuse(
                     f"ConfigException: {conflict.requirement} for an idempotent producer, which it is by default"
                 )
-    _settle_idempotence(settling, is_wanted, by_default, conflicts)
-    is_on = settling.choices["enable.idempotence"].value == "true"
+    _resolve_idempotence(resolution, is_wanted, by_default, conflicts)
+    is_on = resolution.choices["enable.idempotence"].value == "true"
     acks = "all" if ACKS_ALL_BY_DEFAULT.applies_to(version) else "1"
-    settling.take("acks", "all" if is_on else acks, ("producer", "acks"))
-    settling.take("retries", str(2**31 - 1), ("producer", "retries"))
-    settling.take(_IN_FLIGHT, "5", ("producer", _IN_FLIGHT))
-    _check_timeouts(settling)
+    resolution.take("acks", "all" if is_on else acks, ("producer", "acks"))
+    resolution.take("retries", str(2**31 - 1), ("producer", "retries"))
+    resolution.take(_IN_FLIGHT, "5", ("producer", _IN_FLIGHT))
+    _check_timeouts(resolution)
 
 
-def _settle_idempotence(
-    settling: _ConfigResolution, is_wanted: bool, by_default: bool, conflicts: list[Conflict]
+def _resolve_idempotence(
+    resolution: _ConfigResolution, is_wanted: bool, by_default: bool, conflicts: list[Conflict]
 ) -> None:
-    cluster = settling.cluster
+    cluster = resolution.cluster
     given = cluster.written.get(("producer", "enable.idempotence"))
     if given is not None:
-        settling.choose("enable.idempotence", given.value, given.where)
+        resolution.choose("enable.idempotence", given.value, given.where)
     elif is_wanted:
-        settling.choose("enable.idempotence", "true", "a transactional.id is set")
+        resolution.choose("enable.idempotence", "true", "a transactional.id is set")
     elif not by_default:
-        settling.choose("enable.idempotence", "false", f"default of {_product(cluster)}")
+        resolution.choose("enable.idempotence", "false", f"default of {_product(cluster)}")
         if cluster.version == "3.0":
-            settling.notes.append(
+            resolution.notes.append(
                 "Kafka 3.0.0 declares idempotence on by default and leaves it off (KAFKA-13598): "
                 "set enable.idempotence=true, or use 3.0.1"
             )
     elif conflicts:
         name = conflicts[0].setting
         written = cluster.written["producer", name]
-        settling.choose("enable.idempotence", "false", f"{name}={written.value} turned the default off")
-        settling.notes.append(
+        resolution.choose("enable.idempotence", "false", f"{name}={written.value} turned the default off")
+        resolution.notes.append(
             f"idempotence is off: {name}={written.value} ({written.where}) conflicts with the default, "
-            "which gives way; the client only logs it (KAFKA-13673)"
+            "which Kafka then drops; the client only logs it (KAFKA-13673)"
         )
     else:
-        settling.choose("enable.idempotence", "true", f"default of {_product(cluster)}")
+        resolution.choose("enable.idempotence", "true", f"default of {_product(cluster)}")
 
 
-def _check_timeouts(settling: _ConfigResolution) -> None:
-    cluster = settling.cluster
+def _check_timeouts(resolution: _ConfigResolution) -> None:
+    cluster = resolution.cluster
     delivery = cluster.get("producer", "delivery.timeout.ms")
     if delivery is None:
         return
     linger = int(cluster.get("producer", "linger.ms") or (5 if LINGER_5_BY_DEFAULT.applies_to(cluster.version) else 0))
     request = int(cluster.get("producer", "request.timeout.ms") or 30_000)
     if int(delivery) < linger + request:
-        settling.refuse("ConfigException: delivery.timeout.ms has to be at least linger.ms + request.timeout.ms")
+        resolution.refuse("ConfigException: delivery.timeout.ms has to be at least linger.ms + request.timeout.ms")
 
 
-def _settle_librdkafka_producer(settling: _ConfigResolution) -> None:
-    cluster = settling.cluster
-    is_on = settling.take("enable.idempotence", "false", ("producer", "enable.idempotence")) == "true"
+def _resolve_librdkafka_producer(resolution: _ConfigResolution) -> None:
+    cluster = resolution.cluster
+    is_on = resolution.take("enable.idempotence", "false", ("producer", "enable.idempotence")) == "true"
     if cluster.written.get(("producer", "transactional.id")) is not None and not is_on:
         if cluster.get("producer", "enable.idempotence") == "false":
-            settling.refuse("librdkafka's invalid configuration: transactional.id requires enable.idempotence=true")
+            resolution.refuse("librdkafka's invalid configuration: transactional.id requires enable.idempotence=true")
         is_on = True
-        settling.choose("enable.idempotence", "true", "a transactional.id is set")
+        resolution.choose("enable.idempotence", "true", "a transactional.id is set")
     conflicts = _conflicts(cluster) if is_on else []
     if conflicts:
-        settling.refuse(f"librdkafka's invalid configuration: {conflicts[0].requirement} for an idempotent producer")
-    settling.take("acks", "all", ("producer", "acks"))
-    settling.take("retries", str(2**31 - 1), ("producer", "retries"))
-    adjusted = "enable.idempotence=true made it that" if is_on else ""
-    settling.take(_IN_FLIGHT, "5" if is_on else "1000000", ("producer", _IN_FLIGHT), why=adjusted)
+        resolution.refuse(f"librdkafka's invalid configuration: {conflicts[0].requirement} for an idempotent producer")
+    resolution.take("acks", "all", ("producer", "acks"))
+    resolution.take("retries", str(2**31 - 1), ("producer", "retries"))
+    adjusted = "set by enable.idempotence=true" if is_on else ""
+    resolution.take(_IN_FLIGHT, "5" if is_on else "1000000", ("producer", _IN_FLIGHT), why=adjusted)
 
 
 # Topic and broker.
 
 
-def _settle_topic(settling: _ConfigResolution) -> None:
-    cluster, version = settling.cluster, settling.cluster.version
+def _resolve_topic(resolution: _ConfigResolution) -> None:
+    cluster, version = resolution.cluster, resolution.cluster.version
     has_zookeeper = cluster.get("broker", "zookeeper.connect") is not None
     if KRAFT_ONLY.applies_to(version) and has_zookeeper and cluster.get("broker", "process.roles") is None:
-        settling.refuse(f"ConfigException: Kafka {version} has no ZooKeeper mode: process.roles has to be set")
-    _settle_replication_factor(settling)
-    settling.take("min.insync.replicas", "1", ("topic", "min.insync.replicas"), ("broker", "min.insync.replicas"))
-    settling.take(
+        resolution.refuse(f"ConfigException: Kafka {version} has no ZooKeeper mode: process.roles has to be set")
+    _resolve_replication_factor(resolution)
+    resolution.take("min.insync.replicas", "1", ("topic", "min.insync.replicas"), ("broker", "min.insync.replicas"))
+    resolution.take(
         "unclean.leader.election.enable",
         "false",
         ("topic", "unclean.leader.election.enable"),
         ("broker", "unclean.leader.election.enable"),
     )
-    settling.take("flush.messages", "never", ("topic", "flush.messages"), ("broker", "log.flush.interval.messages"))
-    settling.take(
+    resolution.take("flush.messages", "never", ("topic", "flush.messages"), ("broker", "log.flush.interval.messages"))
+    resolution.take(
         "eligible.leader.replicas.version",
         "1" if ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT.applies_to(version) else "0",
         ("broker", "eligible.leader.replicas.version"),
         why=f"default of a new cluster of Kafka {version}",
     )
-    replicas, in_sync = int(settling.choices["replication.factor"].value), settling.choices["min.insync.replicas"]
+    replicas, in_sync = int(resolution.choices["replication.factor"].value), resolution.choices["min.insync.replicas"]
     if int(in_sync.value) > replicas:
-        settling.notes.append(
+        resolution.notes.append(
             f"min.insync.replicas={in_sync.value} is above the replication factor {replicas}: "
-            + (f"{replicas} is in effect" if MIN_ISR_CAPPED.applies_to(version) else "acks=all is refused for ever")
+            + (
+                f"{replicas} is in effect"
+                if MIN_ISR_CAPPED.applies_to(version)
+                else "every write with acks=all is refused"
+            )
         )
 
 
-def _settle_replication_factor(settling: _ConfigResolution) -> None:
-    cluster = settling.cluster
+def _resolve_replication_factor(resolution: _ConfigResolution) -> None:
+    cluster = resolution.cluster
     has_broker = any(role == "broker" for role, _ in cluster.written)
     if cluster.replication_factor is not None:
-        settling.choose("replication.factor", str(cluster.replication_factor), "--replication-factor")
+        resolution.choose("replication.factor", str(cluster.replication_factor), "--replication-factor")
     elif has_broker:
-        settling.take(
+        resolution.take(
             "replication.factor", "1", ("topic", "replication.factor"), ("broker", "default.replication.factor")
         )
     else:
-        settling.take(
+        resolution.take(
             "replication.factor",
             "3",
             ("topic", "replication.factor"),
-            why="assumed: --replication-factor says otherwise",
+            why="assumed; set it with --replication-factor",
         )
 
 
 # The consumer.
 
 
-def _settle_reset(settling: _ConfigResolution) -> None:
-    reset = settling.take("auto.offset.reset", "latest", ("consumer", "auto.offset.reset"))
+def _resolve_reset(resolution: _ConfigResolution) -> None:
+    reset = resolution.take("auto.offset.reset", "latest", ("consumer", "auto.offset.reset"))
     if reset.startswith(BY_DURATION):
-        if not RESET_BY_DURATION.applies_to(settling.cluster.version):
-            settling.refuse("ConfigException: auto.offset.reset has to be one of earliest, latest, none before 4.0")
-        settling.notes.append("auto.offset.reset by duration is explored as latest: a consumer away for longer skips")
+        if not RESET_BY_DURATION.applies_to(resolution.cluster.version):
+            resolution.refuse("ConfigException: auto.offset.reset has to be one of earliest, latest, none before 4.0")
+        resolution.notes.append(
+            "auto.offset.reset by duration is explored as latest: a consumer that is away for longer skips records"
+        )
 
 
-def _settle_consumer(settling: _ConfigResolution) -> None:
-    cluster = settling.cluster
-    # Spring's listener container commits after processing unless it is told to leave that to the client.
+def _resolve_consumer(resolution: _ConfigResolution) -> None:
+    cluster = resolution.cluster
+    # Spring's listener container commits after processing, unless enable.auto.commit leaves that to the client.
     automatic = "false" if cluster.is_spring else "true"
     why = "default of Spring's container" if cluster.is_spring else ""
-    is_automatic = settling.take("enable.auto.commit", automatic, ("consumer", "enable.auto.commit"), why=why) == "true"
-    _settle_reset(settling)
+    is_automatic = (
+        resolution.take("enable.auto.commit", automatic, ("consumer", "enable.auto.commit"), why=why) == "true"
+    )
+    _resolve_reset(resolution)
     stores = False
     if cluster.client == "librdkafka":
         name = "enable.auto.offset.store"
-        stores = settling.take(name, "true", ("consumer", name)) == "true"
+        stores = resolution.take(name, "true", ("consumer", name)) == "true"
     if is_automatic and stores:
-        settling.choose("commits", "background", "enable.auto.commit: a timer commits what was returned")
+        resolution.choose(
+            "commits", "background", "enable.auto.commit: a timer commits the offsets of returned records"
+        )
     elif is_automatic and cluster.client == "java":
-        settling.choose("commits", "auto", "enable.auto.commit")
+        resolution.choose("commits", "auto", "enable.auto.commit")
     elif cluster.commits is not None:
-        settling.choose("commits", cluster.commits, "--commits")
+        resolution.choose("commits", cluster.commits, "--commits")
     else:
-        settling.choose("commits", "last", "assumed: --commits says otherwise")
+        resolution.choose("commits", "last", "assumed; set it with --commits")

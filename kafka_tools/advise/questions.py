@@ -1,4 +1,4 @@
-"""What is asked of a configuration, under which failures, and how both are put to the pipeline."""
+"""The questions about a configuration, the failures, and both as constants and states of the pipeline spec."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from kafka_tools.advise.effective_config import EffectiveConfig
 from specs.kafka_versions import HIGH_WATERMARK_WAITS_FOR_MIN_ISR
 
 Constants = Mapping[str, int | bool | str]
-"""Of the pipeline, by name."""
+"""Constants of the pipeline spec, by name."""
 
 
 Left = tuple[tuple[str, int], ...]
-"""How often something may still go wrong, by the variable of the pipeline that counts it."""
+"""How often each failure may still occur, by the pipeline variable that counts it."""
 
 
 @dataclass(frozen=True)
 class GuaranteeQuestion:
-    """Whether something bad may happen: `property` of the pipeline is violated if it may.
+    """A question: can something bad happen? The answer is yes if `property` of the pipeline is violated.
 
-    `name`: what `--require no-NAME` calls it. `verb`: "a record may be VERB". `of_consumer`: it needs one.
+    `name`: the name in `--require no-NAME`. `verb` completes "a record may be VERB". `of_consumer`: the question needs
+    a consumer.
     """
 
     name: str
@@ -36,19 +37,19 @@ QUESTIONS = (
     GuaranteeQuestion("loss", "no_acked_loss", "lost"),
     GuaranteeQuestion("duplicates", "no_duplicate", "written twice"),
     GuaranteeQuestion("reorder", "no_reorder", "written out of order"),
-    GuaranteeQuestion("vanishing-reads", "reads_are_stable", "read and then vanish", of_consumer=True),
+    GuaranteeQuestion("vanishing-reads", "reads_are_stable", "read and later missing", of_consumer=True),
     GuaranteeQuestion("gaps", "no_gap", "skipped by the consumer", of_consumer=True),
     GuaranteeQuestion("reprocessing", "no_reprocessing", "processed twice by the consumer", of_consumer=True),
 )
-"""LOSS, DUP, REORDER, UNSTABLE, GAP, and DUP as the consumer makes it."""
+"""The guarantees LOSS, DUP, REORDER, UNSTABLE and GAP, and DUP as a consumer causes it."""
 
 
 @dataclass(frozen=True)
 class FailureMode:
-    """What goes wrong: `left` has how often, by the variable of the pipeline that counts it.
+    """A kind of failure. `left` says how often it occurs, by the pipeline variable that counts it.
 
-    `slug`: what `--failure` calls it. `is_unclean`: asked where unclean elections are allowed, as they then are after
-    every failure.
+    `slug`: the name in `--failure`. `is_unclean`: the failure needs unclean elections, which then may follow every
+    failure.
     """
 
     slug: str
@@ -57,7 +58,7 @@ class FailureMode:
     is_unclean: bool = False
 
     def happens_to(self, who: str) -> bool:
-        """Return whether something befalls the `producer`, the `consumer` or a `broker`."""
+        """Return whether the failure affects the `producer`, the `consumer` or a `broker`."""
         return any(_VICTIMS[variable] == who for variable, _ in self.left)
 
 
@@ -87,49 +88,49 @@ FAILURES = (
     RESTART,
     FailureMode("consumer-crash", "a consumer crash", (("consumer_crashes_left", 1),)),
 )
-"""Each is explored at every moment, with followers that may fall behind."""
+"""Each failure is explored at every moment, with followers that may fall behind."""
 
 RECORDS, RECORDS_WITH_CONSUMER = 3, 2
-"""How many records are sent: enough for every counterexample of the catalogue, and to end in seconds."""
+"""The number of records sent: enough for every counterexample of the catalogue, and few enough to end in seconds."""
 
 
-def is_possible(failure: FailureMode, settled: EffectiveConfig) -> bool:
-    """Return whether a failure can happen with these settings, and can be explored.
+def is_possible(failure: FailureMode, config: EffectiveConfig) -> bool:
+    """Return whether a failure can happen with these settings and can be explored.
 
-    An unclean election has to be allowed; what transactions do for a producer that starts again is not explored.
+    An unclean election must be allowed. The effect of transactions on a producer that restarts is not explored.
     """
     if failure.is_unclean:
-        return settled["unclean.leader.election.enable"] == "true"
-    return not (settled.is_transactional and failure == RESTART)
+        return config["unclean.leader.election.enable"] == "true"
+    return not (config.is_transactional and failure == RESTART)
 
 
 def has_bearing(question: GuaranteeQuestion, failure: FailureMode) -> bool:
-    """Return whether a failure is asked about: what befalls the producer cannot make the consumer fail, and reverse."""
+    """Return whether a failure can affect the answer: producer failures do not concern the consumer, and vice versa."""
     if failure.happens_to("consumer"):
         return question.name in ("gaps", "reprocessing")
     return not (question.of_consumer and failure.happens_to("producer"))
 
 
-def constants_of(cluster: ClusterConfig, settled: EffectiveConfig, *, with_consumer: bool) -> Constants:
-    """Return the constants of the pipeline for settings in effect; `start_of` says which failures there are."""
-    replicas = int(settled["replication.factor"])
+def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool) -> Constants:
+    """Return the pipeline's constants for the settings in effect; `start_of` selects the failures."""
+    replicas = int(config["replication.factor"])
     return {
         "records": RECORDS_WITH_CONSUMER if with_consumer else RECORDS,
         "replication_factor": replicas,
-        # Above the number of replicas one value is as good as another.
-        "min_insync_replicas": min(int(settled["min.insync.replicas"]), replicas + 1),
-        "unclean_elections": settled["unclean.leader.election.enable"] == "true",
+        # All values above the number of replicas have the same effect.
+        "min_insync_replicas": min(int(config["min.insync.replicas"]), replicas + 1),
+        "unclean_elections": config["unclean.leader.election.enable"] == "true",
         "strict_min_isr": HIGH_WATERMARK_WAITS_FOR_MIN_ISR.applies_to(cluster.version),
-        "eligible_leader_replicas": settled["eligible.leader.replicas.version"] == "1",
-        "flushes": settled["flush.messages"] == "1",
-        "max_in_flight": min(int(settled["max.in.flight.requests.per.connection"]), 3),
-        # All of them: the leader may be left alone in the ISR, whatever the replication factor.
+        "eligible_leader_replicas": config["eligible.leader.replicas.version"] == "1",
+        "flushes": config["flush.messages"] == "1",
+        "max_in_flight": min(int(config["max.in.flight.requests.per.connection"]), 3),
+        # All followers: the leader may remain alone in the ISR, for any replication factor.
         "slow_followers": replicas - 1,
-        "acks": settled["acks"],
-        "idempotent": settled["enable.idempotence"] == "true",
-        "retries": settled["retries"] != "0",
-        "consumer": _CONSUMERS[settled["commits"]] if with_consumer else "none",
-        "auto_offset_reset": _reset(settled["auto.offset.reset"]),
+        "acks": config["acks"],
+        "idempotent": config["enable.idempotence"] == "true",
+        "retries": config["retries"] != "0",
+        "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
+        "auto_offset_reset": _reset(config["auto.offset.reset"]),
         "late_requests": True,
         "broker_crashes": 2,
         "power_failures": 1,
@@ -144,17 +145,17 @@ _CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_
 
 
 def _reset(value: str) -> str:
-    """Return the pipeline's auto_offset_reset: a consumer that is away for longer than a duration skips as `latest`."""
+    """Return the pipeline's auto_offset_reset. By duration is explored as `latest`: a long absence skips records."""
     return "latest" if value.startswith(BY_DURATION) else value
 
 
 def only(constants: Constants, left: Left) -> Constants:
-    """Return constants with room for no other failure: what `start_of` leaves of a pipeline with room for all."""
+    """Return the constants of a pipeline in which only these failures occur; `start_of` does the same to a state."""
     return {**constants, **{variable.removesuffix("_left"): number for variable, number in _counts(left).items()}}
 
 
 def start_of(initial: State, left: Left) -> State:
-    """Return the initial state of a pipeline in which nothing else may go wrong."""
+    """Return the initial state of a pipeline in which only these failures may occur."""
     return State({**initial.values, **_counts(left)})
 
 

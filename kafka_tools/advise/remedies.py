@@ -1,4 +1,4 @@
-"""The changes of settings that the search tries, and what they cost beside what exploring tells."""
+"""The changes of settings that the search tries, and those of their costs that exploration cannot show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import Role
-from kafka_tools.advise.effective_config import EffectiveConfig, settle
+from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.questions import GuaranteeQuestion
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS
 
@@ -16,7 +16,7 @@ _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 @dataclass(frozen=True)
 class SettingChange:
-    """A setting and its new value. `cost`: what it costs, where that is not a matter of which brokers are down."""
+    """A setting and its new value. `cost`: its cost besides availability while brokers are down."""
 
     role: Role
     name: str
@@ -27,24 +27,24 @@ class SettingChange:
         return f"{self.name}={self.value}"
 
 
-_ACKS = SettingChange("producer", "acks", "all", "an acknowledgement waits for every replica in sync")
+_ACKS = SettingChange("producer", "acks", "all", "an acknowledgement waits for every in-sync replica")
 _IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true")
 _FIVE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "5")
 _ONE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "1", "one request at a time on each connection")
 _RETRIES = SettingChange("producer", "retries", "2147483647")
-_NO_RETRIES = SettingChange("producer", "retries", "0", "every passing failure reaches the application")
+_NO_RETRIES = SettingChange("producer", "retries", "0", "every transient failure reaches the application")
 _MIN_ISR = SettingChange("topic", "min.insync.replicas", "2")
 _NO_UNCLEAN = SettingChange(
     "topic",
     "unclean.leader.election.enable",
     "false",
-    "while every replica in sync is down the partition has no leader",
+    "while every in-sync replica is down, the partition has no leader",
 )
 _REPLICAS = SettingChange("topic", "replication.factor", "3", "three copies on disk and on the network")
 _ELR = SettingChange("broker", "eligible.leader.replicas.version", "1")
 _FLUSH = SettingChange("topic", "flush.messages", "1", "every append waits for the disk")
 _EARLIEST = SettingChange(
-    "consumer", "auto.offset.reset", "earliest", "without a committed offset everything is read from the beginning"
+    "consumer", "auto.offset.reset", "earliest", "without a committed offset, the consumer reads from the beginning"
 )
 _MANUAL = SettingChange("consumer", "enable.auto.commit", "false", "the application commits, after processing")
 _STORE = SettingChange(
@@ -61,19 +61,19 @@ _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
     "gaps": (_EARLIEST, _STORE, _MANUAL),
     "reprocessing": (_MANUAL,),
 }
-"""By question, what may help; of two changes of one size the one that stands first is found."""
+"""By question, the changes that may help. The search prefers the first of two changes of equal size."""
 
 
 def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[SettingChange]:
-    """Return the changes to try: not to what is in effect, to fewer replicas, or to what the version does not have."""
-    settled = settle(cluster)
-    return [change for change in _CHANGES[question.name] if _is_sensible(change, cluster, settled)]
+    """Return the changes to try, without the values in effect, fewer replicas, and features that the version lacks."""
+    config = resolve(cluster)
+    return [change for change in _CHANGES[question.name] if _is_sensible(change, cluster, config)]
 
 
-def _is_sensible(change: SettingChange, cluster: ClusterConfig, settled: EffectiveConfig) -> bool:
+def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
     if change is _ELR and not ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version):
         return False
-    if change in (_REPLICAS, _MIN_ISR) and int(settled[change.name]) >= int(change.value):
+    if change in (_REPLICAS, _MIN_ISR) and int(config[change.name]) >= int(change.value):
         return False
-    choice = settled.choices.get(change.name)
+    choice = config.choices.get(change.name)
     return choice is not None and choice.value != change.value

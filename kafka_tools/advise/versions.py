@@ -11,5 +11,5 @@ LATEST = VERSIONS[-1]
 def checked(version: str) -> str:
     """Return a version; raise InputError if it is not supported."""
     if version not in VERSIONS:
-        raise InputError(f"Kafka {version} is not a version that is known here: choose from {', '.join(VERSIONS)}")
+        raise InputError(f"Kafka {version} is not a supported version: choose from {', '.join(VERSIONS)}")
     return version

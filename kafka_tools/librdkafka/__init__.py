@@ -1,1 +1,1 @@
-"""Real producers recorded: librdkafka, from the package confluent-kafka, against the mock cluster that it carries."""
+"""Recordings of a real producer: librdkafka, from the package confluent-kafka, with its mock cluster."""

@@ -1,7 +1,7 @@
-"""What a recorded idempotent producer means to `producer/idempotent_producer`; it must send one record a batch.
+"""The mapping from a recorded idempotent producer to `producer/idempotent_producer`, with one record per batch.
 
-The client reads a response some time after it has passed on the wire, and nobody sees it bump its epoch: these steps
-are silent. The spec's application has sent everything before the first step, so that `send` says nothing.
+The client reads a response some time after the proxy has passed it on, and its epoch bump is not visible: these steps
+are silent. The spec's application has sent everything before the first step, so `send` is skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class IdempotentClient(Mapping):
     silent_bound = 8
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
-        """Return the producer's settings and how often what went wrong."""
+        """Return the producer's settings and the number of each kind of fault."""
         settings = next(found for found in events if found["event"] == "configured")
         requests = [found for found in events if found["event"] == "request"]
         errors = [found["error"] for found in events if found["event"] == "response"]
@@ -58,21 +58,21 @@ class IdempotentClient(Mapping):
 
     @event("closed")
     def closed(self, found: Found) -> PossibleStep:
-        """The connection is gone, with what was unanswered on it."""
+        """The connection closed, together with its unanswered requests."""
         return PossibleStep("disconnect")
 
     @event("delivered")
-    def delivered(self, found: Found) -> PossibleStep:
-        """The application was told that the record is in the log."""
+    def delivered(self, found: Found) -> Observation:
+        """The application learned that the record is in the log."""
         batch = {"outcome": "acked", "offset": found["offset"]}
         return Observation({f"batch[p1][{found['record'] - 1}]": batch})
 
     @event("failed")
-    def failed(self, found: Found) -> PossibleStep:
-        """The application was told that it is given up."""
+    def failed(self, found: Found) -> Observation:
+        """The application learned that the record failed."""
         return Observation({f"batch[p1][{found['record'] - 1}].outcome": "failed"})
 
     @event("log")
-    def log(self, found: Found) -> PossibleStep:
-        """What the partition holds at the end."""
+    def log(self, found: Found) -> Observation:
+        """The contents of the partition at the end."""
         return Observation({"[entry.id + 1 for entry in log[p1]]": found["records"]})

@@ -1,4 +1,4 @@
-"""librdkafka's mock cluster: brokers inside this process, from the library that confluent-kafka carries.
+"""librdkafka's mock cluster: a broker inside this process, from the library in the package confluent-kafka.
 
 Source: `rdkafka_mock.h` of librdkafka, an experimental interface of its C library, called here through ctypes.
 """
@@ -33,7 +33,10 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 class Library:
-    """The functions of librdkafka that are needed; raises UserError where it is missing or has no mock cluster."""
+    """The functions of librdkafka that the mock cluster needs.
+
+    Raises MissingExtraError if librdkafka is missing, InputError if it has no mock cluster.
+    """
 
     def __init__(self) -> None:
         found = importlib.util.find_spec("confluent_kafka")
@@ -52,7 +55,7 @@ class Library:
                 function.restype, function.argtypes = result, arguments
                 setattr(self, name, function)
         except (OSError, AttributeError) as error:
-            raise InputError(f"the librdkafka of {package} has no mock cluster that can be used: {error}") from None
+            raise InputError(f"the librdkafka of {package} has no usable mock cluster: {error}") from None
 
     if TYPE_CHECKING:
 
@@ -66,7 +69,7 @@ class MockCluster:
         self._library = Library()
         message = ctypes.create_string_buffer(512)
         configuration = self._library.conf_new()
-        # This handle only keeps the cluster; it would complain that it has no broker to talk to.
+        # This handle only owns the cluster. At a higher level it would log that it has no broker.
         self._library.conf_set(configuration, b"log_level", b"0", message, len(message))
         self._handle = self._library.new(_PRODUCER, configuration, message, len(message))
         if not self._handle:
@@ -89,10 +92,10 @@ class MockCluster:
         self._library.destroy(self._handle)
 
     def advertise(self, host: str, port: int) -> None:
-        """Have the broker tell clients that it is found at another address."""
+        """Make the broker advertise another address to clients."""
         self._library.mock_broker_set_host_port(self._cluster, 1, host.encode(), port)
 
     def answer(self, errors: list[int]) -> None:
-        """Answer the next Produce requests with these error codes, nothing appended; 0 is handled as usual."""
+        """Answer the next Produce requests with these error codes and append nothing; 0 handles the request."""
         codes = (c_int * len(errors))(*errors)
         self._library.mock_push_request_errors_array(self._cluster, PRODUCE, len(errors), codes)

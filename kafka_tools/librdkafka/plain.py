@@ -1,6 +1,6 @@
-"""What a recorded producer without idempotence means to `producer/plain_producer`.
+"""The mapping from a recorded producer without idempotence to `producer/plain_producer`.
 
-The client reads a response some time after it has passed on the wire: `receive_response` is silent.
+The client reads a response some time after the proxy has passed it on, so `receive_response` is a silent step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
 
 REFUSALS = ("not leader or follower", "request timed out", "not enough replicas", "not enough replicas after append")
-"""Errors that may be retried. The mock cluster appends nothing with any of them."""
+"""Retriable errors. The mock cluster appends nothing with them."""
 
 
 class PlainClient(Mapping):
@@ -21,7 +21,7 @@ class PlainClient(Mapping):
     silent_bound = 6
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
-        """Return the producer's settings and how often what went wrong."""
+        """Return the producer's settings and the number of each kind of fault."""
         settings = next(found for found in events if found["event"] == "configured")
         errors = [found["error"] for found in events if found["event"] == "response"]
         return {
@@ -65,20 +65,20 @@ class PlainClient(Mapping):
 
     @event("closed")
     def closed(self, found: Found) -> PossibleStep:
-        """The connection is gone, with what was unanswered on it."""
+        """The connection closed, together with its unanswered requests."""
         return PossibleStep("connection_closed")
 
     @event("delivered")
-    def delivered(self, found: Found) -> PossibleStep:
-        """The application was told that the record is in the log."""
+    def delivered(self, found: Found) -> Observation:
+        """The application learned that the record is in the log."""
         return Observation({f"future[{found['record']}]": "succeeded", f"offset[{found['record']}]": found["offset"]})
 
     @event("failed")
-    def failed(self, found: Found) -> PossibleStep:
-        """The application was told that it is given up."""
+    def failed(self, found: Found) -> Observation:
+        """The application learned that the record failed."""
         return Observation({f"future[{found['record']}]": "failed"})
 
     @event("log")
-    def log(self, found: Found) -> PossibleStep:
-        """What the partition holds at the end."""
+    def log(self, found: Found) -> Observation:
+        """The contents of the partition at the end."""
         return Observation({"log[0]": found["records"]})

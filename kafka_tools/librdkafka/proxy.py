@@ -1,7 +1,7 @@
-"""A proxy between a producer and its broker: it writes down what passes, in one order, and loses what it is told to.
+"""A proxy between a producer and its broker: it records the messages in one order, and drops some of them.
 
-One thread runs it, so what it writes down is in the order in which it happened here. A request is written down before
-the broker gets it, a response before the client does.
+One thread runs the proxy, so the recorded order is the order in which the messages passed. A request is recorded before
+the broker receives it, a response before the client does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka_tools.librdkafka.mock_cluster import PRODUCE
 from kafka_tools.librdkafka.wire_format import api_key, correlation_of, produce_request, produce_response
 
 Note = Callable[..., None]
-"""Writes down an event: its name, and its fields by keyword."""
+"""Records an event: its name, and its fields by keyword."""
 
 Loss = Literal["request", "response"]
 
@@ -26,22 +26,25 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass
 class _Connection:
-    """A client's connection and its own to the broker; `unanswered` are Produce requests by correlation id."""
+    """A client's connection, and the proxy's connection to the broker for it.
+
+    `unanswered` maps the correlation ids of Produce requests to their records.
+    """
 
     client: asyncio.StreamWriter
     broker: asyncio.StreamWriter
     unanswered: dict[int, list[int]] = field(default_factory=dict)
     losing: set[int] = field(default_factory=set)
-    """Responses of these requests are not passed on, nor anything after them."""
+    """Correlation ids of requests: their responses are dropped, and everything after them."""
     is_ending: bool = False
     is_closed: bool = False
 
 
 class Proxy:
-    """Listens on the loopback address, in a thread of its own, until it is left.
+    """Listens on the loopback address, in its thread, until the context ends.
 
-    `losses` names what of the nth Produce request is lost, its connection with it. `delay` is how many seconds a
-    response is held, so that more than one request is in flight.
+    `losses` maps the number of a Produce request to the message that is lost, together with its connection. `delay` is
+    the time in seconds that a response is held, so that more than one request is in flight.
     """
 
     def __init__(self, broker: tuple[str, int], note: Note, losses: dict[int, Loss], delay: float):
@@ -99,7 +102,7 @@ class Proxy:
         self._close(connection)
 
     def _take_request(self, connection: _Connection, message: bytes) -> bool:
-        """Write a Produce request down; return whether the broker may have it."""
+        """Record a Produce request; return whether it is passed to the broker."""
         request = produce_request(message)
         self._produced += 1
         loss = self._losses.get(self._produced)
@@ -142,7 +145,7 @@ class Proxy:
         self._close(connection)
 
     async def _close_when_idle(self, connection: _Connection) -> None:
-        """Close once the broker has handled what it was given: nothing of the connection happens after its end."""
+        """Close after the broker has handled its requests, so that nothing happens after the end of a connection."""
         connection.is_ending = True
         await asyncio.sleep(2 * self._delay)
         self._close(connection)
@@ -167,11 +170,11 @@ ERRORS = {
     46: "duplicate sequence number",
     87: "invalid record",
 }
-"""The error codes of Kafka's protocol that a broker here answers with, in the words of the specs."""
+"""The error codes of Kafka's protocol that the broker answers with, as the specs name them."""
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes | None:
-    """Return the next message without its length in front; None where the connection ends."""
+    """Return the next message without its length prefix; None if the connection ends."""
     try:
         length = int.from_bytes(await reader.readexactly(4), "big")
         return await reader.readexactly(length)

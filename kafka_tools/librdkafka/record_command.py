@@ -1,4 +1,4 @@
-"""The command `record`: a real producer run against librdkafka's mock cluster, and the log that it leaves."""
+"""The command `record`: runs a real producer against librdkafka's mock cluster and writes its log."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _SPECS = {"plain": "producer/plain_producer", "idempotent": "producer/idempotent
 
 
 def record_run(log: Path, setup: RecordingSetup) -> None:
-    """Record a run to a file, and say what it holds and how it is validated."""
+    """Record a run to a file; print what it contains and the command that validates it."""
     events = record(setup)
     write(log, events)
     counts = {name: sum(found["event"] == name for found in events) for name in ("request", "delivered", "failed")}
     for fault in setup.faults:
         if fault.request > counts["request"]:
-            print(f"{fault.what}@{fault.request} never happened: there were fewer requests", file=sys.stderr)
+            print(f"{fault.what}@{fault.request} did not happen: the producer sent fewer requests", file=sys.stderr)
     mapping = "plain" if setup.producer == "plain" else "idempotent"
     print(
         f"{log}: {len(events)} events of {events[0]['client']}: {setup.records} records in {counts['request']} "

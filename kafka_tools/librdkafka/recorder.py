@@ -1,8 +1,8 @@
-"""A real producer run against librdkafka's mock cluster, with faults, and what it did as events.
+"""Runs a real producer against librdkafka's mock cluster, with faults, and returns its behaviour as events.
 
-What is recorded: `send` and what became of it (`delivered`, `failed`) as the application sees them; `request`,
-`response` and `closed` as they pass on the wire, a request before the broker has it, a response before the client does;
-and at the end what stands in the partition (`log`).
+The application reports `send`, `delivered` and `failed`. The proxy reports `request`, `response` and `closed`: a
+request before the broker receives it, a response before the client does. The last event, `log`, has the contents of
+the partition.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from kafka_tools.librdkafka.wire_format import NEWEST_PRODUCE
 
 TOPIC = "recorded"
 SECONDS = 20.0
-"""How long a run may take."""
+"""The time limit of a run."""
 
 TRANSACTION_SECONDS = 2.0
-"""How long a transaction waits for its records before it is aborted."""
+"""The time that a transaction waits for its records before it is aborted."""
 
 Kind = Literal["plain", "idempotent", "transactional"]
-"""`transactional`: an idempotent one that sends all in one transaction; only then the mock cluster checks sequences."""
+"""`transactional`: an idempotent producer that sends all records in one transaction. The mock cluster checks sequences
+only then."""
 
 REFUSALS = {"refuse": 19, "not-leader": 6, "time-out": 7, "after-append": 20, "reject": 87, "too-large": 10}
-"""Error codes that the mock cluster answers with, appending nothing."""
+"""Error codes of the mock cluster's answers. It appends nothing with them."""
 
 LOSSES: dict[str, Loss] = {"lose-request": "request", "lose-response": "response"}
 
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """What happens to the nth Produce request, from 1 on."""
+    """A fault in one Produce request; the first request has number 1."""
 
     what: str
     request: int
 
     @classmethod
     def parse(cls, text: str) -> InjectedFault:
-        """Return the fault of `refuse@2`; raise UserError where that is none."""
+        """Return the fault that a text such as `refuse@2` names; raise InputError if it names none."""
         what, _, number = text.partition("@")
         if what not in (*REFUSALS, *LOSSES) or not number.isdigit() or int(number) < 1:
             known = ", ".join((*REFUSALS, *LOSSES))
@@ -54,9 +55,10 @@ class InjectedFault:
 
 @dataclass(frozen=True)
 class RecordingSetup:
-    """A run: the producer and its settings, how many records it sends and how fast, and the faults.
+    """A run: the producer and its settings, the number and pace of its records, and the faults.
 
-    `delay_ms` is how long a response is held, so that several requests are in flight; `pause_ms` is between two sends.
+    `delay_ms`: the time that the proxy holds a response, so that several requests are in flight. `pause_ms`: the time
+    between two sends.
     """
 
     producer: Kind = "plain"
@@ -87,7 +89,7 @@ class RecordingSetup:
 
 
 class EventJournal:
-    """Events in the order in which they are noted, by several threads."""
+    """Collects the events of several threads, in order."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -100,9 +102,9 @@ class EventJournal:
 
 
 def record(setup: RecordingSetup) -> list[dict[str, Any]]:
-    """Run a producer and return its events; raise UserError where its settings are refused or it does not end.
+    """Run a producer and return its events. The proxy listens on the loopback address.
 
-    Listens on the loopback address.
+    Raises InputError if librdkafka refuses the settings, or if the run does not end in time.
     """
     journal = EventJournal()
     shown = asdict(setup) | {"faults": [f"{fault.what}@{fault.request}" for fault in setup.faults]}
@@ -118,7 +120,7 @@ def record(setup: RecordingSetup) -> list[dict[str, Any]]:
 
 
 def write(path: Path, events: list[dict[str, Any]]) -> None:
-    """Write events as JSON, one a line; raise UserError if that fails."""
+    """Write events as JSON, one per line; raise OutputError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
@@ -127,7 +129,7 @@ def write(path: Path, events: list[dict[str, Any]]) -> None:
 
 
 def _errors(faults: tuple[InjectedFault, ...]) -> list[int]:
-    """Return the error codes of the requests that reach the broker, in their order; 0 for those that are handled."""
+    """Return the error codes of the requests that reach the broker, in order; 0 for a request that is handled."""
     by_request = {fault.request: fault.what for fault in faults}
     last = max(by_request, default=0)
     reaching = [number for number in range(1, last + 1) if by_request.get(number) != "lose-request"]
@@ -172,17 +174,17 @@ def _produce(setup: RecordingSetup, address: str, journal: EventJournal) -> None
             producer.produce(TOPIC, value=str(number), partition=0, on_delivery=report)
             producer.poll(setup.pause_ms / 1000)
         if setup.producer == "transactional":
-            # A transaction that has failed delivers nothing any more until it is aborted.
+            # A failed transaction delivers nothing until it is aborted.
             producer.flush(TRANSACTION_SECONDS)
             producer.abort_transaction(SECONDS)
         left = producer.flush(SECONDS)
     except SystemError:
-        # What the C library's client makes of Ctrl-C while it waits.
+        # The C library raises SystemError for Ctrl-C while it waits.
         raise KeyboardInterrupt from None
     except KafkaException as error:
         raise InputError(f"librdkafka refuses the settings: {error.args[0].str()}") from None
     if left:
-        raise InputError(f"{left} records were neither delivered nor given up within {SECONDS:.0f} s")
+        raise InputError(f"{left} records were neither delivered nor failed within {SECONDS:.0f} s")
 
 
 def _error_text(error: Any) -> str:

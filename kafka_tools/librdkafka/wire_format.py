@@ -1,4 +1,4 @@
-"""Kafka's wire format, as far as a recorder reads it: Produce requests and responses up to version 7, record batches.
+"""The part of Kafka's wire format that the recorder reads: Produce up to version 7, and record batches.
 
 Source: Kafka's protocol guide, the message definitions ProduceRequest.json and ProduceResponse.json, KIP-98.
 """
@@ -9,14 +9,14 @@ import struct
 from dataclasses import dataclass
 
 NEWEST_PRODUCE = 7
-"""The newest version read here; the next ones have the same content in another encoding."""
+"""The newest supported version. Later versions have the same content in another encoding."""
 
 _BATCH = struct.Struct(">q i i b I h i q q q h i i")
 
 
 @dataclass(frozen=True)
 class RecordBatch:
-    """A record batch: the values of its records, the producer's identity and its first sequence (-1: it has none)."""
+    """A record batch: the values of its records, the producer id, its epoch and the base sequence (-1: none)."""
 
     values: tuple[bytes, ...]
     producer_id: int
@@ -26,7 +26,7 @@ class RecordBatch:
 
 @dataclass(frozen=True)
 class ProduceRequest:
-    """A request with one batch for one partition, which is what librdkafka sends."""
+    """A Produce request with one batch for one partition, as librdkafka sends it."""
 
     correlation: int
     acks: int
@@ -35,7 +35,7 @@ class ProduceRequest:
 
 @dataclass(frozen=True)
 class ProduceResponse:
-    """The answer to it."""
+    """The response to a Produce request: the error code and the base offset."""
 
     correlation: int
     error: int
@@ -49,13 +49,13 @@ class WireReader:
         self._data, self._at = data, 0
 
     def number(self, kind: str) -> int:
-        """Return the number of a kind in the words of `struct`."""
+        """Return the next number; `kind` is a format character of `struct`."""
         found = struct.unpack_from(f">{kind}", self._data, self._at)
         self._at += struct.calcsize(f">{kind}")
         return int(found[0])
 
     def take(self, length: int) -> bytes:
-        """Return that many bytes; none for a negative length, which stands for null."""
+        """Return the next bytes; none for a negative length, which encodes null."""
         found = self._data[self._at : self._at + max(length, 0)]
         self._at += max(length, 0)
         return found
@@ -72,17 +72,17 @@ class WireReader:
 
 
 def api_key(message: bytes) -> int:
-    """Return what a request asks for."""
+    """Return the API key of a request."""
     return WireReader(message).number("h")
 
 
 def correlation_of(response: bytes) -> int:
-    """Return which request a response answers."""
+    """Return the correlation id of a response."""
     return WireReader(response).number("i")
 
 
 def produce_request(message: bytes) -> ProduceRequest:
-    """Return a Produce request, without its length in front."""
+    """Return a Produce request; `message` has no length prefix."""
     reader = WireReader(message)
     reader.number("h"), reader.number("h")
     correlation = reader.number("i")
@@ -98,7 +98,7 @@ def produce_request(message: bytes) -> ProduceRequest:
 
 
 def produce_response(message: bytes) -> ProduceResponse:
-    """Return a Produce response, without its length in front."""
+    """Return a Produce response; `message` has no length prefix."""
     reader = WireReader(message)
     correlation = reader.number("i")
     reader.number("i")  # topics: one

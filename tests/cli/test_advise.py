@@ -9,7 +9,7 @@ FIXTURES = Path(__file__).parent.parent / "kafka_tools" / "advise" / "fixtures"
 QUICK = ("--failure", "crash", "--changes", "0")
 
 
-def test_the_answer_in_words(checker):
+def test_the_answer_on_the_screen(checker):
     outcome = checker("advise", FIXTURES / "misconfigured-acks-1.toml", "--kafka", "3.7", *QUICK)
     assert outcome.status == 0
     assert "acks=1 turned the default off" in outcome.out
@@ -18,7 +18,7 @@ def test_the_answer_in_words(checker):
 
 
 @pytest.mark.parametrize(("require", "status"), [("no-loss", 1), ("no-gaps", 0)])
-def test_a_requirement_is_a_gate(checker, require, status):
+def test_require_sets_the_exit_status(checker, require, status):
     path = FIXTURES / "misconfigured-acks-1.toml"
     outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--require", require)
     assert outcome.status == status
@@ -60,7 +60,7 @@ def test_settings_that_kafka_refuses(checker):
     assert "ConfigException: max.in.flight.requests.per.connection has to be 5 or less" in outcome.err
 
 
-def test_a_limit_leaves_the_answer_open_and_keeps_the_rest(checker):
+def test_a_limit_leaves_an_answer_undecided(checker):
     path = FIXTURES / "idempotent-producer.properties"
     outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--max-states", "100")
     assert outcome.status == 3
@@ -71,7 +71,7 @@ def test_a_limit_leaves_the_answer_open_and_keeps_the_rest(checker):
     ("arguments", "says"),
     [
         (["no-such-file"], "cannot be read"),
-        ([FIXTURES / "producer-shipped.properties", "--kafka", "1.0"], "Kafka 1.0 is not a version"),
+        ([FIXTURES / "producer-shipped.properties", "--kafka", "1.0"], "Kafka 1.0 is not a supported version"),
         ([FIXTURES / "producer-shipped.properties", "--require", "no-worries"], "--require does not know no-worries"),
         ([FIXTURES / "producer-shipped.properties", "--failure", "flood"], "--failure does not know flood"),
         ([FIXTURES / "producer-shipped.properties", "--json", "/proc/no/such.json"], "/proc/no/such.json cannot be"),

@@ -47,7 +47,7 @@ def contents(name: str) -> list[int]:
         ("idempotent-one-in-flight-refused", set()),
     ],
 )
-def test_what_librdkafka_does_as_the_specs_do(validations, name, violated):
+def test_recordings_that_conform(validations, name, violated):
     outcome = outcome_of(validations, name)
     assert (outcome.verdict, outcome.violated.keys(), outcome.limits) == ("conforms", violated, frozenset())
 
@@ -65,19 +65,19 @@ def test_what_librdkafka_does_as_the_specs_do(validations, name, violated):
         ("transactional-refused", 16, "failed: seen: batch[p1][2].outcome"),
     ],
 )
-def test_where_librdkafka_and_its_mock_cluster_differ_from_the_specs(validations, name, line, cause):
+def test_recordings_that_do_not_conform(validations, name, line, cause):
     outcome = outcome_of(validations, name)
     assert (outcome.verdict, outcome.rejection.line) == ("rejected", line)
     assert outcome.rejection.cause.startswith(cause)
 
 
-def test_what_the_differences_come_to():
+def test_the_number_of_differences():
     assert contents("plain-one-in-flight-refused") == [2, 1, 3], "reordered with one request in flight"
     assert contents("idempotent-refused") == [2, 3, 4], "record 1 was delivered and is not there"
     assert contents("idempotent-response-lost") == [1, 2, 2, 3, 4], "no sequence was checked"
 
 
-def test_the_native_engine_says_the_same():
+def test_both_engines_agree():
     for task, name in ((PLAIN, "plain-retries-uncounted"), (IDEMPOTENT, "idempotent-refused")):
         log = read_log(RECORDED / f"{name}.jsonl")
         native = RunningValidation(ValidationTask(task.target, task.mapping, engine="native"))
@@ -87,7 +87,7 @@ def test_the_native_engine_says_the_same():
 @pytest.mark.parametrize(
     ("kind", "name"), [("plain", "plain-response-lost"), ("idempotent", "idempotent-request-lost")]
 )
-def test_the_mappings_notice_changed_logs(kind, name):
+def test_mappings_reject_changed_logs(kind, name):
     task = {"plain": PLAIN, "idempotent": IDEMPOTENT}[kind]
     validation = RunningValidation(dataclasses.replace(task, controls=30))
     log = read_log(RECORDED / f"{name}.jsonl")
@@ -101,7 +101,7 @@ def test_the_mappings_notice_changed_logs(kind, name):
     }
 
 
-def test_the_wire_format_is_read():
+def test_the_wire_format():
     def varint(number: int) -> bytes:
         return bytes([number << 1])
 
@@ -119,7 +119,7 @@ def test_the_wire_format_is_read():
     assert wire_format.produce_response(answer) == wire_format.ProduceResponse(5, 19, -1)
 
 
-def test_a_fault_that_is_none_is_refused():
+def test_an_unknown_fault_is_an_error():
     for text in ("refuse", "refuse@0", "explode@1", "refuse@x"):
         with pytest.raises(UserError, match=f"--fault {text}: write FAULT@N"):
             InjectedFault.parse(text)
@@ -149,14 +149,14 @@ def test_a_live_producer_is_recorded_and_validated(validations, setup, verdict):
     assert validations[setup.producer].outcome(live).verdict == verdict, events
 
 
-def test_a_log_of_something_else_is_a_sentence(validations):
+def test_another_log_is_an_error(validations):
     other = RecordedTrace("other", "other.jsonl", (RecordedEvent(1, {"event": "send", "record": 1}),))
     outcome = validations["plain"].outcome(other)
     assert outcome.verdict == "unreadable"
     assert outcome.message == "other.jsonl: PlainClient.constants finds no constants in its events (StopIteration)"
 
 
-def test_without_confluent_kafka_recording_is_refused_in_a_sentence(monkeypatch):
+def test_recording_without_confluent_kafka(monkeypatch):
     monkeypatch.setattr("kafka_tools.librdkafka.mock_cluster.importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"recording needs confluent-kafka, .*pip install 'tidemark\[record\]'"):
         record(RecordingSetup())

@@ -72,18 +72,18 @@ def test_a_crash_and_a_lost_response(version, names, expected):
     assert yeses(found) == wanted
 
 
-def test_fire_and_forget_loses_with_a_lost_connection_and_never_duplicates():
+def test_acks_0_loses_records_and_never_duplicates():
     _, found = answers("3.7", "fire-and-forget-producer.properties", failures=TWO)
     assert {("loss", "crash"), ("loss", "lost-response")} <= yeses(found)
     assert ("duplicates", "lost-response") not in yeses(found)
 
 
-def test_one_request_in_flight_duplicates_and_keeps_the_order_where_nothing_is_handled_late():
+def test_one_request_in_flight_duplicates_and_keeps_the_order():
     _, found = answers("3.7", "ordered-producer.properties", "topic-described.txt", failures=["crash"])
     assert yeses(found) == {("duplicates", "crash")}
 
 
-def test_an_unclean_election_loses_and_cannot_happen_where_it_is_off():
+def test_an_unclean_election_loses_records_if_it_is_allowed():
     _, found = answers("3.7", "idempotent-producer.properties", "topic-unclean.txt", failures=["unclean-election"])
     assert ("loss", "unclean-election") in yeses(found)
     advice, found = answers(
@@ -93,19 +93,19 @@ def test_an_unclean_election_loses_and_cannot_happen_where_it_is_off():
     assert [failure.slug for failure in advice.impossible] == ["unclean-election"]
 
 
-def test_where_unclean_elections_are_allowed_a_crash_is_enough():
+def test_with_unclean_elections_one_crash_loses_records():
     _, found = answers("3.7", "idempotent-producer.properties", "topic-unclean.txt", failures=["crash"])
     assert yeses(found) == {("loss", "crash")}
 
 
-def test_more_replicas_in_sync_than_there_are_acknowledge_nothing_before_3_7(tmp_path):
+def test_min_isr_above_the_replication_factor_refuses_writes_before_3_7(tmp_path):
     path = tmp_path / "topic.json"
     path.write_text('{"replication.factor": 2, "min.insync.replicas": 3}')
     assert ("loss", "blackout") not in yeses(answers("3.2", path, failures=["blackout"])[1])
     assert ("loss", "blackout") in yeses(answers("3.7", path, failures=["blackout"])[1])
 
 
-def test_of_many_replicas_the_leader_may_be_the_last_in_sync(tmp_path):
+def test_with_many_replicas_the_leader_may_be_the_last_in_the_isr(tmp_path):
     path = tmp_path / "topic.json"
     path.write_text('{"replication.factor": 5, "min.insync.replicas": 1}')
     found = answers("3.7", path, failures=["power-loss"], questions=PARTITION[:1])[1]
@@ -118,7 +118,7 @@ def test_refusing_every_write_is_no_remedy():
     assert [str(*remedy.changes) for remedy in advice.remedies] == ["flush.messages=1"]
 
 
-def test_librdkafkas_commits_in_the_background_skip_and_storing_later_mends(tmp_path):
+def test_background_commits_of_librdkafka_skip_records(tmp_path):
     path = tmp_path / "consumer.json"
     path.write_text('{"metadata.broker.list": "b", "auto.offset.reset": "earliest"}')
     advice, found = answers("3.7", path, failures=["consumer-crash"], questions=CONSUMER[1:2], changes=1)
@@ -128,29 +128,29 @@ def test_librdkafkas_commits_in_the_background_skip_and_storing_later_mends(tmp_
     ]
 
 
-def test_transactions_are_left_out_rather_than_answered_for():
+def test_transactions_are_reported_as_not_explored():
     advice, found = answers("3.7", "exactly-once-producer.properties", failures=["producer-restart"])
     assert found == {}
     assert [failure.slug for failure in advice.impossible] == ["producer-restart"]
 
 
-def test_the_last_replica_standing_is_what_eligible_leader_replicas_are_for():
+def test_eligible_leader_replicas_help_when_one_replica_is_left():
     names = ["idempotent-producer.properties", "topic-described.txt"]
     assert yeses(answers("4.0", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
     assert not yeses(answers("4.1", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
 
 
-def test_consumers_that_commit_last_process_twice_and_skip_nothing():
+def test_commits_after_processing_repeat_records_and_skip_none():
     _, found = answers("3.7", "consumer-manual.properties", failures=["consumer-crash"], questions=CONSUMER)
     assert yeses(found) == {("reprocessing", "consumer-crash")}
 
 
-def test_the_default_consumer_may_skip_what_it_had_before_its_first_commit():
+def test_the_default_consumer_may_skip_records_before_its_first_commit():
     _, found = answers("3.7", "consumer-shipped.properties", failures=["consumer-crash"], questions=CONSUMER)
     assert ("gaps", "consumer-crash") in yeses(found)
 
 
-def test_the_smallest_change_is_found_and_mends():
+def test_the_smallest_change_is_found_and_helps():
     advice, _ = answers("3.7", "misconfigured-acks-1.toml", failures=TWO, changes=2)
     changes = {remedy.question.name: [str(change) for change in remedy.changes] for remedy in advice.remedies}
     # With acks=all the default of idempotence applies again.
@@ -160,7 +160,7 @@ def test_the_smallest_change_is_found_and_mends():
     assert remedy.before.with_two_down and not remedy.after.with_two_down and remedy.after.with_one_down
 
 
-def test_what_no_setting_mends_is_said():
+def test_answers_without_a_remedy_are_listed():
     advice, _ = answers(
         "4.1", "idempotent-producer.properties", failures=["producer-restart"], questions=PARTITION[1:2], changes=1
     )

@@ -29,17 +29,17 @@ def settings(found, role):
         ("topic-described.txt", {"topic"}),
     ],
 )
-def test_whose_a_file_is(name, roles):
+def test_the_role_of_a_file(name, roles):
     assert set(read(str(FIXTURES / name)).roles) == roles
 
 
-def test_a_file_without_a_telling_name_is_told_by_its_settings(tmp_path):
+def test_the_role_is_guessed_from_the_settings(tmp_path):
     path = tmp_path / "app.properties"
     path.write_text("acks=all\nlinger.ms=5\nbatch.size=16384\n")
     assert set(read(str(path)).roles) == {"producer"}
 
 
-def test_a_file_that_nothing_tells_is_asked_about(tmp_path):
+def test_an_unclear_role_is_an_error(tmp_path):
     path = tmp_path / "app.properties"
     path.write_text("bootstrap.servers=b:9092\n")
     with pytest.raises(UserError, match="write producer="):
@@ -47,7 +47,7 @@ def test_a_file_that_nothing_tells_is_asked_about(tmp_path):
     assert set(read(f"consumer={path}").roles) == {"consumer"}
 
 
-def test_properties_are_read_as_java_reads_them(tmp_path):
+def test_properties_follow_the_syntax_of_java(tmp_path):
     path = tmp_path / "producer.properties"
     path.write_text("# a comment\n! another\nacks : all\nretries 7\nlinger.ms=\\\n   5\n")
     found = read(str(path))
@@ -55,14 +55,14 @@ def test_properties_are_read_as_java_reads_them(tmp_path):
     assert [given.line for given in found.roles["producer"]] == [3, 4, 5]
 
 
-def test_what_kafka_configs_describes():
+def test_output_of_kafka_configs():
     assert settings(read(str(FIXTURES / "topic-described.txt")), "topic") == {
         "min.insync.replicas": "2",
         "unclean.leader.election.enable": "false",
     }
 
 
-def test_what_kafka_topics_describes():
+def test_output_of_kafka_topics():
     found = settings(read(str(FIXTURES / "topic-unclean.txt")), "topic")
     assert found["replication.factor"] == "3"
     assert found["min.insync.replicas"] == "2"
@@ -73,7 +73,7 @@ def topic_line(name, factor, configs):
     return f"Topic: {name}\tTopicId: x_9-A\tPartitionCount: 1\tReplicationFactor: {factor}\tConfigs: {configs}\n"
 
 
-def test_what_kafka_topics_describes_of_several_partitions_with_commas_in_values(tmp_path):
+def test_output_of_kafka_topics_for_several_partitions_with_commas_in_values(tmp_path):
     path = tmp_path / "described.txt"
     partition = "\tTopic: orders\tPartition: {}\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2,3\tElr: \tLastKnownElr: \n"
     line = topic_line("orders", 3, "cleanup.policy=compact,delete,min.insync.replicas=2")
@@ -92,14 +92,14 @@ def test_what_kafka_topics_describes_of_several_partitions_with_commas_in_values
         "Dynamic configs for topic orders are:\nDynamic configs for topic audit are:\n",
     ],
 )
-def test_two_topics_in_a_file_are_not_taken_for_one(tmp_path, text):
+def test_two_topics_in_a_file_are_an_error(tmp_path, text):
     path = tmp_path / "described.txt"
     path.write_text(text)
     with pytest.raises(UserError, match=r":2: a second topic is described"):
         read(str(path))
 
 
-def test_a_brokers_own_settings_and_the_clusters_defaults_are_one_description(tmp_path):
+def test_settings_of_a_broker_and_cluster_defaults_are_combined(tmp_path):
     path = tmp_path / "described.txt"
     path.write_text(
         "Dynamic configs for broker 1 are:\n  min.insync.replicas=2 sensitive=false synonyms={}\n"
@@ -108,13 +108,13 @@ def test_a_brokers_own_settings_and_the_clusters_defaults_are_one_description(tm
     assert settings(read(str(path)), "broker") == {"min.insync.replicas": "2", "ssl.key.password": "null"}
 
 
-def test_what_kafka_configs_described_with_zookeeper(tmp_path):
+def test_output_of_kafka_configs_with_zookeeper(tmp_path):
     path = tmp_path / "described.txt"
     path.write_text("Configs for topic 'orders' are min.insync.replicas=2,unclean.leader.election.enable=true\n")
     assert settings(read(str(path)), "topic") == {"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}
 
 
-def test_springs_brackets_and_hyphens(tmp_path):
+def test_spring_names_with_brackets_and_hyphens(tmp_path):
     path = tmp_path / "application.properties"
     path.write_text(
         "spring.kafka.producer.properties[enable.idempotence]=false\n"
@@ -126,7 +126,7 @@ def test_springs_brackets_and_hyphens(tmp_path):
     assert settings(found, "consumer") == {"isolation.level": "read_committed"}
 
 
-def test_springs_names_are_kafkas():
+def test_spring_names_become_kafka_names():
     found = read(str(FIXTURES / "spring-application.properties"))
     assert found.is_spring
     producer = settings(found, "producer")
@@ -143,20 +143,20 @@ def test_springs_names_are_kafkas():
         ("a.properties", bytes(range(128, 160)) + b"\x01", "is not a text file"),
         ("a.properties", b"acks=\\u12zz", "hexadecimal"),
         ("a.json", b'{"acks": "hunter2', "not JSON"),
-        ("a.json", b'{"acks": "all", "acks": "hunter2"}', "acks is there twice"),
-        ("a.json", b"[1]", "holds no object"),
+        ("a.json", b'{"acks": "all", "acks": "hunter2"}', "acks occurs twice"),
+        ("a.json", b"[1]", "is not an object"),
         ("a.toml", b"acks = hunter2", "is not TOML"),
-        ("a.toml", b"x = 1\n[producer]\nacks = 1", "x stands outside of the sections"),
-        ("a.json", b'{"hunter2 pw": 1, "hunter2 pw": 2}', "a name is there twice"),
+        ("a.toml", b"x = 1\n[producer]\nacks = 1", "x is outside the sections"),
+        ("a.json", b'{"hunter2 pw": 1, "hunter2 pw": 2}', "a name occurs twice"),
         ("a.json", b'{"acks": ' + b"1" * 5000 + b"}", "thousands of digits"),
         ("a.toml", b"acks = " + b"1" * 5000, "thousands of digits"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
         ("a.toml", b"a = " + b"[" * 100_000, "nested too deeply"),
-        ("application.yml", b"spring:\n  kafka:\n    producer:\n      acks: all\n", "is YAML, which is not read"),
+        ("application.yml", b"spring:\n  kafka:\n    producer:\n      acks: all\n", "is YAML, which is not supported"),
         ("a.properties", b"#" * 1_000_001, "more than 1,000,000 bytes"),
     ],
 )
-def test_what_cannot_be_read_is_said_without_its_values(tmp_path, name, content, says):
+def test_errors_do_not_contain_values(tmp_path, name, content, says):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(UserError, match=says) as found:
@@ -164,12 +164,12 @@ def test_what_cannot_be_read_is_said_without_its_values(tmp_path, name, content,
     assert "hunter2" not in str(found.value)
 
 
-def test_a_file_that_is_not_there():
+def test_a_missing_file():
     with pytest.raises(UserError, match="cannot be read: No such file"):
         read("/no/such/producer.properties")
 
 
-def test_numbers_and_truth_values_of_json_are_kafkas(tmp_path):
+def test_numbers_and_booleans_of_json(tmp_path):
     path = tmp_path / "producer.json"
     path.write_text(json.dumps({"enable.idempotence": True, "retries": 3}))
     assert settings(read(str(path)), "producer") == {"enable.idempotence": "true", "retries": "3"}
