@@ -1,4 +1,4 @@
-"""What an exploration found, and how far it is while it runs."""
+"""The result of an exploration, and its progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "in
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far an exploration is; `queue` counts states of this level and the next that are not yet expanded."""
+    """The progress of an exploration. `queue`: the states of this level and the next that are not yet expanded."""
 
     level: int
     distinct: int
@@ -27,7 +27,7 @@ class SearchProgress:
 
 @dataclass(frozen=True)
 class StoredStep:
-    """One step out of a stored state: the action instance and the words of the state it leads to."""
+    """A step from a stored state: the action instance, and the words of the state to which it leads."""
 
     instance: int
     words: Words
@@ -35,9 +35,9 @@ class StoredStep:
 
 @dataclass(frozen=True)
 class FoundViolation:
-    """Where a property was first found violated (or a reachable reached): in a state, or in a step out of one.
+    """The state or step in which a property was first violated, or a reachable first reached.
 
-    `state` is the id of the state, or of the step's old state; `step` is None for a property of states.
+    `state` is the id of the state, or of the step's old state. `step` is None for a property of states.
     """
 
     state: int
@@ -46,7 +46,7 @@ class FoundViolation:
 
 @dataclass(frozen=True)
 class FoundFailure:
-    """An evaluation in an action that left its bounds: the state it was evaluated in, the action instance, the site."""
+    """An evaluation in an action that left its bounds: the id of the state, the action instance, the site's number."""
 
     state: int
     instance: int
@@ -54,42 +54,42 @@ class FoundFailure:
 
 
 class StateStore(Protocol):
-    """What keeps the states that were found, each under an id, with its origin: `Store`, or runs of states on disk."""
+    """The states that were found, each with an id and its origin: a `Store`, or runs of states on disk."""
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes that the states take."""
+        """The size of the states in bytes."""
 
     def find(self, words: Words) -> int | None:
-        """Return the id of the state with these words (words,), or None where it is not stored."""
+        """Return the id of the state with these words (words,), or None if it is not stored."""
 
     def words_of(self, state_id: int) -> Words:
         """Return a copy of a state's words."""
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
-        """Return the state that a state was first reached from and the action instance; None for an initial state."""
+        """Return the parent (a state id) and the action instance that first reached a state, or None if it is initial."""
 
     def all_states(self) -> Words:
         """Return a copy of all states (distinct, words)."""
 
     def distinct_per_instance(self) -> NDArray[np.int64]:
-        """Return how many states each action instance was the first to reach (instances,)."""
+        """Return the number of states that each action instance was the first to reach (instances,)."""
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The result of a breadth-first exploration. It is the same for every number of workers, but for `seconds`.
+    """The result of a breadth-first exploration. Except for `seconds`, it is the same for every number of workers.
 
-    - `distinct` counts the states stored; `levels` those of each level, the initial states being the first; the last
-      level is incomplete where the outcome is not `complete` or `max_depth`.
-    - `generated` counts initial states and successors, duplicates included; `generated_per_instance` (instances,)
-      successors only.
-    - `outcome`: `complete` (nothing is left to expand), `stopped` (by a violation, a deadlock or the last of the
-      properties waited for), `error` (an evaluation left its bounds), `max_states`, `max_depth`, `interrupted`.
-    - `violations` holds, by property bit, the first violation of each invariant and step invariant; `reached`
-      the first state of each reachable. The first is the lowest by (level, round, shard, local index).
-    - `error` is the first evaluation in an action that left its bounds, `property_error` the first in a property;
-      `deadlock` is the id of the first state within the constraint that has no successor.
+    - `distinct`: the number of states. `levels`: the number of states of each level; the initial states are the first
+      level. The last level is incomplete unless the outcome is `complete` or `max_depth`.
+    - `generated`: the number of initial states and successors, including duplicates. `generated_per_instance`
+      (instances,): the number of successors of each action instance.
+    - `outcome`: `complete` (no state is left to expand), `stopped` (by a violation, a deadlock or the last awaited
+      property), `error` (an evaluation left its bounds), `max_states`, `max_depth` or `interrupted`.
+    - `violations`: the first violation of each invariant and step invariant, by property bit. `reached`: the first
+      state of each reachable. The first one is the lowest by (level, round, shard, local index).
+    - `error`: the first evaluation in an action that left its bounds. `property_error`: the first in a property.
+      `deadlock`: the id of the first state within the constraint that has no successor.
     """
 
     distinct: int
@@ -112,16 +112,16 @@ class Exploration:
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes that the states found take, with their origins and the tables."""
+        """The size in bytes of the states, their origins and the tables."""
         return self.store.memory_bytes
 
     @property
     def distinct_per_instance(self) -> NDArray[np.int64]:
-        """How many states each action instance was the first to reach (instances,); counted on each call."""
+        """The number of states that each action instance was the first to reach (instances,). Not cached."""
         return self.store.distinct_per_instance()
 
     def path(self, state: int) -> list[tuple[int | None, Words]]:
-        """Return a shortest path to a state (id): (instance, words) each; it begins with an initial state and None."""
+        """Return a shortest path to a state (id) as pairs (instance, words); the first is (None, an initial state)."""
         backwards: list[tuple[int | None, Words]] = []
         while (origin := self.store.origin_of(state)) is not None:
             parent, instance = origin
@@ -131,16 +131,16 @@ class Exploration:
         return backwards[::-1]
 
     def path_to(self, violation: FoundViolation) -> list[tuple[int | None, Words]]:
-        """Return the counterexample to a violation: the path to its state, and its step if it has one."""
+        """Return the counterexample of a violation: the path to its state, and its step if it has one."""
         path = self.path(violation.state)
         if violation.step is not None:
             path.append((violation.step.instance, violation.step.words))
         return path
 
     def find(self, words: Words) -> int | None:
-        """Return the id of the state with these words (words,), or None where it was not found."""
+        """Return the id of the state with these words (words,), or None if it was not found."""
         return self.store.find(words)
 
     def all_states(self) -> Words:
-        """Return all states (distinct, words), shard by shard, as a copy."""
+        """Return a copy of all states (distinct, words), shard by shard."""
         return self.store.all_states()

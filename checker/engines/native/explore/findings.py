@@ -1,4 +1,4 @@
-"""What the shards' records say was found, in the canonical order: round, shard, local index."""
+"""The findings in the shards' records, collected in canonical order: round, shard, local index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OUT_OF_BOUNDS = 1 << OUT_OF_BOUNDS_BIT
 
 @dataclass
 class SearchFindings:
-    """What was found so far; `seen` has the bits of all properties found violated or reached."""
+    """The findings so far. `seen` has the bits of all properties that were violated or reached."""
 
     store: Store
     seen: int = 0
@@ -25,7 +25,7 @@ class SearchFindings:
     deadlock: int | None = None
 
     def collect(self) -> None:
-        """Take over what the last round found; what an earlier round found first stays."""
+        """Add the findings of the last round. The first finding of each kind is kept."""
         if self.error is None:
             self.error = self._first_failure()
         if self.deadlock is None:
@@ -53,7 +53,7 @@ class SearchFindings:
         return None if shard is None else _id(shard, int(states[shard]))
 
     def _first(self, bit: int) -> FoundViolation:
-        """Return the first state or step that set a bit."""
+        """Return the first state or, if no state did, the first step that set a bit."""
         mask = np.uint64(1 << bit)
         shard = _first_shard(self.store.field("seen_in_states") & mask)
         if shard is not None:

@@ -1,7 +1,15 @@
-"""The breadth-first search: level by level, and within a level round by round.
+"""Breadth-first search: level by level, and within a level round by round.
 
-A round has two halves. First every shard expands states of its frontier, until an outbox is full; then every shard
-inserts what the others sent to it. Shards are independent of workers, so the result is the same for any number of them.
+    store the initial states
+    until there is a reason to stop:
+        expand:  every shard expands states of its frontier, until an outbox might overflow      (in parallel)
+        insert:  every shard stores and checks the new states among the successors sent to it    (in parallel)
+        collect the findings
+        if the level is exhausted: the states found since it began are the next level
+
+A round is one `expand` and one `insert`. The result does not depend on the number of workers: see the canonical order
+in `memory_layout`. The distribution of states over shards resembles that of Stern and Dill, "Parallelizing the Murphi
+Verifier", CAV 1997: the hash of a state selects its owner.
 """
 
 from __future__ import annotations
@@ -21,16 +29,19 @@ from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
 
 PARALLEL_FROM = 1500
-"""With fewer states to expand in a round, starting threads takes longer than expanding them."""
+"""With fewer states left in the level, a round runs on one thread: starting threads would take longer."""
 
 PROGRESS_SECONDS = 0.25
+"""The least time between two calls of `on_progress`."""
 
 IMPROVE_SECONDS = 0.4
-"""After so long better kernels pay, where those that an exploration began with were made in a hurry."""
+"""The time after which an exploration that started with quickly compiled kernels compiles optimised ones."""
 
 
 @dataclass(frozen=True)
 class _Limits:
+    """The reasons to stop, as `explore` documents them. `stop_mask`: the property bits of which any one stops it."""
+
     stop_after: int
     stop_mask: int
     stop_on_deadlock: bool
@@ -58,18 +69,18 @@ def explore(
 ) -> Exploration:
     """Explore all states that are reachable from the initial ones (n, words), breadth-first.
 
-    The masks say which property bits are invariants, step invariants and reachables to check; a bit in the masks of
-    both steps and reachables is reached by a step. The search stops, at the end of a round,
+    `invariant_mask`, `step_mask` and `reachable_mask` select the property bits to check. A bit that is in both
+    `step_mask` and `reachable_mask` is a reachable of steps. The search stops at the end of the round in which
 
-    - with an evaluation that leaves its bounds, always;
-    - with any violation of an invariant or step invariant (`stop_on_any`), or with a deadlock (`stop_on_deadlock`);
-    - once all property bits in `stop_after` have been seen, violated or reached, and a deadlock with `await_deadlock`
-      (0 and False: never);
-    - with `max_states` states or more, or when `max_depth` levels are found: the last one is checked, not expanded;
-    - when `cancelled` is set, or on an interrupt from the keyboard.
+    - an evaluation left its bounds (always);
+    - an invariant or step invariant was violated (with `stop_on_any`), or a deadlock was found (`stop_on_deadlock`);
+    - all property bits in `stop_after` have been violated or reached, and a deadlock has been found if
+      `await_deadlock` is set (0 and False: never);
+    - at least `max_states` states were found, or `max_depth` levels: the last level is checked, but not expanded;
+    - `cancelled` was set, or the user pressed Ctrl-C.
 
-    `on_progress` is called at the end of a round, at most four times a second. Raises ValueError where an argument is
-    out of its range and MemoryError where the states do not fit into the machine's memory.
+    `on_progress` is called at the end of a round, at most four times a second. Raises ValueError if an argument is out
+    of range, and MemoryError if the states do not fit into the machine's memory.
     """
     states = np.ascontiguousarray(initial, np.uint64)
     if states.ndim != 2 or states.shape[1] != kernels.layout.words or not len(states):
@@ -88,7 +99,7 @@ def explore(
 
 
 class _BreadthFirstSearch:
-    """One exploration under way."""
+    """One exploration in progress."""
 
     def __init__(
         self,
@@ -113,7 +124,7 @@ class _BreadthFirstSearch:
         self._started = self._reported = perf_counter()
 
     def run(self, initial: Words) -> Outcome:
-        """Explore until nothing is left or a reason to stop is found; return the outcome."""
+        """Explore until no state is left or there is a reason to stop; return the outcome."""
         try:
             self._insert_initial(initial)
             improves = True
@@ -127,7 +138,7 @@ class _BreadthFirstSearch:
         return outcome
 
     def result(self, outcome: Outcome, reachable_mask: int) -> Exploration:
-        """Return what was found."""
+        """Return the exploration, with violations and reached reachables separated by `reachable_mask`."""
         found = self._findings.by_bit
         ends = [0, *self._level_ends, self._store.distinct]
         sizes = [end - start for start, end in pairwise(ends)]
@@ -157,6 +168,7 @@ class _BreadthFirstSearch:
         self._store.begin_level()
 
     def _round(self) -> None:
+        """Run one round, and begin the next level if this one is exhausted."""
         in_parallel = self._store.left_in_level >= PARALLEL_FROM
         step_mask = self._step_mask & ~self._findings.seen
         self._store.offer_shards()
@@ -166,6 +178,7 @@ class _BreadthFirstSearch:
             self._begin_level()
 
     def _insert(self, in_parallel: bool) -> None:
+        """Run the second half of a round and collect the findings."""
         mask = self._state_mask & ~self._findings.seen
         self._store.offer_shards()
         self._team.run(lambda: self._store.insert(mask), in_parallel)
@@ -175,12 +188,12 @@ class _BreadthFirstSearch:
         self._report()
 
     def _outcome(self) -> Outcome | None:
-        """Return why to stop at the end of this round, or None to go on."""
+        """Return the reason to stop at the end of this round, or None to continue."""
         findings, limits = self._findings, self._limits
         if findings.error is not None or findings.property_error is not None:
             return "error"
         if (
-            self._has_all_waited_for()
+            self._has_all_awaited()
             or findings.seen & limits.stop_mask
             or (limits.stop_on_deadlock and findings.deadlock is not None)
         ):
@@ -195,7 +208,8 @@ class _BreadthFirstSearch:
             return "max_depth"
         return None
 
-    def _has_all_waited_for(self) -> bool:
+    def _has_all_awaited(self) -> bool:
+        """Return whether the search waits for findings and has all of them."""
         findings, limits = self._findings, self._limits
         waits = limits.stop_after != 0 or limits.await_deadlock
         lacks_deadlock = limits.await_deadlock and findings.deadlock is None

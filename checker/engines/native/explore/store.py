@@ -1,7 +1,7 @@
-"""The states found so far, exact and append-only, in shards; and the buffers for successors in flight.
+"""The store of an exploration: all states, exact and append-only, by shard; and the buffers for successors in flight.
 
-Every array is a mapping of its largest size, which no machine of this memory could fill: it never moves, and only
-the pages that were written are resident.
+Every array is a memory mapping of the largest size that this machine's memory could hold. It never moves, so kernels
+keep its address, and only pages that were written are resident. `memory_layout` documents the arrays and records.
 """
 
 from __future__ import annotations
@@ -36,13 +36,19 @@ Words = NDArray[np.uint64]
 Number = TypeVar("Number", bound=np.generic)
 
 _LINUX_MAP_NORESERVE = 0x4000
+"""The flag of `mmap` that reserves no swap space; Python's `mmap` module has no name for it before 3.13."""
+
 _SLOT_BYTES = 4
 _LARGE_PAGE = 2 << 20
 _SMALL_PAGES_BYTES = 4 << 20
+"""Bytes: a slot of a table, a large page, and the start of each shard's part that keeps small pages."""
 
 
 class Store:
-    """All states of one exploration. A state's id is local index * SHARDS + shard; ids fit into 32 bits."""
+    """All states of one exploration, and the calls of the kernels that work on them.
+
+    The id of a state is local index * SHARDS + shard, below 2**32. Raises MemoryError if the address space is limited.
+    """
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -66,6 +72,7 @@ class Store:
         self.field("deadlock")[:] = NO_STATE
 
     def _place_arrays(self) -> None:
+        """Write the addresses of each shard's part of the arrays to its record."""
         arrays: dict[str, NDArray[Any]] = {
             "states": self.states,
             "parents": self.parents,
@@ -80,7 +87,7 @@ class Store:
             self.field(name)[:] = array.ctypes.data + array.strides[0] * np.arange(SHARDS, dtype=np.uint64)
 
     def field(self, name: str) -> Words:
-        """Return a field of all shards' records, as a view: (SHARDS,), or (SHARDS, items) where it has several."""
+        """Return a view of a field of all records: (SHARDS,), or (SHARDS, items) for a field of several words."""
         offset, length = FIELD_OFFSETS[name], FIELD_LENGTHS[name]
         return self._records[:, offset] if length == 1 else self._records[:, offset : offset + length]
 
@@ -89,20 +96,23 @@ class Store:
         self._next_shard[0] = 0
 
     def improve_kernels(self) -> None:
-        """Go on with better kernels, where there are any."""
+        """Continue with optimised kernels, unless these are already optimised."""
         if self._kernels.better is not None:
             self._kernels = self._kernels.better()
 
     def expand(self, step_mask: int) -> None:
-        """Run the first half of a round for the shards that no other worker takes."""
+        """Run the first half of a round for the shards that no other worker has taken."""
         self._kernels.expand(self._records_address, self._next_shard_address, step_mask)
 
     def insert(self, mask: int) -> None:
-        """Run the second half of a round for the shards that no other worker takes."""
+        """Run the second half of a round for the shards that no other worker has taken."""
         self._kernels.insert(self._records_address, self._next_shard_address, mask)
 
     def send_initial(self, initial: Words) -> Iterator[None]:
-        """Put initial states (n, words) into the outboxes, as many as a round takes; each round is to be inserted."""
+        """Send initial states (n, words) to their shards in rounds; the caller runs `insert` after each yield.
+
+        They take the way of successors: into the buffer of shard 0, from which `expand` routes them.
+        """
         size = self.layout.outbox_entries
         for start in range(0, len(initial), size):
             batch = initial[start : start + size]
@@ -115,7 +125,7 @@ class Store:
             yield
 
     def begin_level(self) -> None:
-        """Make the frontier all states that were found since the last level began."""
+        """Make the states that were found since the last level began the frontier of the next level."""
         self.field("frontier_end")[:] = self.field("count")
 
     @property
@@ -125,24 +135,24 @@ class Store:
 
     @property
     def left_in_level(self) -> int:
-        """The number of states of this level that are not yet expanded, or whose successors are not yet stored."""
+        """The number of states of this level that are not yet expanded, or have successors that are not yet routed."""
         unexpanded = self.field("frontier_end") - self.field("cursor")
         return int(unexpanded.sum()) + int(np.count_nonzero(self.field("pending")))
 
     @property
     def left(self) -> int:
-        """The number of states, of this level and the next, that are not yet expanded."""
+        """The number of states of this level and the next that are not yet expanded."""
         found_since = self.field("count") - self.field("frontier_end")
         return self.left_in_level + int(found_since.sum())
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes that states, parents, instances and tables take."""
+        """The size in bytes of states, parents, instances and tables."""
         slots = int(self.field("table_mask").sum()) + SHARDS
         return self.distinct * self.layout.bytes_per_state + slots * _SLOT_BYTES
 
     def find(self, words: Words) -> int | None:
-        """Return the id of the state with these words (words,), or None where it is not stored."""
+        """Return the id of the state with these words (words,), or None if it is not stored."""
         state = np.ascontiguousarray(words, np.uint64)
         if state.shape != (self.layout.words,):
             raise ValueError(f"a state has {self.layout.words} words, not shape {state.shape}")
@@ -155,7 +165,7 @@ class Store:
         return words
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
-        """Return the state that a state was first reached from and the action instance; None for an initial state."""
+        """Return the parent (a state id) and the action instance that first reached a state, or None if it is initial."""
         shard, local = state_id % SHARDS, state_id >> SHARD_BITS
         parent = int(self.parents[shard, local])
         return None if parent == INITIAL_PARENT else (parent, int(self.instances[shard, local]))
@@ -165,12 +175,12 @@ class Store:
         return np.concatenate([self.states[shard, :count] for shard, count in enumerate(self._counts())])
 
     def generated_per_instance(self) -> NDArray[np.int64]:
-        """Return how many successors each action instance has generated (instances,)."""
+        """Return the number of successors that each action instance has generated (instances,)."""
         total: NDArray[np.int64] = self._generated.sum(axis=0)[: self.layout.instances].astype(np.int64)
         return total
 
     def distinct_per_instance(self) -> NDArray[np.int64]:
-        """Return how many states each action instance was the first to reach (instances,)."""
+        """Return the number of states that each action instance was the first to reach (instances,)."""
         total = np.zeros(self.layout.instances, np.int64)
         for shard, count in enumerate(self._counts()):
             by_instance = np.bincount(self.instances[shard, :count], minlength=INITIAL_INSTANCE + 1)
@@ -187,7 +197,7 @@ def physical_memory() -> int:
 
 
 def _largest_table(capacity: int) -> int:
-    """Return the slots of the table of a shard that is full: a power of two."""
+    """Return the number of slots, a power of two, of the table of a shard with `capacity` states."""
     slots = INITIAL_TABLE_SLOTS
     while slots * LOAD_NUMERATOR < (capacity + MAXIMUM_OUTBOX_ENTRIES) * LOAD_DENOMINATOR:
         slots *= 2
@@ -195,7 +205,7 @@ def _largest_table(capacity: int) -> int:
 
 
 def _reserve(kind: type[Number], *shape: int) -> NDArray[Number]:
-    """Return an array of zeros, of a part for each shard, of which only the pages that are written take memory."""
+    """Return an array of zeros with a part for each shard; only pages that are written take memory."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", _LINUX_MAP_NORESERVE)
     try:
@@ -207,7 +217,10 @@ def _reserve(kind: type[Number], *shape: int) -> NDArray[Number]:
 
 
 def _advise_large_pages(region: mmap.mmap, part: int) -> None:
-    """Ask for large pages where a shard's part of a region is already long, so that they waste little."""
+    """Request large pages for each shard's part of a region, except its first 4 MiB.
+
+    Large pages save TLB misses. A small state space stays in small pages, where it wastes no memory.
+    """
     for shard in range(SHARDS):
         start = -(-(shard * part + _SMALL_PAGES_BYTES) // _LARGE_PAGE) * _LARGE_PAGE
         length = (shard + 1) * part // _LARGE_PAGE * _LARGE_PAGE - start

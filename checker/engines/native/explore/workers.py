@@ -1,4 +1,4 @@
-"""Threads that work on the shards, and interrupts that wait for them."""
+"""Threads that run kernels on the shards, and interrupts deferred to the end of a round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 
 
 class Workers:
-    """A fixed number of workers: the calling thread is the first of them, the others are threads of a pool."""
+    """A fixed number of workers: the calling thread and the threads of a pool."""
 
     def __init__(self, count: int) -> None:
         if count < 1:
@@ -27,7 +27,7 @@ class Workers:
             self._pool.shutdown()
 
     def run(self, work: Callable[[], None], in_parallel: bool) -> None:
-        """Call `work` from every worker, or once; return, or raise, when all of them have ended."""
+        """Call `work` in every worker (`in_parallel`) or once; return, or raise its error, after all calls."""
         others = [self._pool.submit(work) for _ in range(1, self.count)] if self._pool and in_parallel else []
         try:
             work()
@@ -39,9 +39,9 @@ class Workers:
 
 @contextmanager
 def deferred_interrupts() -> Iterator[threading.Event]:
-    """Within the block an interrupt from the keyboard sets the event that is yielded, instead of raising.
+    """Make Ctrl-C set the yielded event inside the block, instead of raising KeyboardInterrupt.
 
-    Only in the main thread, and only where Python's own handler is installed; elsewhere the event is never set.
+    This happens only in the main thread and if Python's own handler is installed; otherwise the event is never set.
     """
     interrupted = threading.Event()
 

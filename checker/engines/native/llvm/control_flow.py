@@ -1,4 +1,4 @@
-"""Structured control flow for llvmlite's builder: loops, and variables that LLVM turns into registers."""
+"""Structured control flow for llvmlite's builder: loops, and local variables that LLVM keeps in registers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def word(value: int) -> ir.Constant:
 
 
 class LocalVariable:
-    """A local variable of the function under construction, kept in an alloca of its entry block."""
+    """A local variable of the function under construction: an alloca that LLVM turns into a register."""
 
     def __init__(self, builder: ir.IRBuilder, initial: ir.Value) -> None:
         self._builder = builder
@@ -47,7 +47,7 @@ class Loop:
     exit: ir.Block
 
     def leave_if(self, condition: ir.Value) -> None:
-        """Leave the loop where `condition` (i1) holds, else go on with what is built next."""
+        """Emit a jump to the exit for the case that `condition` (i1) is true."""
         following = self.builder.append_basic_block("following")
         self.builder.cbranch(condition, self.exit, following)
         self.builder.position_at_end(following)
@@ -55,7 +55,7 @@ class Loop:
 
 @contextmanager
 def endless_loop(builder: ir.IRBuilder) -> Iterator[Loop]:
-    """Build a loop whose body is what the `with` block builds; only `Loop.leave_if` ends it."""
+    """Emit a loop around the body of the `with` block; only `Loop.leave_if` ends it."""
     head = builder.append_basic_block("loop")
     loop = Loop(builder, builder.append_basic_block("done"))
     builder.branch(head)
@@ -69,7 +69,7 @@ def endless_loop(builder: ir.IRBuilder) -> Iterator[Loop]:
 def counted_loop(
     builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: ir.Value | None = None
 ) -> Iterator[ir.Value]:
-    """Build a loop over start, start + step, ... below `stop` (unsigned i64; step 1 if not given); yields the index."""
+    """Emit a loop over start, start + step, ... below `stop` (unsigned i64; step: default 1); yield the index."""
     index = LocalVariable(builder, start)
     with endless_loop(builder) as loop:
         current = index.get()
@@ -80,7 +80,7 @@ def counted_loop(
 
 @contextmanager
 def each_bit(builder: ir.IRBuilder, bits: ir.Value) -> Iterator[ir.Value]:
-    """Build a loop over the numbers of the bits (i64) that are set in `bits`, lowest first."""
+    """Emit a loop over the positions (i64) of the bits that are set in `bits`, lowest first."""
     rest = LocalVariable(builder, bits)
     with endless_loop(builder) as loop:
         current = rest.get()

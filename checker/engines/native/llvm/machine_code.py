@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 _NO_TRIPLE, _NO_LAYOUT = 'target triple = "unknown-unknown-unknown"', 'target datalayout = ""'
-"""What a module says of its target before it has one."""
+"""The lines that a module has before its target is set."""
 
 
 @functools.cache
@@ -19,7 +19,7 @@ def _initialise() -> None:
 
 
 def _target_machine(*, quick: bool) -> Any:
-    """Return a new target machine: the execution engine that is given one owns it."""
+    """Return a new target machine. An execution engine owns the machine that it gets."""
     _initialise()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     features = llvm.get_host_cpu_features().flatten()
@@ -28,10 +28,10 @@ def _target_machine(*, quick: bool) -> Any:
 
 
 class MachineCode:
-    """A compiled module, or the text of one, which may come from another machine; keep it while its functions are used.
+    """A compiled module. Keep the object while its functions are used.
 
-    The text is that of a module as it was built: it names no target, and gets that of this process. `quick` code is
-    made three times as fast, and takes 1.3 to 2 times as long to run.
+    The module may be given as text, which may come from another machine: it names no target, and gets the target of
+    this process. `quick`: compile in a third of the time; the code takes 1.3 to 2 times as long to run.
     """
 
     def __init__(self, module: ir.Module | str, *, quick: bool = False):
@@ -48,7 +48,7 @@ class MachineCode:
 
 
 def _optimise(module: Any, machine: Any, *, quick: bool) -> None:
-    """Run the passes that pay: on KIP-320 level 2 takes seven times as long for code that is 5% faster."""
+    """Run the passes that pay off. On KIP-320, level 2 takes seven times as long for code that is 5% faster."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()

@@ -1,4 +1,4 @@
-"""Reads and writes of 64-bit words in arrays, for kernels under construction."""
+"""Reads and writes of 64-bit words in arrays, in kernels under construction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def item(builder: ir.IRBuilder, array: ir.Value, index: ir.Value, size: int) -> 
 
 
 def read_words(builder: ir.IRBuilder, address: ir.Value, count: int) -> list[ir.Value]:
-    """Return `count` words from an address."""
+    """Return the `count` words from an address on."""
     return [builder.load(builder.gep(address, [word(i)], inbounds=True)) for i in range(count)]
 
 

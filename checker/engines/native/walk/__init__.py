@@ -1,1 +1,1 @@
-"""Random walks in native code."""
+"""Random walks in native code: the kernel, and the `Walker` that calls it."""

@@ -1,8 +1,31 @@
-"""The kernel of random walks: many walks in one call, built into the module of a compiled spec.
+"""The kernel of random walks: many walks in one call, defined in the module of a compiled spec.
 
-A walk begins in an initial state and takes, at each state, one of the enabled action instances. Its only source of
-chance is its own seed (splitmix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014),
-so that it is the same wherever and with whichever others it is walked.
+A walk starts in a random initial state and takes, in each state, one of the enabled action instances:
+
+    for number in range(count):
+        generator = seeds[number]
+        state = old = initial_states[random below initial_count]
+        forever:
+            sample the hash of the state
+            check the state, and the step from `old` to it    -> ends the walk as "violation" or "bounds"
+            if `depth` steps are taken: end as "depth"
+            if the state is outside the constraint: end as "constraint"
+            list the successors of the state                  -> ends the walk as "bounds"
+            if there is none: end as "deadlock"
+            choose one, uniformly or by weight
+            old, state = state, the chosen successor
+            record its action instance and the branches that it took
+        write the length, the ending and the findings of the walk
+
+The only source of randomness of a walk is its seed. A walk is therefore the same on every machine and in every batch.
+The generator is splitmix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+
+A listed successor is an entry of `entry_words` words:
+
+    +-----------------------+------------------+-------------------------------------------------+
+    | state, `words` words  | action instance  | branches taken, 2 bits per condition, see       |
+    |                       |                  | `lowering.branches`                             |
+    +-----------------------+------------------+-------------------------------------------------+
 """
 
 from __future__ import annotations
@@ -31,14 +54,14 @@ from checker.engines.native.lowering.program import FAILED_BIT, NativeSpec
 WALK = "walk.batch"
 
 GAMMA, FIRST_MULTIPLIER, SECOND_MULTIPLIER = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""The constants of splitmix64: what is added for each number, and the multipliers of its mixing."""
+"""The constants of splitmix64: the increment of its state, and the multipliers of its output function."""
 
 ENDINGS = ("depth", "deadlock", "violation", "bounds", "constraint")
-"""Why a walk ended; a walk's `endings` is the number of one of these."""
+"""Why a walk ended. A walk's item of `endings` is a position in this tuple."""
 
 NO_INSTANCE = NO_PROPERTY = -1
 CONSTRAINT = 63
-"""`failed_instance` and `failed_property` where none left its bounds, and `failed_property` where a constraint did."""
+"""Special values of `failed_instance` and `failed_property`: none left its bounds, or a constraint did."""
 
 INPUTS = ("count", "depth", "initial_count", "limit", "invariants", "reachables", "step_invariants")
 ADDRESSES = (
@@ -47,28 +70,46 @@ ADDRESSES = (
     *("actions", "coverage", "branches", "sampled", "sampled_ends", "last_states", "hashes", "enabled"),
 )
 FIELDS = {name: number for number, name in enumerate((*INPUTS, *ADDRESSES))}
-"""The words of the record that a call takes: numbers, and addresses of arrays (0 for one that is not wanted).
+"""The fields of the record that a call takes, by position. A field is one word: a number, or the address of an array.
 
-`limit`: the hashes up to it are sampled. `weights` (instances,): of each action instance; 0: all alike. `listed`: room
-for a state's successors, each of `entry_words`. What is written, for each walk or one after the other for all:
-`actions` (uint16) of all steps; `coverage` and `branches`, whole words a walk; `sampled` hashes, `sampled_ends` where
-each walk's end in them; `last_states` (2, words) a walk: the last state and the one before; `hashes` and `enabled`
-(uint32) of all steps.
+Numbers:
+- `count`: the number of walks. `depth`: the greatest number of steps of a walk. `initial_count`: initial states.
+- `limit`: a state is sampled if its hash is at most this.
+- `invariants`, `reachables`, `step_invariants`: the property bits to check.
+
+Arrays to read, u64 unless a type is given:
+- `seeds` (count,). `initial_states` (initial_count, words).
+- `weights` (instances,): the weight of each action instance; address 0: the choice is uniform.
+- `listed` (instances + 1, entry_words): memory for the successors of one state.
+
+Arrays to write, one item per walk:
+- `initial` i32, `lengths` i32 in steps, `endings` i8, `violated`, `reached`, `failed_instance` i32,
+  `failed_property` i32: (count,).
+- `coverage` (count, coverage_words) and `branches` (count, branch words): bit sets.
+- `sampled_ends` (count,): the end of each walk's hashes in `sampled`.
+- `last_states` (count, 2, words): the state in which the walk ends, and the state before it.
+
+Arrays to write, one item per step or sampled state, of all walks one after the other:
+- `actions` i16: the action instance of each step. `sampled`: the hashes of sampled states.
+- `hashes`: the hash of the state to which each step led. `enabled` i32: the number of enabled action instances before
+  each step. Address 0: not recorded.
 """
 
 _SINK = ir.LiteralStructType([WORD_POINTER, I64, I64])
+"""The struct to which `emit` and `fail` report: the next entry's address, the number of failures, the first one."""
+
 _NEXT, _FAILURES, _FAILED = range(3)
 
 
 def add_walk_kernel(native: NativeSpec) -> None:
-    """Give `emit` and `fail` their bodies and add `void walk.batch(i64* record)`, a record as FIELDS says."""
+    """Give `emit` and `fail` their bodies and define `void walk.batch(i64* record)`; FIELDS documents the record."""
     _define_emit(native)
     _define_fail(native)
     _WalkKernel(native).define()
 
 
 def entry_words(native: NativeSpec) -> int:
-    """Return how many words a listed successor takes: the state, the action instance, the branches taken."""
+    """Return the number of words of a listed successor: the state, the action instance, the branches taken."""
     return native.layout.words + 1 + _branch_words(native)
 
 
@@ -77,7 +118,7 @@ def _branch_words(native: NativeSpec) -> int:
 
 
 def coverage_words(instances: int) -> int:
-    """Return how many words of coverage a walk has."""
+    """Return the number of words of a walk's coverage: one bit per action instance."""
     return max(1, -(-instances // 64))
 
 
@@ -86,7 +127,7 @@ def _slot(builder: ir.IRBuilder, sink: ir.Value, index: int) -> ir.Value:
 
 
 def _define_emit(native: NativeSpec) -> None:
-    """Append the successor and its action instance to the list."""
+    """Give `emit` its body: append the successor, its action instance and its branches to the list."""
     native.emit.attributes.add("alwaysinline")
     builder = ir.IRBuilder(native.emit.append_basic_block("entry"))
     words = native.layout.words
@@ -100,7 +141,7 @@ def _define_emit(native: NativeSpec) -> None:
 
 
 def _define_fail(native: NativeSpec) -> None:
-    """Count the failure and remember the first instance."""
+    """Give `fail` its body: count the failure, and keep the instance of the first one."""
     native.fail.attributes.add("alwaysinline")
     builder = ir.IRBuilder(native.fail.append_basic_block("entry"))
     sink = builder.bitcast(native.fail.args[0], _SINK.as_pointer())
@@ -113,7 +154,7 @@ def _define_fail(native: NativeSpec) -> None:
 
 @dataclass
 class _WalkVariables:
-    """The variables of the walk under construction."""
+    """The variables of one walk; all are reset at its start. `failed_*` start as NO_INSTANCE and NO_PROPERTY."""
 
     generator: LocalVariable
     step: LocalVariable
@@ -125,13 +166,17 @@ class _WalkVariables:
 
 
 class _WalkKernel:
-    """Builds the kernel."""
+    """Emits the kernel.
+
+    `_state` and `_old` are stack memory for the current and the previous state. `_steps` and `_samples` count the steps
+    and samples of all walks so far: the positions of the next ones in the arrays.
+    """
 
     def __init__(self, native: NativeSpec):
         self._native, self._words, self._entry = native, native.layout.words, entry_words(native)
         function = ir.Function(native.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), WALK)
         self._builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
-        # Read once: LLVM cannot know that what a walk writes is not the record.
+        # Read once: LLVM cannot know that the arrays that a walk writes do not overlap the record.
         self._fields = {name: builder.load(builder.gep(function.args[0], [word(at)])) for name, at in FIELDS.items()}
         self._sink = builder.alloca(_SINK)
         self._state = builder.alloca(I64, max(2, self._words))
@@ -140,6 +185,7 @@ class _WalkKernel:
         self._samples = LocalVariable(builder, word(0))
 
     def define(self) -> None:
+        """Emit the loop over walks."""
         builder = self._builder
         with counted_loop(builder, word(0), self._fields["count"]) as number:
             walk = self._begin(number)
@@ -148,7 +194,7 @@ class _WalkKernel:
             self._end(walk, number)
         builder.ret_void()
 
-    # Access to arrays.
+    # Access to the arrays of the record.
 
     def _array(self, name: str, kind: ir.Type = I64) -> ir.Value:
         return self._builder.inttoptr(self._fields[name], kind.as_pointer())
@@ -163,10 +209,14 @@ class _WalkKernel:
     def _is_wanted(self, name: str) -> ir.Value:
         return self._builder.icmp_unsigned("!=", self._fields[name], word(0))
 
-    # Chance.
+    # Random numbers.
 
     def _number_below(self, walk: _WalkVariables, end: ir.Value) -> ir.Value:
-        """Return a random number (i64) from 0 to `end` - 1: the high word of a product (Lemire, 2019)."""
+        """Emit one step of splitmix64 and return a random number (i64) from 0 to `end` - 1.
+
+        The number is the high word of a 128-bit product (Lemire, "Fast Random Integer Generation in an Interval",
+        2019), without the rejection step: the bias is below `end` / 2**64.
+        """
         builder = self._builder
         walk.generator.set(builder.add(walk.generator.get(), word(GAMMA)))
         value = walk.generator.get()
@@ -177,9 +227,10 @@ class _WalkKernel:
         product = builder.mul(builder.zext(value, wide), builder.zext(end, wide))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), I64)
 
-    # A walk.
+    # One walk.
 
     def _begin(self, number: ir.Value) -> _WalkVariables:
+        """Emit the start of walk `number` in a random initial state."""
         builder = self._builder
         walk = _WalkVariables(
             generator=LocalVariable(builder, builder.load(self._at("seeds", number))),
@@ -198,6 +249,7 @@ class _WalkKernel:
         return walk
 
     def _end(self, walk: _WalkVariables, number: ir.Value) -> None:
+        """Emit the record of walk `number`, which has ended."""
         builder = self._builder
         self._write("lengths", number, walk.step.get(), I32)
         self._write("endings", number, walk.ending.get(), I8)
@@ -211,13 +263,13 @@ class _WalkKernel:
         write_words(builder, kept, both)
 
     def _leave_as(self, walk: _WalkVariables, loop: Loop, condition: ir.Value, ending: str) -> None:
-        """End the walk where a condition (i1) is true."""
+        """Emit the end of the walk, with one of ENDINGS, for the case that a condition (i1) is true."""
         number = word(ENDINGS.index(ending))
         walk.ending.set(self._builder.select(condition, number, walk.ending.get()))
         loop.leave_if(condition)
 
     def _step(self, walk: _WalkVariables, number: ir.Value, loop: Loop) -> None:
-        """Look at the state that the walk is in, and go on to the next one."""
+        """Emit the check of the current state and the step to the next one."""
         builder = self._builder
         self._sample(walk)
         self._check(walk, loop)
@@ -231,18 +283,18 @@ class _WalkKernel:
         self._take(walk, number, enabled)
 
     def _sample(self, walk: _WalkVariables) -> None:
-        """Keep the hash of the state if it is in the sampled part, and of the step that led to it if it is wanted."""
+        """Emit the record of the current state's hash: in `sampled` if it is sampled, in `hashes` if that is wanted."""
         builder = self._builder
         hashed = state_hash(builder, read_words(builder, self._state, self._words))
         with builder.if_then(builder.icmp_unsigned("<=", hashed, self._fields["limit"])):
             self._write("sampled", self._samples.get(), hashed)
             self._samples.add(1)
-        was_taken = builder.icmp_unsigned("!=", walk.step.get(), word(0))
-        with builder.if_then(builder.and_(self._is_wanted("hashes"), was_taken), likely=False):
+        has_step = builder.icmp_unsigned("!=", walk.step.get(), word(0))
+        with builder.if_then(builder.and_(self._is_wanted("hashes"), has_step), likely=False):
             self._write("hashes", builder.sub(self._steps.get(), word(1)), hashed)
 
     def _check(self, walk: _WalkVariables, loop: Loop) -> None:
-        """Check the state, and the step to it; end the walk where something is violated or leaves its bounds."""
+        """Emit the check of the state and of the step to it; a violation or a failed evaluation ends the walk."""
         builder, fields = self._builder, self._fields
         mask = builder.or_(fields["invariants"], fields["reachables"])
         found = LocalVariable(builder, builder.call(self._native.check_state, [self._state, mask]))
@@ -253,28 +305,33 @@ class _WalkKernel:
         walk.reached.set(builder.or_(walk.reached.get(), builder.and_(found.get(), fields["reachables"])))
         bad = builder.and_(found.get(), builder.not_(fields["reachables"]))
         walk.violated.set(builder.and_(bad, word(~(1 << FAILED_BIT))))
+        # FAILED_BIT is the sign bit.
         failed = builder.icmp_signed("<", bad, word(0))
         with builder.if_then(failed, likely=False):
-            self._blame(walk)
+            self._find_failed_property(walk)
         self._leave_as(walk, loop, failed, "bounds")
         self._leave_as(walk, loop, builder.icmp_unsigned("!=", bad, word(0)), "violation")
 
-    def _blame(self, walk: _WalkVariables) -> None:
-        """Find the first property that leaves its bounds, evaluated alone; a constraint is evaluated with any."""
+    def _find_failed_property(self, walk: _WalkVariables) -> None:
+        """Emit the search for the first property that leaves its bounds when it is checked alone.
+
+        `check_state` evaluates the constraints whatever the mask is: if it fails for no property, a constraint failed.
+        """
         builder, fields = self._builder, self._fields
         walk.failed_property.set(word(CONSTRAINT))
-        is_clean = builder.icmp_signed(">=", builder.call(self._native.check_state, [self._state, word(0)]), word(0))
-        with builder.if_then(is_clean):
+        of_constraints = builder.call(self._native.check_state, [self._state, word(0)])
+        constraints_hold = builder.icmp_signed(">=", of_constraints, word(0))
+        with builder.if_then(constraints_hold):
             of_states = builder.or_(fields["invariants"], fields["reachables"])
             self._keep_lowest(walk, of_states, self._native.check_state, [self._state])
             if self._native.check_step is not None:
-                was_taken = builder.icmp_unsigned("!=", walk.step.get(), word(0))
-                with builder.if_then(was_taken):
+                has_step = builder.icmp_unsigned("!=", walk.step.get(), word(0))
+                with builder.if_then(has_step):
                     steps = fields["step_invariants"]
                     self._keep_lowest(walk, steps, self._native.check_step, [self._old, self._state])
 
     def _keep_lowest(self, walk: _WalkVariables, mask: ir.Value, check: ir.Function, states: list[ir.Value]) -> None:
-        """Lower `failed_property` to the first of some properties that, checked alone, leaves its bounds."""
+        """Emit a loop over properties that lowers `failed_property` to the first one that fails when checked alone."""
         builder = self._builder
         with each_bit(builder, mask) as bit:
             found = builder.call(check, [*states, builder.shl(word(1), bit)])
@@ -283,7 +340,7 @@ class _WalkKernel:
             walk.failed_property.set(builder.select(lower, bit, walk.failed_property.get()))
 
     def _list_successors(self, walk: _WalkVariables, loop: Loop) -> ir.Value:
-        """List the state's successors and return how many there are; end the walk where an instance fails."""
+        """Emit the listing of successors and return their number; an instance out of bounds ends the walk."""
         builder = self._builder
         first = self._array("listed")
         builder.store(first, _slot(builder, self._sink, _NEXT))
@@ -298,7 +355,7 @@ class _WalkKernel:
         return builder.udiv(size, word(8 * self._entry))
 
     def _take(self, walk: _WalkVariables, number: ir.Value, enabled: ir.Value) -> None:
-        """Go to one of the listed successors."""
+        """Emit the choice of one of the `enabled` listed successors, the step to it, and the record of the step."""
         builder = self._builder
         chosen = item(builder, self._array("listed"), self._choose(walk, enabled), self._entry)
         *successor, instance = read_words(builder, chosen, self._words + 1)
@@ -307,17 +364,22 @@ class _WalkKernel:
         self._write("actions", self._steps.get(), instance, I16)
         with builder.if_then(self._is_wanted("enabled"), likely=False):
             self._write("enabled", self._steps.get(), enabled, I32)
-        per_walk = word(coverage_words(self._native.instances))
-        place = builder.add(builder.mul(number, per_walk), builder.lshr(instance, word(6)))
-        covered = self._at("coverage", place)
-        bit = builder.shl(word(1), builder.and_(instance, word(63)))
-        builder.store(builder.or_(builder.load(covered), bit), covered)
+        self._cover(number, instance)
         self._take_branches(number, chosen)
         self._steps.add(1)
         walk.step.add(1)
 
+    def _cover(self, number: ir.Value, instance: ir.Value) -> None:
+        """Emit the mark of an action instance as taken: bit i % 64 of word i // 64 of the walk's coverage."""
+        builder = self._builder
+        words_per_walk = word(coverage_words(self._native.instances))
+        position = builder.add(builder.mul(number, words_per_walk), builder.lshr(instance, word(6)))
+        covered = self._at("coverage", position)
+        bit = builder.shl(word(1), builder.and_(instance, word(63)))
+        builder.store(builder.or_(builder.load(covered), bit), covered)
+
     def _take_branches(self, number: ir.Value, chosen: ir.Value) -> None:
-        """Add the branches of a listed successor to those of the walk."""
+        """Emit the union of a walk's branches and those of the chosen successor."""
         builder, count = self._builder, _branch_words(self._native)
         taken = builder.gep(chosen, [word(self._words + 1)], inbounds=True)
         walked = item(builder, self._array("branches"), number, count)
@@ -325,17 +387,18 @@ class _WalkKernel:
         write_words(builder, walked, [builder.or_(before, new) for before, new in both])
 
     def _choose(self, walk: _WalkVariables, enabled: ir.Value) -> ir.Value:
-        """Return the position of the successor to take: each alike, or as often as its instance's weight says."""
+        """Emit the choice of a successor and return its position in the list: uniform, or by the instances' weights."""
         builder = self._builder
         position = LocalVariable(builder, word(0))
-        with builder.if_else(self._is_wanted("weights"), likely=False) as (weighted, alike):
+        with builder.if_else(self._is_wanted("weights"), likely=False) as (weighted, uniform):
             with weighted:
                 self._choose_weighted(walk, enabled, position)
-            with alike:
+            with uniform:
                 position.set(self._number_below(walk, enabled))
         return position.get()
 
     def _choose_weighted(self, walk: _WalkVariables, enabled: ir.Value, position: LocalVariable) -> None:
+        """Emit a weighted choice: the first position at which the sum of weights exceeds a random number below it."""
         builder = self._builder
         total = LocalVariable(builder, word(0))
         with counted_loop(builder, word(0), enabled) as index:
@@ -348,6 +411,7 @@ class _WalkKernel:
             position.add(1)
 
     def _weight(self, position: ir.Value) -> ir.Value:
+        """Return the weight of the action instance of a listed successor."""
         builder = self._builder
         entry = item(builder, self._array("listed"), position, self._entry)
         instance = builder.load(builder.gep(entry, [word(self._words)], inbounds=True))
