@@ -1,1 +1,1 @@
-"""Traces: the file format, and the replay of a trace through the interpreter."""
+"""Traces: their file format, replay, shrinking and comparison; validation of recorded logs; tables of random walks."""

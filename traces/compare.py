@@ -1,4 +1,4 @@
-"""A trace's schedule on a sibling spec: the same actions with the same arguments, and where the two part."""
+"""Comparison of a trace with a related spec: the same schedule, replayed on that spec step by step."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from checker.run.result import TraceStep, Violation
 from traces.json_values import from_plain_json, to_plain_json
 
 Fate = Literal["same", "differs", "disabled", "missing", "error"]
-"""How a step fares on the sibling: the same state, another one, not enabled, no such action, out of bounds."""
+"""Result of a step on the other spec: the same state, another state, not enabled, no such action, or out of bounds."""
 
 
 _MOST_DIFFERENCES = 3
-"""How many differences between two states are named."""
+"""Number of differences between two states that are listed."""
 
 
 @dataclass(frozen=True)
 class ComparedScheduleStep:
-    """A step of the schedule on a sibling: how it fared, in words, and the state after it (None: it was skipped)."""
+    """A step of the schedule on the other spec: its result, the result as text, and the state after it.
+
+    The state of a step that is not taken is the state before it.
+    """
 
     call: str
     fate: Fate
@@ -36,13 +39,13 @@ class ComparedScheduleStep:
 
     @property
     def is_taken(self) -> bool:
-        """Whether the sibling can take the step."""
+        """Whether the other spec can take the step."""
         return self.fate in ("same", "differs")
 
 
 @dataclass(frozen=True)
 class ComparedSchedule:
-    """A schedule on a sibling called `name`."""
+    """A schedule replayed on another spec, which is called `name`."""
 
     name: str
     spec: Spec
@@ -51,30 +54,30 @@ class ComparedSchedule:
 
     @property
     def first_divergence(self) -> int | None:
-        """The number of the first step that fares differently; None where there is none."""
+        """The number of the first step with a different result; None if there is none."""
         return next((number for number, step in enumerate(self.steps, 1) if step.fate != "same"), None)
 
     @property
     def final_divergence(self) -> int | None:
-        """The number of the first step after which the states are never the same again; None where they are at last."""
+        """The number of the first step from which on all states differ; None if the last states are equal."""
         same = [number for number, step in enumerate(self.steps, 1) if step.fate == "same"]
         last_same = same[-1] if same else 0
         return last_same + 1 if last_same < len(self.steps) else None
 
     @property
     def conclusion(self) -> str:
-        """Where the sibling parts from the trace, in a sentence."""
+        """One sentence that says where the other spec diverges from the trace."""
         first, final = self.first_divergence, self.final_divergence
         if first is None:
-            return "takes every step, to the same states"
+            return "takes every step and reaches the same states"
         step = self.steps[first - 1]
-        text = f"parts at step {first}, {step.call}: {step.words}"
+        text = f"diverges at step {first}, {step.call}: {step.words}"
         if final is None:
-            return f"{text}; at the end it is in the same state again"
+            return f"{text}; at the end the states are equal again"
         if final == first:
             return text
         step = self.steps[final - 1]
-        return f"{text}; parts for good at step {final}, {step.call}: {step.words}"
+        return f"{text}; diverges permanently at step {final}, {step.call}: {step.words}"
 
 
 def replay_against(
@@ -84,17 +87,18 @@ def replay_against(
     sibling: type[Spec],
     constants: Mapping[str, int | bool | str] | None = None,
 ) -> ComparedSchedule:
-    """Replay the schedule of a trace of `spec` on another spec, on the constants that both have.
+    """Replay the schedule of a trace of `spec` on another spec.
 
-    `constants`: the sibling's own, instead of those; its others are at their defaults. A step that is not enabled on
-    the sibling waits: it is taken after the first later step that enables it, or never, once the states are the same
-    again. Raises UserError where the sibling does not take the constants.
+    By default, the other spec gets the constants that both specs have; `constants` replaces them. Its remaining
+    constants have their defaults. A step that the other spec cannot take yet is postponed: it is taken after the first
+    later step that enables it, and dropped once the states are equal again. Raises UserError if the other spec does not
+    accept the constants.
     """
     if constants is None:
         constants = {key: value for key, value in spec.constants.items() if key in sibling.declared_constants}
     other = sibling(**constants)
     extra = [f"{key}={value}" for key, value in other.constants.items() if spec.constants.get(key) != value]
-    notes = (f"runs with its own {', '.join(extra)}",) if extra else ()
+    notes = (f"runs with {', '.join(extra)}",) if extra else ()
     return ComparedSchedule(name, other, tuple(_steps(spec, violation, other)), notes)
 
 
@@ -124,7 +128,7 @@ def _steps(spec: Spec, violation: Violation, other: Spec) -> list[ComparedSchedu
 def _with_waiting(
     spec: Spec, other: Spec, name: str, step: TraceStep, taken: ComparedScheduleStep, waiting: list[TraceStep]
 ) -> ComparedScheduleStep:
-    """Return a step together with those that waited for it: they are taken now, in their order."""
+    """Return a step followed by the postponed steps that it enables, in their order."""
     late = []
     state, is_false = taken.state, taken.is_property_false
     for found in list(waiting):
@@ -136,14 +140,14 @@ def _with_waiting(
     if not late:
         return taken
     difference = _difference(spec, other, step.state, state)
-    words = f"then, late, {', '.join(late)}" + (f": {difference}" if difference else "")
+    words = f"then the postponed {', '.join(late)}" + (f": {difference}" if difference else "")
     return ComparedScheduleStep(taken.call, "differs" if difference else "same", words, state, is_false)
 
 
 def _initial(spec: Spec, other: Spec, wanted: State) -> State:
     states = other.initial_states()
     if not states:
-        raise InputError(f"{other.name} has no initial state on these constants")
+        raise InputError(f"{other.name} has no initial state with these constants")
     return next((state for state in states if not _difference(spec, other, wanted, state)), states[0])
 
 
@@ -166,7 +170,7 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
 
 
 def _arguments(spec: Spec, other: Spec, step: TraceStep) -> list[object]:
-    """Return a step's arguments as values of the sibling's types; raise UserError where it takes others."""
+    """Return a step's arguments as values of the other spec's types; raise UserError if its parameters differ."""
     assert step.action is not None
     mine, theirs = spec.parameters_of(step.action), other.parameters_of(step.action)
     if len(mine) != len(theirs):
@@ -179,7 +183,7 @@ def _arguments(spec: Spec, other: Spec, step: TraceStep) -> list[object]:
 
 
 def _difference(spec: Spec, other: Spec, wanted: State, found: State) -> str:
-    """Return in what two states differ, in variables that both specs have; nothing where they do not."""
+    """Return the differences between two states in the variables that both specs have, as text; empty if equal."""
     parts = [
         f"{change.path} is {show(change.after)} instead of {show(change.before)}"
         for name, kind in spec.variables.items()

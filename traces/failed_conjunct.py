@@ -1,4 +1,4 @@
-"""Which part of a property is false: the operand of the `and` that the property returns at its end."""
+"""The false conjunct of a property: the first false operand of the `and` expression that the property returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from checker.language.spec import Spec
 
 
 def conjunct_expressions(spec: Spec, name: str) -> list[ast.expr]:
-    """Return the operands of the `and` that a property returns at its end; nothing where it returns none."""
+    """Return the operands of the `and` expression that a property returns; empty if it returns something else."""
     method = getattr(type(spec), name, None) if name in spec.roles else None
     last = source_of(method).tree.body[-1] if method is not None else None
     if not isinstance(last, ast.Return) or not isinstance(last.value, ast.BoolOp):
@@ -20,7 +20,7 @@ def conjunct_expressions(spec: Spec, name: str) -> list[ast.expr]:
 
 
 def false_conjunct(spec: Spec, name: str, state: State, old: State | None = None) -> int | None:
-    """Return the number of the first false conjunct of a property that is false; None where it has none."""
+    """Return the index of the first false conjunct of a false property; None if the property has no conjuncts."""
     operands = conjunct_expressions(spec, name)
     if not operands:
         return None
@@ -31,5 +31,5 @@ def false_conjunct(spec: Spec, name: str, state: State, old: State | None = None
 
 
 def conjunct_text(spec: Spec, name: str, number: int | None) -> str:
-    """Return a conjunct as it is written, on one line; nothing for None."""
+    """Return the source text of a conjunct on one line; an empty string for None."""
     return "" if number is None else ast.unparse(conjunct_expressions(spec, name)[number])

@@ -1,7 +1,7 @@
-"""Values of a state as plain JSON, and back.
+"""Conversion of state values to plain JSON and back.
 
-Integers and truth values are JSON's own. Members of domains and enums are their shown text, an empty `Option` is null,
-structs are objects, maps are objects keyed by the text of the key, sequences, sets and bags are arrays.
+Integers and truth values are JSON numbers and booleans. A member of a domain or enum is its displayed text. An empty
+`Option` is null. Structs are objects. Maps are objects with the text of each key. Sequences, sets and bags are arrays.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def to_plain_json(kind: Type, value: Any) -> Plain:
 
 
 def from_plain_json(kind: Type, plain: Any) -> Any:
-    """Return the value of a type that plain JSON spells; raise BoundsError where it spells none."""
+    """Return the value of a type that plain JSON describes; raise BoundsError if it describes none."""
     match kind:
         case OptionType():
             return None if plain is None else from_plain_json(kind.item, plain)

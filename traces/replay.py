@@ -1,4 +1,4 @@
-"""A trace replayed: every step executed again by the interpreter, and held against the recorded state."""
+"""Replay of a trace: the interpreter executes every step again and compares the result with the recorded state."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from checker.run.result import TraceStep, Violation
 
 
 def replay(spec: Spec, violation: Violation) -> None:
-    """Execute a counterexample again; raise UserError for the first step that the spec does not take as recorded.
+    """Execute a counterexample again; raise InputError at the first step that differs from the recording.
 
-    What is violated must be violated again: the property at the end of the trace, the failing action after it.
+    The property must be violated at the end of the trace, or the recorded failing action must fail there.
     """
     trace = violation.trace
     if not trace:
@@ -36,7 +36,7 @@ def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) ->
     try:
         found = spec.step(before.state, step.action, *step.arguments)
     except Disabled as error:
-        raise InputError(f"{what}: it is not enabled in the state before, {why_disabled(spec, error)}") from None
+        raise InputError(f"{what}: it is not enabled in the previous state, {why_disabled(spec, error)}") from None
     except BoundsError as error:
         raise InputError(f"{what}: {error}") from None
     different = changes(spec, step.state, found)

@@ -1,4 +1,4 @@
-"""A schedule: the actions of a trace with their arguments, executed again by the interpreter, all or some of them."""
+"""Schedules: the actions of a trace with their arguments, and their execution by the interpreter."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from checker.run.result import ActionCall, Kind, TraceStep, Violation
 
 @dataclass(frozen=True)
 class Target:
-    """What a schedule is to violate: a property of a kind; for a `bounds_error` what leaves its bounds."""
+    """The violation that a schedule must reach: a property and its kind; for a `bounds_error`, the name that fails."""
 
     property: str
     kind: Kind
 
     @classmethod
     def of(cls, violation: Violation) -> Target:
-        """Return what a violation violates."""
+        """Return the target that a violation reaches."""
         return cls(violation.property, violation.kind)
 
 
@@ -31,16 +31,16 @@ Calls = tuple[ActionCall, ...]
 
 
 def calls_of(violation: Violation) -> Calls:
-    """Return the schedule of a violation, with the call that left its bounds at the end where one did."""
+    """Return the schedule of a violation; if a call left its bounds, it is the last one."""
     calls = tuple(ActionCall(step.action, step.arguments) for step in violation.trace if step.action is not None)
     return calls if violation.failed_action is None else (*calls, violation.failed_action)
 
 
 @dataclass
 class Executor:
-    """Executes schedules of a spec from one initial state, and looks for one violation.
+    """Executes schedules of a spec from one initial state and looks for one violation.
 
-    What a step does in a state is remembered: candidates for a shorter schedule have most of their steps in common.
+    Results of steps are cached: candidates for a shorter schedule share most of their steps.
     """
 
     spec: Spec
@@ -51,9 +51,9 @@ class Executor:
     _false: dict[tuple[State | None, State], bool] = field(default_factory=dict)
 
     def violated_by(self, calls: Iterable[ActionCall]) -> Violation | None:
-        """Return the violation that a schedule leads to, or None; steps that are not enabled are left out.
+        """Return the violation that a schedule reaches, or None; steps that are not enabled are skipped.
 
-        The schedule ends where the target is first violated. A state outside the constraints is not left.
+        Execution ends at the first violation of the target, or in a state outside the constraints.
         """
         trace = [TraceStep(None, (), self.initial)]
         if self._is_violated(trace):
@@ -94,7 +94,7 @@ class Executor:
         return self._within[state]
 
     def _is_violated(self, trace: Sequence[TraceStep]) -> bool:
-        """Return whether the target, where it is a property of the spec, is violated at the end of a trace."""
+        """Return whether the target is a property of the spec that is violated at the end of a trace."""
         role = self.spec.roles.get(self.target.property)
         if role is Role.STEP_INVARIANT:
             if len(trace) < 2:

@@ -1,9 +1,8 @@
-"""A failing schedule made short: what is not needed is left out, then a bounded search looks for the shortest.
+"""Shrinking of a failing schedule: removal of steps, then a bounded search for the shortest schedule.
 
-Leaving out is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) by
-complements: chunks are removed, of half the schedule first and of single steps at last, until none can go. Its result
-is a schedule from which no step can be missed, which need not be a shortest one: for that the native explorer searches
-all schedules that are shorter.
+The removal is delta debugging by complements (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing
+Input", 2002): chunks are removed, at first half of the schedule and at last single steps, until every step is needed.
+The result need not be a shortest schedule. Therefore the native explorer then searches all shorter schedules.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from traces.replay import replay
 from traces.schedule import Calls, Executor, Target, calls_of
 
 MOST_STATES = 5_000_000
-"""How many states the search for the shortest schedule visits unless said."""
+"""Default limit for the number of states that the search for the shortest schedule visits."""
 
 
 @dataclass(frozen=True)
 class ShorteningSearch:
-    """What a search for a shorter schedule found: a shorter violation or None, and why it cannot say more.
+    """Result of a search for a shorter schedule: a shorter violation or None.
 
-    `limit` is empty where all shorter schedules were looked at, or else says what stopped the search.
+    `limit` says what stopped the search; it is empty if the search covered all shorter schedules.
     """
 
     found: Violation | None
@@ -35,10 +34,10 @@ class ShorteningSearch:
 
 @dataclass(frozen=True)
 class ShrunkViolation:
-    """A violation made short.
+    """A shrunk violation.
 
-    The lengths are in states: `found_length` of the trace that was given, `reduced_length` of what was left of it.
-    `limit` says why it is not known to be a shortest one; it is empty where it is known.
+    Lengths count states: `found_length` is that of the given trace, `reduced_length` that after the removal of steps.
+    `limit` says why a shorter trace may exist; it is empty if the trace is known to be a shortest one.
     """
 
     violation: Violation
@@ -48,33 +47,33 @@ class ShrunkViolation:
 
     @property
     def is_shortest(self) -> bool:
-        """Whether no shorter trace violates the property."""
+        """Whether the trace is known to be a shortest violation of the property."""
         return not self.limit
 
     @property
     def sentence(self) -> str:
-        """What was done, in a sentence."""
+        """One sentence that describes the shrinking."""
         lengths = [self.found_length, self.reduced_length, self.violation.length]
         shortest = "no trace is shorter" if self.is_shortest else f"a shorter one may exist: {self.limit}"
-        return f"shrunk from {lengths[0]} states to {lengths[1]} by leaving steps out, to {lengths[2]}; {shortest}"
+        return f"shrunk from {lengths[0]} states to {lengths[1]} by removing steps, then to {lengths[2]}; {shortest}"
 
 
 def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> ShrunkViolation:
-    """Return a violation of the same property with a trace that is as short as can be.
+    """Return a violation of the same property with a trace that is as short as possible.
 
-    `max_states` bounds the search for the shortest; without one (0) steps are only left out. Raises UserError where the
-    trace is none of the spec's.
+    `max_states` bounds the search for the shortest trace; 0 disables the search, so that steps are only removed. Raises
+    InputError if the trace is not one of the spec.
     """
     replay(spec, violation)
     reduced = reduce(spec, violation)
     search = (
-        search_shorter(spec, reduced, max_states) if max_states else ShorteningSearch(None, "nothing else was tried")
+        search_shorter(spec, reduced, max_states) if max_states else ShorteningSearch(None, "no search was requested")
     )
     return ShrunkViolation(search.found or reduced, violation.length, reduced.length, search.limit)
 
 
 def reduce(spec: Spec, violation: Violation) -> Violation:
-    """Return a violation by a part of the schedule from which no step can be left out."""
+    """Return a violation by a part of the schedule; no step of this part can be removed."""
     executor = Executor(spec, Target.of(violation), violation.trace[0].state)
     best = _without_detours(executor, violation)
     size = len(calls_of(best)) // 2
@@ -89,7 +88,7 @@ def reduce(spec: Spec, violation: Violation) -> Violation:
 
 
 def _without_a_chunk(executor: Executor, calls: Calls, size: int) -> Violation | None:
-    """Return a shorter violation with some `size` steps in a row left out, the last ones first."""
+    """Return a shorter violation without `size` consecutive steps, or None; the last steps are tried first."""
     for end in range(len(calls), 0, -size):
         shorter = executor.violated_by(calls[: max(0, end - size)] + calls[end:])
         if shorter is not None and len(calls_of(shorter)) < len(calls):
@@ -98,9 +97,9 @@ def _without_a_chunk(executor: Executor, calls: Calls, size: int) -> Violation |
 
 
 def _without_detours(executor: Executor, violation: Violation) -> Violation:
-    """Return the violation without the steps that lead from a state back to the same one.
+    """Return the violation without the steps that lead from a state back to the same state.
 
-    A step invariant is violated by its last step, which stays.
+    The last step of a violated step invariant is the violation itself, so it stays.
     """
     calls, trace = calls_of(violation), violation.trace
     body = len(trace) - 1 if executor.spec.roles.get(violation.property) is Role.STEP_INVARIANT else len(trace)
@@ -122,16 +121,16 @@ def search_shorter(
     *,
     or_as_short: bool = False,
 ) -> ShorteningSearch:
-    """Search for a shortest trace that violates the same property and is shorter than a violation's.
+    """Search for a shortest trace that violates the same property and is shorter than the given violation.
 
-    `actions` limits the search to schedules of these actions; `or_as_short`: a trace of the same length will do. Raises
-    UserError where the spec is outside what the native engine takes.
+    `actions` limits the search to schedules of these actions. `or_as_short` also accepts a trace of the same length.
+    Raises UserError if the native engine does not support the spec.
     """
     from checker.engines.native.engine import explore
 
-    expands_the_last = violation.property == DEADLOCK or violation.failed_action is not None
+    expands_last_state = violation.property == DEADLOCK or violation.failed_action is not None
     most = violation.length if or_as_short else violation.length - 1
-    levels = most + 1 if expands_the_last else most
+    levels = most + 1 if expands_last_state else most
     if levels < 1:
         return ShorteningSearch(None)
     searched = spec if actions is None or violation.property == DEADLOCK else spec.restricted_to(actions)
@@ -149,7 +148,7 @@ def search_shorter(
         return ShorteningSearch(None, f"{other.property} leaves its bounds after {other.length} states")
     if result.ended == "max_states":
         return ShorteningSearch(
-            None, f"the search ended at its limit of {max_states:,} states, {result.depth} steps deep"
+            None, f"the search reached its limit of {max_states:,} states, {result.depth} steps deep"
         )
     if result.ended == "interrupted":
         raise KeyboardInterrupt

@@ -1,7 +1,8 @@
 """The trace file: one counterexample as self-contained JSON.
 
-It names what it is a trace of (spec, constants, the command that found it), what is violated and why, and holds every
-state in full, so that a reader needs neither the spec nor this program; with the spec it can be replayed.
+It contains the spec's name, the constants, the command that found the violation, the violated property with its
+explanation, and every state in full. A reader needs neither the spec nor this program. With the spec, the trace can be
+replayed.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a trace comes from.
+    """The origin of a trace.
 
-    `spec` and `scenario` are the names (no scenario: the spec was run on constants of the command line), `target` is
-    what the command line calls the spec, `command` what found the violation, `fingerprint` a hash of the spec's source
-    (see `fingerprint_of`).
+    `spec` and `scenario` are names; `scenario` is None if the command line set the constants. `target` is the name of
+    the spec on the command line, `command` the command that found the violation, and `fingerprint` a hash of the spec's
+    source (see `fingerprint_of`).
     """
 
     spec: str
@@ -44,13 +45,13 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """The name of the scenario, or of the spec where there is none."""
+        """The name of the scenario, or of the spec if there is no scenario."""
         return self.spec if self.scenario is None else f"{self.spec}/{self.scenario}"
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace as it was read: its origin, its violation and its steps as plain JSON."""
+    """The content of a trace file: origin, violation, and the steps as plain JSON."""
 
     path: Path
     origin: Origin
@@ -62,7 +63,7 @@ class TraceFile:
 
 
 def tidemark_version() -> str:
-    """Return the version of this distribution, or `source` where it runs without being installed."""
+    """Return the version of this distribution, or `source` if it is not installed."""
     try:
         return importlib.metadata.version("tidemark")
     except importlib.metadata.PackageNotFoundError:
@@ -79,7 +80,7 @@ def fingerprint_of(spec: type[Spec]) -> str:
 
 
 def origin_of(spec: Spec, name: str, scenario: str | None, target: str, command: str) -> Origin:
-    """Return the origin of traces of a spec that is called `name`, and `target` on the command line."""
+    """Return the origin of traces of a spec with this name; `target` is its name on the command line."""
     fingerprint = fingerprint_of(type(spec))
     return Origin(name, scenario, target, dict(spec.constants), fingerprint, command, tidemark_version())
 
@@ -134,15 +135,15 @@ def write_trace(path: Path, spec: Spec, violation: Violation, origin: Origin) ->
 
 
 def read_trace(path: Path) -> TraceFile:
-    """Read a trace file; raise UserError if it is none, is cut off, or has a version that is not known here."""
+    """Read a trace file; raise InputError if it is not one, is truncated, or has an unknown version."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the trace {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a whole trace file: {error}") from None
+        raise InputError(f"{path} is not a complete trace file: {error}") from None
     except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not a whole trace file: {_cut_text(error)}") from None
+        raise InputError(f"{path} is not a complete trace file: {_damage_text(error)}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path} is not a trace: it has no "format": "{FORMAT}"')
     if content.get("version") != VERSION:
@@ -152,7 +153,7 @@ def read_trace(path: Path) -> TraceFile:
     try:
         return _trace_file(path, content)
     except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a whole trace file: {error} is missing or has the wrong form") from None
+        raise InputError(f"{path} is not a complete trace file: {error} is missing or has the wrong form") from None
 
 
 def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
@@ -165,7 +166,7 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         command=content["command"],
         tidemark=content["tidemark"],
     )
-    steps = [_whole_step(path, number, step) for number, step in enumerate(content["steps"], 1)]
+    steps = [_checked_step(path, number, step) for number, step in enumerate(content["steps"], 1)]
     return TraceFile(
         path,
         origin,
@@ -177,15 +178,15 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
     )
 
 
-def _whole_step(path: Path, number: int, step: Any) -> dict[str, Any]:
+def _checked_step(path: Path, number: int, step: Any) -> dict[str, Any]:
     missing = [key for key in ("action", "arguments", "state") if not isinstance(step, dict) or key not in step]
     if missing:
-        raise InputError(f"{path} is not a whole trace file: step {number} has no {missing[0]}")
+        raise InputError(f"{path} is not a complete trace file: step {number} has no {missing[0]}")
     return {key: step[key] for key in ("action", "arguments", "state")}
 
 
-def _cut_text(error: json.JSONDecodeError) -> str:
-    """Return in which step a file that is no JSON goes wrong, or else where."""
+def _damage_text(error: json.JSONDecodeError) -> str:
+    """Return the step at which a file stops being JSON, or the position if it is not inside a step."""
     decoder = json.JSONDecoder()
     begin = re.search(r'"steps"\s*:\s*\[', error.doc)
     if begin is None:
@@ -199,12 +200,12 @@ def _cut_text(error: json.JSONDecodeError) -> str:
             _, position = decoder.raw_decode(error.doc, position)
         except json.JSONDecodeError:
             is_cut = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
-            return f"it {'ends' if is_cut else 'goes wrong'} in the middle of step {number}"
+            return f"it {'ends' if is_cut else 'is not valid JSON'} in the middle of step {number}"
         number += 1
 
 
 def rebuild_violation(file: TraceFile, spec: Spec) -> Violation:
-    """Rebuild the violation of a trace file as one of `spec`; raise UserError where a step is none of that spec."""
+    """Rebuild the violation of a trace file for `spec`; raise InputError if a step does not belong to that spec."""
     trace = tuple(_step(file, spec, number, step) for number, step in enumerate(file.steps, 1))
     failed = file.failed_action and _call(file, spec, len(trace) + 1, file.failed_action)
     return Violation(file.property, file.kind, trace, file.explanation, failed or None)

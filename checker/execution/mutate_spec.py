@@ -49,7 +49,7 @@ def task_for(target: str, settings: tuple[str, ...]) -> tuple[MutationTask, Scen
     selections = registry.select(target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
-        raise InputError(f"{target} has several specs, name one of {known}")
+        raise InputError(f"{target} has several specs; name one of {known}")
     entry, scenario = selections[0].entry, selections[0].scenario
     if scenario is None and entry.scenarios and not settings:
         scenario = next((found for found in entry.scenarios if found.expect == "holds"), entry.scenarios[0])

@@ -64,5 +64,5 @@ def _step_lines(found: Counterexample, sides: list[ComparedSchedule], number: in
     for side in sides:
         step = side.steps[number - 1]
         if step.words:
-            mark = "  <- parts here" if number in (side.first_divergence, side.final_divergence) else ""
+            mark = "  <- diverges here" if number in (side.first_divergence, side.final_divergence) else ""
             yield line("       ", (f"{side.name}: {step.words}", "yellow"), (mark, "bold red"))

@@ -195,7 +195,7 @@ def select_spec(name: str) -> SpecEntry:
     selections = select(name)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
-        raise SpecError(f"{name} has several specs, name one of {known}")
+        raise SpecError(f"{name} has several specs; name one of {known}")
     return selections[0].entry
 
 

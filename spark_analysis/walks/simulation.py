@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from checker.errors import InputError, UserError
 from spark_analysis.session import opened
 from traces.walks.records import WalkRun
-from traces.walks.writing import begin, finish
+from traces.walks.writing import close_run_folder, open_run_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ def simulate(
     `spark`: a session to use instead of a new one on `master`. Raises UserError where the folder holds something else,
     Spark cannot start, or a part cannot be written.
     """
-    missing = begin(folder, run)
+    missing = open_run_folder(folder, run)
     if missing:
         stop = cancelled or threading.Event()
         if spark is not None:
@@ -56,7 +56,7 @@ def simulate(
         else:
             with opened(master) as own:
                 _walk(own, run, folder, missing, partitions, stop, on_poll)
-    return finish(folder, run)
+    return close_run_folder(folder, run)
 
 
 def _walk(

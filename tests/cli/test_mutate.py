@@ -46,7 +46,7 @@ def test_set(checker):
         ([f"{TOY}/even", "--set", "limits=1"], "did you mean limit?"),
         ([f"{TOY}/even", "--max", "0"], "--max"),
         ([f"{TOY}/even", "--max", "1", "--json", "/dev/null/x"], "the file /dev/null/x cannot be written"),
-        (["replication"], "replication has several specs, name one of"),
+        (["replication"], "replication has several specs; name one of"),
     ],
 )
 def test_a_mistake_ends_in_one_sentence(checker, arguments, says):

@@ -82,7 +82,7 @@ def test_against_a_sibling(checker, tmp_path):
     text = checker("show", trace, *siblings).out
     assert "replication/kip279 takes every step" in text
     assert "strong_isr is false there too, at step 12" in text
-    assert "parts for good at step 12, leader_expand_isr(b3): not enabled here: require(self.may_join_isr(" in text
+    assert "diverges permanently at step 12, leader_expand_isr(b3): not enabled here: require(" in text
     page = checker("show", trace, *siblings, "--format", "html").out
     assert page.count('class="side') == 36
     assert page.count("diverges here") == 2
@@ -93,9 +93,9 @@ def test_against_a_scenario(checker, tmp_path):
     checker("run", "replication/partition/acks_1_lost_at_failover", "--out", tmp_path)
     trace = tmp_path / "replication-partition-acks_1_lost_at_failover-no_acked_loss.json"
     text = checker("show", trace, "--against", "replication/partition/acks_all_not_lost_at_failover").out
-    assert "runs with its own acks=all" in text
+    assert "runs with acks=all" in text
     assert "no_acked_loss is true there at every step" in text
-    assert "parts at step 2, leader_append(b1): acked is {} instead of {0}" in text
+    assert "diverges at step 2, leader_append(b1): acked is {} instead of {0}" in text
 
 
 def test_against_has_no_other_formats(checker, trace):
@@ -135,7 +135,7 @@ def test_a_bad_trace_is_one_sentence(checker, damaged, change, sentence):
         assert outcome.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("share", "place"), [(0.1, "not a whole trace file"), (0.6, "in the middle of step")])
+@pytest.mark.parametrize(("share", "place"), [(0.1, "not a complete trace file"), (0.6, "in the middle of step")])
 def test_a_trace_that_is_cut_off(checker, trace, share, place):
     text = trace.read_text()
     trace.write_text(text[: int(len(text) * share)])

@@ -91,7 +91,7 @@ def test_many_traces_in_one_file(validate):
     assert outcome.status == 1
     assert "2 traces: 1 conforms, 1 rejected" in outcome.out and "2: rejected at line 5" in outcome.out
     assert validate([{"event": "note"}], options=("--by", "run")).err.endswith(
-        'the event has no "run", which says what trace it is of\n'
+        'the event has no "run", which names its trace\n'
     )
 
 
@@ -116,7 +116,7 @@ def test_a_mapping_that_accepts_everything_fails_its_controls(validate, tmp_path
     [
         ('{"event": "sent", "log": [0]}\n{"event": \n', "log0.jsonl:2: this is not JSON: Expecting value"),
         ("[1]\n", "log0.jsonl:1: an event is a JSON object"),
-        ("", "there is no event in it"),
+        ("", "it has no events"),
         ('{"event": "note"}\n', "every event is skipped"),
         ('{"event": "other"}\n', 'log0.jsonl:1: Retrying has no method for the event other: add @event("other")'),
         ('{"event": "sent"}\n', "log0.jsonl:1: the event has no 'log', which Retrying.sent reads"),
@@ -132,7 +132,7 @@ def test_wrong_names_are_sentences(checker, validate, tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(GOOD[0]) + "\n")
     for arguments, sentence in (
-        (("replication", log, "--mapping", "x.py"), "replication has several specs, name one of"),
+        (("replication", log, "--mapping", "x.py"), "replication has several specs; name one of"),
         ((RETRY, tmp_path / "none.jsonl", "--mapping", "x.py"), "there is no log"),
         ((RETRY, log, "--mapping", "x.py"), "there is no file x.py"),
         ((RETRY, log), "Missing option '--mapping'"),

@@ -169,7 +169,7 @@ def test_what_is_missing_or_damaged_is_counted_and_said(spark, tmp_path):
     assert not found.data["is_complete"]
     assert found.data["walks"] == run.walks - run.span(0)[2] - run.span(1)[2]
     missing, damaged = found.data["notes"]
-    assert "1 of its 3 parts are missing" in missing and f"{cut} is cut off" in damaged
+    assert "1 of its 3 parts are missing" in missing and f"{cut} is truncated" in damaged
     assert "not finished" in walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
 
 

@@ -20,7 +20,7 @@ from spark_analysis.walks.simulation import simulate
 from traces.walks.parts import write_walks_of_part
 from traces.walks.records import WALKS, WalkRun, missing_parts, part_path, part_paths
 from traces.walks.walk_request import WalkRequest, requested_run
-from traces.walks.writing import begin
+from traces.walks.writing import open_run_folder
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
 
@@ -37,7 +37,7 @@ def small_run(walks: int = 4000, **options: object) -> WalkRun:
 def expected(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Return the parts of `small_run`, written by this process."""
     run, folder = small_run(), tmp_path_factory.mktemp("expected") / "walks"
-    for number in begin(folder, run):
+    for number in open_run_folder(folder, run):
         write_walks_of_part(run, folder, number)
     return contents(folder, run)
 
@@ -106,14 +106,14 @@ def test_interrupt_during_the_start_of_spark_is_kept(spark, tmp_path: Path) -> N
 def test_errors_of_an_executor_are_reported(spark, tmp_path: Path) -> None:
     run = small_run(walks=500)
     folder = tmp_path / "walks"
-    begin(folder, run)
+    open_run_folder(folder, run)
     (folder / WALKS).rmdir()
     (folder / WALKS).write_text("a file where the folder was")
     with pytest.raises(UserError, match="cannot be written"):
         simulate(run, folder, spark=spark)
     changed = run.configurations[0].__class__(**(vars(run.configurations[0]) | {"spec_digest": "0"}))
     other = WalkRun(**(vars(run) | {"configurations": (changed,)}))
-    with pytest.raises(UserError, match="is another one here than where the run began"):
+    with pytest.raises(UserError, match="is not the version that the run started with"):
         simulate(other, tmp_path / "other", spark=spark)
 
 

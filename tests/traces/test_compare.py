@@ -82,7 +82,7 @@ def test_a_sibling_that_does_the_same():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "ordered", Ordered)
     assert fates(side) == ["same", "same", "same"]
     assert (side.first_divergence, side.final_divergence) == (None, None)
-    assert side.conclusion == "takes every step, to the same states"
+    assert side.conclusion == "takes every step and reaches the same states"
 
 
 def test_a_disabled_step_waits_until_it_is_enabled():
@@ -90,8 +90,8 @@ def test_a_disabled_step_waits_until_it_is_enabled():
     assert fates(side) == ["same", "disabled", "same", "same"]
     assert (side.first_divergence, side.final_divergence) == (2, None)
     assert "require(self.second < self.first) is false (test_compare.py:" in side.steps[1].words
-    assert side.steps[2].words == "then, late, follow()"
-    assert side.conclusion.endswith("at the end it is in the same state again")
+    assert side.steps[2].words == "then the postponed follow()"
+    assert side.conclusion.endswith("at the end the states are equal again")
 
 
 def test_another_state_is_named_by_what_differs():
@@ -112,7 +112,7 @@ def test_an_action_that_is_not_there_or_takes_other_arguments():
     assert fates(side) == ["same", "missing", "missing"]
     assert side.steps[1].words == "other's up takes nothing"
     assert side.steps[2].words == "other has no action follow"
-    assert side.notes == ("runs with its own extra=7",)
+    assert side.notes == ("runs with extra=7",)
 
 
 def test_the_property_is_asked_of_the_sibling_too():

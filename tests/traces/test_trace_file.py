@@ -72,10 +72,10 @@ def test_the_fingerprint_is_of_the_source_files():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda path: path.write_text(path.read_text()[:200]), "not a whole trace file"),
+        (lambda path: path.write_text(path.read_text()[:200]), "not a complete trace file"),
         (lambda path: path.write_text("[]"), "is not a trace"),
         (lambda path: edited(path, version=9), "has version 9"),
-        (lambda path: edited(path, steps=[{"action": None}]), "not a whole trace file"),
+        (lambda path: edited(path, steps=[{"action": None}]), "not a complete trace file"),
         (lambda path: path.unlink(), "cannot be read"),
     ],
 )

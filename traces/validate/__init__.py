@@ -1,4 +1,4 @@
-"""Recorded events held against a spec: a mapping says what an event means, the validator whether the spec can do it."""
+"""Validation of recorded events: a mapping translates them to steps, and the validator checks these."""
 
 from traces.validate.mapping import Found, Mapping, Observation, PossibleStep, event
 

@@ -1,4 +1,4 @@
-"""Controls: copies of a trace with an event dropped, swapped or altered, to be rejected by a mapping that looks."""
+"""Controls: copies of a trace with an event dropped, swapped or altered, which validation should reject."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Control:
-    """A changed copy of a trace: what was done to it, in words, at which line, and why it may conform all the same."""
+    """A changed copy of a trace: the change as text, its line, and a reason why the copy may still conform."""
 
     kind: Kind
     line: int
@@ -45,9 +45,9 @@ class SurvivingControl:
 
 @dataclass(frozen=True)
 class ControlResults:
-    """What became of the controls of a trace: by kind, how many were tried and rejected; and those that were not.
+    """The results of the controls of a trace: the numbers tried and rejected by kind, and those not rejected.
 
-    `unread` are the fields of events that the mapping never looks at: nothing that is said there is checked.
+    `unread` are the fields of events that the mapping never reads: validation does not check their values.
     """
 
     tried: dict[Kind, int]
@@ -57,7 +57,7 @@ class ControlResults:
 
 
 def try_controls(validator: Validator, recorded: RecordedTrace, count: int, seed: int) -> ControlResults:
-    """Try `count` controls of a trace that conforms, of each kind in turn; the same ones for the same seed."""
+    """Try `count` controls of a conforming trace, of each kind in turn; equal seeds give equal controls."""
     tried, rejected = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     survivors = []
     for control in controls_of(validator.mapping, recorded, count, seed):
@@ -65,7 +65,7 @@ def try_controls(validator: Validator, recorded: RecordedTrace, count: int, seed
         try:
             outcome = validator.validate(control.recorded)
         except UserError:
-            # The mapping itself refuses what the event says.
+            # The mapping itself rejects the event.
             rejected[control.kind] += 1
             continue
         if outcome.verdict == "rejected":
@@ -81,11 +81,11 @@ def try_controls(validator: Validator, recorded: RecordedTrace, count: int, seed
 def controls_of(mapping: Mapping, recorded: RecordedTrace, count: int, seed: int) -> Iterator[Control]:
     """Iterate over at most `count` different controls of a trace, of each kind in turn."""
     generator = random.Random(f"{seed} {recorded.name}")
-    telling = [n for n, event in enumerate(recorded.events) if mapping.steps_of(event.found) is not None]
+    mapped = [n for n, event in enumerate(recorded.events) if mapping.steps_of(event.found) is not None]
     sources = {
-        "dropped": _drops(mapping, recorded, telling, generator),
-        "swapped": _swaps(mapping, recorded, telling, generator),
-        "altered": _alterations(mapping, recorded, telling, generator),
+        "dropped": _drops(mapping, recorded, mapped, generator),
+        "swapped": _swaps(mapping, recorded, mapped, generator),
+        "altered": _alterations(mapping, recorded, mapped, generator),
     }
     while count > 0 and sources:
         for kind in list(sources):
@@ -97,26 +97,22 @@ def controls_of(mapping: Mapping, recorded: RecordedTrace, count: int, seed: int
                 yield control
 
 
-def _drops(
-    mapping: Mapping, recorded: RecordedTrace, telling: list[int], generator: random.Random
-) -> Iterator[Control]:
-    # What is left without its last event is a prefix, which a spec always takes.
-    for position in generator.sample(telling[:-1], len(telling[:-1])):
+def _drops(mapping: Mapping, recorded: RecordedTrace, mapped: list[int], generator: random.Random) -> Iterator[Control]:
+    # Without its last event, a conforming trace is a prefix of itself, which conforms too.
+    for position in generator.sample(mapped[:-1], len(mapped[:-1])):
         event = recorded.events[position]
         events = (*recorded.events[:position], *recorded.events[position + 1 :])
         is_step = any(step.action is not None for step in mapping.steps_of(event.found) or ())
         excuse = (
-            "the spec takes the others without it"
+            "the spec allows the other events without it"
             if is_step
-            else "it is no step, and without it less is held against the spec"
+            else "it is an observation, and without it validation checks less"
         )
         yield _control("dropped", recorded, event, f"without {_text(event)}", excuse, events)
 
 
-def _swaps(
-    mapping: Mapping, recorded: RecordedTrace, telling: list[int], generator: random.Random
-) -> Iterator[Control]:
-    pairs = list(itertools.pairwise(telling))
+def _swaps(mapping: Mapping, recorded: RecordedTrace, mapped: list[int], generator: random.Random) -> Iterator[Control]:
+    pairs = list(itertools.pairwise(mapped))
     for first, second in generator.sample(pairs, len(pairs)):
         events = list(recorded.events)
         one, other = events[first], events[second]
@@ -125,15 +121,15 @@ def _swaps(
         events[first] = RecordedEvent(one.line, other.found)
         events[second] = RecordedEvent(other.line, one.found)
         change = f"{_text(one)} after {_text(other)}"
-        yield _control("swapped", recorded, one, change, "the spec takes the two in either order", tuple(events))
+        yield _control("swapped", recorded, one, change, "the spec allows both orders", tuple(events))
 
 
 def _alterations(
-    mapping: Mapping, recorded: RecordedTrace, telling: list[int], generator: random.Random
+    mapping: Mapping, recorded: RecordedTrace, mapped: list[int], generator: random.Random
 ) -> Iterator[Control]:
     places = [
         (position, name)
-        for position in telling
+        for position in mapped
         for name in sorted(_read_by(mapping, recorded.events[position].found))
         if name != mapping.field
     ]
@@ -146,7 +142,7 @@ def _alterations(
         found = event.found | {name: changed}
         events = (*recorded.events[:position], RecordedEvent(event.line, found), *recorded.events[position + 1 :])
         change = f"{name} {json.dumps(changed)} instead of {json.dumps(event.found[name])} in {_text(event)}"
-        yield _control("altered", recorded, event, change, "another behaviour of the spec", events)
+        yield _control("altered", recorded, event, change, "the spec allows this value too", events)
 
 
 def _control(
@@ -165,7 +161,7 @@ def _keys(steps: tuple[PossibleStep, ...] | None) -> list[str]:
 
 
 def _other_value(value: Any, others: list[Any], generator: random.Random) -> Any:
-    """Return a value of the same kind that differs a little."""
+    """Return a slightly different value of the same kind."""
     match value:
         case bool():
             return not value
@@ -203,8 +199,8 @@ def _other_list(value: list[Any], generator: random.Random) -> list[Any]:
     return changed
 
 
-class _Watched(dict[str, Any]):
-    """An event that remembers which of its fields were read."""
+class _ReadRecorder(dict[str, Any]):
+    """An event that records which of its fields are read."""
 
     def __init__(self, found: dict[str, Any]):
         super().__init__(found)
@@ -220,14 +216,14 @@ class _Watched(dict[str, Any]):
 
 
 def _read_by(mapping: Mapping, found: dict[str, Any]) -> set[str]:
-    """Return the fields of an event that the mapping reads and the event has."""
-    watched = _Watched(found)
+    """Return the fields of an event that the mapping reads and the event contains."""
+    watched = _ReadRecorder(found)
     mapping.steps_of(watched)
     return watched.read & found.keys()
 
 
 def unread_fields(mapping: Mapping, recorded: RecordedTrace) -> tuple[str, ...]:
-    """Return the fields of the events that the mapping never looks at, as `sent.thread`; those of skipped ones not."""
+    """Return the fields that the mapping never reads, as `sent.thread`; fields of skipped events are not included."""
     has: dict[str, set[str]] = {}
     read: dict[str, set[str]] = {}
     for event in recorded.events:

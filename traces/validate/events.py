@@ -1,4 +1,4 @@
-"""Recorded traces: events as JSON, one object a line, and many traces in one file."""
+"""Recorded traces: events as JSON objects, one for each line; a file may hold many traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checker.errors import InputError
 
 @dataclass(frozen=True)
 class RecordedEvent:
-    """A recorded event and its line in the file, from 1 on."""
+    """A recorded event and its line number in the file, from 1."""
 
     line: int
     found: dict[str, Any]
@@ -21,7 +21,7 @@ class RecordedEvent:
 
 @dataclass(frozen=True)
 class RecordedTrace:
-    """One recorded trace: what it is called, the file that it stands in, its events, and how many lines were blank."""
+    """One recorded trace: its name, its file, its events, and the number of blank lines."""
 
     name: str
     file: str
@@ -30,7 +30,7 @@ class RecordedTrace:
 
 
 def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[list[RecordedEvent], int]:
-    """Return the events of some lines of a file and how many lines are blank; raise UserError where one is no event."""
+    """Return the events of some lines of a file and the number of blank lines; raise InputError for a wrong line."""
     events, blank = [], 0
     for number, line in enumerate(text, first_line):
         if line.isspace() or not line:
@@ -41,7 +41,7 @@ def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[li
 
 
 def parse(line: str, file: str, number: int) -> dict[str, Any]:
-    """Return the event that a line holds; raise UserError where it holds none."""
+    """Return the event of a line; raise InputError if the line is not a JSON object."""
     try:
         found = json.loads(line)
     except ValueError as error:
@@ -53,14 +53,14 @@ def parse(line: str, file: str, number: int) -> dict[str, Any]:
 
 
 def read_log(path: Path) -> RecordedTrace:
-    """Return the trace of a file; raise UserError if it cannot be read or a line is no event."""
+    """Return the trace of a file; raise InputError if the file cannot be read or a line is no event."""
     events, blank = read_events(_lines(path), str(path))
     return RecordedTrace(str(path), str(path), tuple(events), blank)
 
 
 @dataclass(frozen=True)
 class UnparsedTrace:
-    """A trace whose events are not parsed yet, with the line of each in its file."""
+    """A trace with unparsed events, and the line number of each in its file."""
 
     name: str
     file: str
@@ -68,7 +68,7 @@ class UnparsedTrace:
     lines: list[int]
 
     def recorded(self) -> RecordedTrace:
-        """Return the trace; raise UserError where a line is no event."""
+        """Return the parsed trace; raise InputError if a line is no event."""
         pairs = zip(self.lines, self.texts, strict=True)
         return RecordedTrace(
             self.name, self.file, tuple(RecordedEvent(line, parse(text, self.file, line)) for line, text in pairs)
@@ -76,15 +76,13 @@ class UnparsedTrace:
 
 
 def read_many(path: Path, by: str) -> Iterator[UnparsedTrace]:
-    """Iterate over the traces of a file whose events name theirs in the field `by`; each keeps its lines' order."""
+    """Iterate over the traces of a file; the field `by` of an event names its trace. The order of lines is kept."""
     traces: dict[str, UnparsedTrace] = {}
     for number, text in enumerate(_lines(path), 1):
         if text and not text.isspace():
             found = parse(text, str(path), number)
             if by not in found:
-                raise InputError(
-                    f'the event has no "{by}", which says what trace it is of', file=str(path), line=number
-                )
+                raise InputError(f'the event has no "{by}", which names its trace', file=str(path), line=number)
             raw = traces.setdefault(str(found[by]), UnparsedTrace(str(found[by]), str(path), [], []))
             raw.texts.append(text)
             raw.lines.append(number)

@@ -1,4 +1,4 @@
-"""One behaviour of a spec that explains a recorded trace, or as much of it as can be explained."""
+"""One behaviour of a spec that explains a recorded trace or its longest explainable prefix."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Taken = tuple[str, tuple[Any, ...], Key]
 
 
 def explaining_behaviour(validator: Validator, recorded: RecordedTrace) -> Violation:
-    """Return a behaviour that explains the trace up to the first event that has no explanation, as a trace to show.
+    """Return a behaviour that explains the trace up to the first event without an explanation.
 
-    Silent steps are part of it, as few of them as possible before each event.
+    The behaviour includes silent steps, as few as possible before each event.
     """
     passed: list[tuple[CandidateStates, tuple[PossibleStep, ...]]] = []
     current, line, following = validator.initial, 0, validator.initial
@@ -39,24 +39,24 @@ def explaining_behaviour(validator: Validator, recorded: RecordedTrace) -> Viola
     moves = validator.moves
     shown = [TraceStep(None, (), moves.state(state))]
     shown += [TraceStep(action, arguments, moves.state(target)) for action, arguments, target in behaviour]
-    what = "the whole trace" if following.arrived else f"the trace up to line {line}, and nothing explains what follows"
-    return Violation("one behaviour", "explanation", tuple(shown), f"This explains {what}.")
+    what = "the whole trace" if following.arrived else f"the trace up to line {line}; no step explains the next event"
+    return Violation("one behaviour", "explanation", tuple(shown), f"This behaviour explains {what}.")
 
 
 def _into(
     validator: Validator, before: CandidateStates, steps: tuple[PossibleStep, ...], state: Key
 ) -> tuple[Key, list[Taken]]:
-    """Return a candidate from which an event leads to a state, and the step, if the event is one."""
+    """Return a candidate from which an event leads to a state, and the event's step if it is not an observation."""
     for source in before.closed:
         for step in steps:
             for arguments, target in validator.matching(source, step):
                 if target == state:
                     return source, [] if step.action is None else [(step.action, arguments, target)]
-    raise AssertionError("a candidate that no candidate leads to")
+    raise AssertionError("no candidate leads to this candidate")
 
 
 def _silently(validator: Validator, before: CandidateStates, state: Key) -> tuple[Key, list[Taken]]:
-    """Return the candidate in which a set began, and the fewest silent steps from there to a state of the set."""
+    """Return a candidate before any silent step, and the fewest silent steps from it to a state of the set."""
     known: dict[Key, tuple[Key, Taken] | None] = dict.fromkeys(before.arrived)
     frontier = list(before.arrived)
     while state not in known:

@@ -1,4 +1,4 @@
-"""What recorded events mean in terms of a spec: for each event, the steps that the spec may have taken.
+"""Mappings from recorded events to a spec: for each event, the steps that the spec may have taken.
 
     class Producer(Mapping):
         skips = ("metadata",)                              # events that say nothing about the spec
@@ -13,8 +13,8 @@
         def delivered(self, found):
             return Observation({f"future[{found['record']}]": "succeeded"})
 
-Arguments that are not given are unknown. Expectations map an expression over the spec's state to what was observed of
-it, as plain JSON (`traces.json_values`); of a struct or a map only the named parts are compared.
+Arguments that are not given are unknown. Expectations map an expression over the spec's state to its observed value, as
+plain JSON (`traces.json_values`). Of a struct or a map, only the named parts are compared.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Found = dict[str, Any]
 """A recorded event: a JSON object."""
 
 Expectations = dict[str, Plain]
-"""What was observed of a state, by the expression that gives it: `{"len(log[b1])": 2}`."""
+"""Observed values of a state, by expression: `{"len(log[b1])": 2}`."""
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 class PossibleStep:
-    """One step that an event may stand for: an action, the arguments that are known, what was seen before and after.
+    """One step that an event may represent: an action, its known arguments, observed values before and after it.
 
     Expressions may use state variables, constants, helpers, members of domains (`b1`) and the action's parameters.
     """
@@ -49,18 +49,18 @@ class PossibleStep:
         self.seen_after: Expectations = {}
 
     def before(self, expectations: Expectations) -> PossibleStep:
-        """Add what was observed of the state before the step, and return the step."""
+        """Add observed values of the state before the step, and return the step."""
         self.seen_before = self.seen_before | expectations
         return self
 
     def after(self, expectations: Expectations) -> PossibleStep:
-        """Add what was observed of the state after the step, and return the step."""
+        """Add observed values of the state after the step, and return the step."""
         self.seen_after = self.seen_after | expectations
         return self
 
     @property
     def key(self) -> str:
-        """A text that is the same for the same step."""
+        """A text that is equal for equal steps."""
         return f"{self.action}{self.arguments}{self.seen_before}{self.seen_after}"
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class PossibleStep:
 
 
 class Observation(PossibleStep):
-    """An event that is no step: something was observed of the state as it was."""
+    """An event that is not a step: it reports values of the current state."""
 
     def __init__(self, expectations: Expectations):
         super().__init__("")
@@ -81,10 +81,10 @@ class Observation(PossibleStep):
 
 
 def event(*names: str) -> Callable[[Handler], Handler]:
-    """Mark a method of a mapping as the one that says what the events of these names mean.
+    """Mark a method of a mapping as the handler of the events with these names.
 
-    It takes the event as a dict and returns a `PossibleStep`, an `Observation`, a list of those (any of them may have
-    happened), or None if the event says nothing about the spec. It must depend on nothing but the event.
+    The method takes the event as a dict. It returns a `PossibleStep`, an `Observation`, a list of those (any of them
+    may have happened), or None if the event does not concern the spec. Its result must depend on the event alone.
     """
 
     def mark(method: Handler) -> Handler:
@@ -95,11 +95,11 @@ def event(*names: str) -> Callable[[Handler], Handler]:
 
 
 class Mapping:
-    """The base of mappings; see the module.
+    """The base class of mappings; see the module.
 
-    `field` is the key whose value names the event, `skips` the names of events that say nothing about the spec,
-    `silent` the steps that may happen unobserved (names of actions, or `PossibleStep` with arguments), at most
-    `silent_bound` of them in a row.
+    `field` is the key of an event that holds its name. `skips` are the names of events that do not concern the spec.
+    `silent` are the steps that leave no event (names of actions, or `PossibleStep` with arguments); at most
+    `silent_bound` of them happen in a row.
     """
 
     field: ClassVar[str] = "event"
@@ -120,23 +120,23 @@ class Mapping:
             raise InputError(f"{cls.__name__} skips {both[0]} and has a method for it: leave one out")
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
-        """Return the spec's constants that the events of one trace tell, as how many records were sent; else none."""
+        """Return constants of the spec that follow from the events of one trace, such as the number of records sent."""
         return {}
 
     @property
     def silent_steps(self) -> list[PossibleStep]:
-        """The steps that may happen unobserved."""
+        """The steps that leave no event."""
         return [PossibleStep(step) if isinstance(step, str) else step for step in self.silent]
 
     def name_of(self, found: Found) -> str:
-        """Return the name of an event; raise UserError if it has none, or one that the mapping does not know."""
+        """Return the name of an event; raise InputError if it has none, or a name that the mapping does not handle."""
         name = found.get(self.field)
         if not isinstance(name, str):
             raise InputError(f'the event has no "{self.field}", which names it')
         if name not in self._handlers and name not in self.skips:
             raise InputError(
                 f"{type(self).__name__} has no method for the event {name}: "
-                f'add @event("{name}"), or name it in skips; it knows {", ".join(self._known()) or "none"}'
+                f'add @event("{name}"), or name it in skips; known events: {", ".join(self._known()) or "none"}'
             )
         return name
 
@@ -144,7 +144,7 @@ class Mapping:
         return (*self._handlers, *self.skips)
 
     def steps_of(self, found: Found) -> tuple[PossibleStep, ...] | None:
-        """Return what an event may stand for, None where it is skipped; raise UserError where that cannot be said."""
+        """Return the possible steps of an event, or None if it is skipped; raise InputError if the mapping fails."""
         handler = self._handlers.get(self.name_of(found))
         if handler is None:
             return None

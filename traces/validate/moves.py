@@ -1,4 +1,4 @@
-"""Where a spec can go from a state, from either engine, and remembered: traces pass through the same states again."""
+"""Successors of states from either engine, with a cache: many traces pass through the same states."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from checker.engines.native.lowering.state_layout import ValuePart
 
 Key = Hashable
-"""What stands for a state: the state itself, or its packed words."""
+"""The key of a state: the state itself, or its packed words."""
 
 REMEMBERED = 400_000
-"""How many expansions are kept; then all are dropped, so that memory stays bounded."""
+"""Maximum number of cached expansions. A full cache is emptied, so that memory stays bounded."""
 
 _INVARIANT_BOUNDS = "an invariant of {} leaves the bounds of a type in a state that the trace reaches"
 
 
 @dataclass(frozen=True)
 class ExpandedMoves:
-    """The moves of a state by action, (arguments, next state), and the instances that leave a type's bounds."""
+    """The moves of a state by action, as (arguments, next state), and the instances that leave a type's bounds."""
 
     moves: dict[str, list[tuple[tuple[Any, ...], Key]]] = field(default_factory=dict)
     failures: dict[str, list[tuple[tuple[Any, ...], str]]] = field(default_factory=dict)
 
 
 class Moves(Protocol):
-    """A spec that is stepped through."""
+    """Step-by-step execution of a spec."""
 
     spec: Spec
 
@@ -41,17 +41,17 @@ class Moves(Protocol):
         """Return the initial states."""
 
     def expand(self, key: Key) -> ExpandedMoves:
-        """Return what every action instance does in a state."""
+        """Return the moves of every action instance in a state."""
 
     def state(self, key: Key) -> State:
-        """Return the state that a key stands for."""
+        """Return the state of a key."""
 
     def violated(self, key: Key) -> frozenset[str]:
-        """Return the invariants that are false in a state, of those asked for."""
+        """Return the checked invariants that are false in a state."""
 
 
 class InterpretedMoves:
-    """The reference: the interpreter, a state at a time."""
+    """Moves computed by the interpreter, the reference."""
 
     def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
         self.spec, self._invariants = spec, invariants
@@ -68,7 +68,7 @@ class InterpretedMoves:
         return key
 
     def expand(self, key: Key) -> ExpandedMoves:
-        """Return what every action instance does in a state."""
+        """Return the moves of every action instance in a state."""
         found = self._expanded.get(key)
         if found is None:
             found = ExpandedMoves()
@@ -94,13 +94,13 @@ class InterpretedMoves:
 
 
 class NativeMoves:
-    """The same from machine code; a key is a state's packed words. Raises UserError where it cannot be compiled."""
+    """Moves computed by machine code; a key holds packed words. Raises UserError if the spec cannot be compiled."""
 
     def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
         from checker.engines.native.single_state import SingleStateEngine
 
         self.spec, self._invariants = spec, invariants
-        self._probe = SingleStateEngine(spec, list(invariants))
+        self._engine = SingleStateEngine(spec, list(invariants))
         self._shapes = spec.shapes()
         self._values = [
             [list(p.type.values()) if p.collection is None else [] for p in s.parameters] for s in self._shapes
@@ -108,15 +108,15 @@ class NativeMoves:
         self._instances: dict[int, tuple[str, tuple[Any, ...]]] = {}
         self._expanded: dict[Key, ExpandedMoves] = {}
         self._states: dict[Key, State] = {}
-        self._variables = {name: _Variable(place) for name, place in self._probe.layout.places.items()}
+        self._variables = {name: _VariableDecoder(place) for name, place in self._engine.layout.places.items()}
         self._violated: dict[Key, frozenset[str]] = {}
 
     def initial(self) -> list[Key]:
         """Return the initial states."""
-        return [tuple(self._probe.words_of(state)) for state in self.spec.initial_states()]
+        return [tuple(self._engine.words_of(state)) for state in self.spec.initial_states()]
 
     def state(self, key: Key) -> State:
-        """Return the state that packed words stand for."""
+        """Return the state of packed words."""
         found = self._states.get(key)
         if found is None:
             assert isinstance(key, tuple)
@@ -125,12 +125,12 @@ class NativeMoves:
         return found
 
     def expand(self, key: Key) -> ExpandedMoves:
-        """Return what every action instance does in a state."""
+        """Return the moves of every action instance in a state."""
         found = self._expanded.get(key)
         if found is None:
             assert isinstance(key, tuple)
             found = ExpandedMoves()
-            expansion = self._probe.expand_words(key)
+            expansion = self._engine.expand_words(key)
             for instance, words in sorted(expansion.words.items()):
                 action, arguments = self._call(instance, key)
                 found.moves.setdefault(action, []).append((arguments, tuple(words)))
@@ -147,7 +147,7 @@ class NativeMoves:
         found = self._violated.get(key)
         if found is None:
             assert isinstance(key, tuple)
-            finding = self._probe.check_words(key, self._invariants)
+            finding = self._engine.check_words(key, self._invariants)
             if finding.failed:
                 raise InputError(_INVARIANT_BOUNDS.format(self.spec.name))
             found = finding.names
@@ -155,7 +155,7 @@ class NativeMoves:
         return found
 
     def _call(self, instance: int, key: Key) -> tuple[str, tuple[Any, ...]]:
-        """Return the action and the arguments of an instance; only those bound by a collection depend on the state."""
+        """Return the action and the arguments of an instance; only arguments from a collection depend on the state."""
         found = self._instances.get(instance)
         if found is not None:
             return found
@@ -167,7 +167,7 @@ class NativeMoves:
         return shape.name, arguments
 
     def _arguments(self, shape: ActionShape, values: list[list[Any]], number: int, key: Key) -> Iterator[Any]:
-        """Iterate over the arguments of the instance of an action with this number, the first parameter's first."""
+        """Iterate over the arguments of the instance with this number within its action, in the order of parameters."""
         for position, parameter in enumerate(shape.parameters):
             rest = math.prod(later.choices for later in shape.parameters[position + 1 :])
             chosen, number = divmod(number, rest)
@@ -177,8 +177,8 @@ class NativeMoves:
                 yield list(self.state(key).values[parameter.collection.attr])[chosen]  # type: ignore[attr-defined]
 
 
-class _Variable:
-    """Where a variable stands in a state's words, and its values by their bits: most states share most of them."""
+class _VariableDecoder:
+    """Decodes one variable from a state's words, with a cache by its bits: most states share most values."""
 
     def __init__(self, place: ValuePart):
         from checker.engines.native.lowering.state_layout import decode
@@ -206,7 +206,7 @@ def _remember(cache: dict[Any, Any], key: Any, found: Any) -> None:
 
 
 def moves_of(spec: Spec, engine: str, invariants: tuple[str, ...]) -> Moves:
-    """Return the moves of a spec from an engine, `native` or `python`."""
+    """Return the moves of a spec, computed by the engine `native` or `python`."""
     return NativeMoves(spec, invariants) if engine == "native" else InterpretedMoves(spec, invariants)
 
 

@@ -1,4 +1,4 @@
-"""What was observed of a state, held against the state: expressions over it, and the values that they must have."""
+"""Comparison of a state with observations: expressions over the state and the values that they must have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BUILTINS = {
 
 
 class Observer:
-    """Evaluates expressions in states of a spec; raises UserError for one that means nothing there."""
+    """Evaluates expressions in states of a spec; raises InputError for an expression that is not valid there."""
 
     def __init__(self, spec: Spec):
         self._spec = spec
@@ -33,7 +33,7 @@ class Observer:
         self._of_state = {*helpers, *spec.variables}
 
     def value(self, expression: str, state: State, given: Mapping[str, Any]) -> Any:
-        """Return the value of an expression in a state; raise BoundsError or LookupError where it has none there."""
+        """Return the value of an expression in a state; raise BoundsError or LookupError if it has none there."""
         spec = self._spec
         with spec.bound():
             working = spec.in_state(state)
@@ -49,7 +49,7 @@ class Observer:
     def mismatch(
         self, expectations: Mapping[str, Any], state: State, given: Mapping[str, Any]
     ) -> tuple[str, str] | None:
-        """Return the first expression that has another value than was observed, and both values in words; else None."""
+        """Return the first expression that differs from its observed value, and both values as text, or None."""
         for expression, observed in expectations.items():
             try:
                 value = self.value(expression, state, given)
@@ -65,18 +65,18 @@ def _compiled(expression: str) -> CodeType:
     try:
         return compile(expression.strip(), "<expectation>", "eval")
     except SyntaxError as error:
-        raise InputError(f"the mapping's {expression} is no expression: {error.msg}") from None
+        raise InputError(f"the mapping's {expression} is not an expression: {error.msg}") from None
 
 
 @functools.cache
 def _names(code: CodeType) -> frozenset[str]:
-    """Return the names that an expression uses, those inside its comprehensions too."""
+    """Return the names that an expression uses, including those inside its comprehensions."""
     inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
     return frozenset(code.co_names).union(*inner)
 
 
 def _members(kind: Type) -> Iterator[Any]:
-    """Iterate over the members of the domains that a type is made of."""
+    """Iterate over the members of the domains that a type contains."""
     match kind:
         case DomainType():
             yield from kind.values()
@@ -91,7 +91,7 @@ def _members(kind: Type) -> Iterator[Any]:
 
 
 def matches(value: Any, observed: Any) -> bool:
-    """Return whether a value of a state is what plain JSON says of it; of structs and maps only what it names."""
+    """Return whether a value matches plain JSON; of structs and maps, only the named parts are compared."""
     match value:
         case None | bool():
             return value is observed
@@ -118,7 +118,7 @@ def matches(value: Any, observed: Any) -> bool:
 
 
 def _same_items(items: list[Any], observed: Any) -> bool:
-    """Return whether each item is one of those observed, in any order, and no more of these are left."""
+    """Return whether items and observed values match one to one, in any order."""
     if not isinstance(observed, list) or len(observed) != len(items):
         return False
     left = list(observed)
@@ -131,7 +131,7 @@ def _same_items(items: list[Any], observed: Any) -> bool:
 
 
 def plain_text(observed: Any) -> str:
-    """Return observed JSON in the words of traces."""
+    """Return observed JSON as text in the notation of traces."""
     if isinstance(observed, list):
         return "[" + ", ".join(map(plain_text, observed)) + "]"
     if isinstance(observed, dict):

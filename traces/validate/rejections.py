@@ -1,4 +1,4 @@
-"""Why no candidate explains an event: for each step that it may stand for, the guard or value that is in the way."""
+"""Reasons why no candidate explains an event: for each possible step, the guard or value that prevents it."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from traces.validate.moves import Key, Moves
 from traces.validate.observations import Observer, matches, plain_text
 from traces.validate.verdict import Rejection, RejectionReason
 
-LOOKED_AT = 40
-"""How many of the candidates are asked for their reasons."""
+EXAMINED = 40
+"""Number of candidates from which reasons are collected."""
 
 SHOWN = 3
-"""How many of the candidates are shown."""
+"""Number of candidates that are shown."""
 
-_TELLING = ("seen", "bounds", "guard", "arguments")
-"""The kinds of reasons, those of the attempts that came furthest first."""
+_BY_PROGRESS = ("seen", "bounds", "guard", "arguments")
+"""The kinds of reasons, ordered by how far the attempt got, the furthest first."""
 
 
 def rejection_of(
     moves: Moves, observer: Observer, candidates: tuple[Key, ...], steps: tuple[PossibleStep, ...]
 ) -> Callable[[int, str, Mapping[str, Any]], Rejection]:
-    """Return what makes the rejection of an event that may stand for some steps out of its line, name and content."""
+    """Return a function that makes the rejection of an event from its line, name and content."""
     counts: Counter[tuple[str, str, str, str]] = Counter()
-    for key in candidates[:LOOKED_AT]:
+    for key in candidates[:EXAMINED]:
         for step in steps:
             counts.update(dict.fromkeys(_reasons(moves.spec, observer, moves.state(key), step), 1))
-    ranked = sorted(counts.items(), key=lambda item: (_TELLING.index(item[0][1]), -item[1]))
+    ranked = sorted(counts.items(), key=lambda item: (_BY_PROGRESS.index(item[0][1]), -item[1]))
     reasons = tuple(RejectionReason(step, kind, part, text, count) for (step, kind, part, text), count in ranked)  # type: ignore[arg-type]
     shown = tuple(moves.state(key) for key in candidates[:SHOWN])
     return lambda line, event, found: Rejection(line, event, found, len(candidates), shown, reasons)
 
 
 def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -> Iterator[tuple[str, str, str, str]]:
-    """Iterate over (step, kind, part, text) of why a step cannot be taken in a state."""
+    """Iterate over the reasons (step, kind, part, text) why a step cannot be taken in a state."""
     if step.action is None:
         differs = observer.mismatch(step.seen_after, state, {})
         if differs is not None:
@@ -75,7 +75,7 @@ def _why_not(
     except BoundsError as error:
         return "bounds", "bounds", f"{error}: the constants may be too small"
     differs = observer.mismatch(step.seen_after, target, given)
-    assert differs is not None, "a step that was taken after all"
+    assert differs is not None, "the step is possible"
     return "seen", differs[0], f"after it {differs[1]}"
 
 

@@ -1,4 +1,4 @@
-"""What is to be validated against what: by names and numbers alone, so that it can be sent to another process."""
+"""A validation task, described by names and numbers so that it can be sent to another process, and its execution."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from traces.validate.verdict import TraceVerdict
 
 @dataclass(frozen=True)
 class ValidationTask:
-    """A validation: the spec and the mapping by name, constants of the command line, and how far it goes.
+    """A validation: the spec and the mapping by name, constants of the command line, and limits.
 
-    `target` names a spec or a scenario; `mapping` a file or a module, with `:Name` where it has several mappings;
-    `silent` None: as the mapping says. `controls`: how many altered copies of each conforming trace are tried.
+    `target` names a spec or a scenario. `mapping` names a file or a module, with `:Name` if it has several mappings.
+    `silent` None stands for the limit of the mapping. `controls` is the number of altered copies of each conforming
+    trace that are tried.
     """
 
     target: str
@@ -44,7 +45,10 @@ class ValidationTask:
 
 
 class RunningValidation:
-    """A task at work: a validator for each choice of constants. Raises UserError where spec and mapping do not fit."""
+    """Execution of a task, with a validator for each choice of constants.
+
+    Raises UserError if the mapping does not fit the spec.
+    """
 
     def __init__(self, task: ValidationTask):
         self.task = task
@@ -64,14 +68,14 @@ class RunningValidation:
         return frozenset() if isinstance(expect, str) else frozenset(expect)
 
     def outcome(self, recorded: RecordedTrace) -> TraceVerdict:
-        """Return what a trace is; one that cannot be read is an outcome, too."""
+        """Return the verdict on a trace; a trace that cannot be read has the verdict `unreadable`."""
         try:
             return self._validator(recorded).validate(recorded)
         except UserError as error:
             return unreadable(recorded.name, recorded.file, error)
 
     def controls(self, recorded: RecordedTrace, outcome: TraceVerdict) -> ControlResults | None:
-        """Return what became of altered copies of a trace that conforms; None where none was asked for."""
+        """Return the results of the controls of a conforming trace; None if no controls were requested."""
         if not self.task.controls or outcome.verdict != "conforms":
             return None
         return try_controls(self._validator(recorded), recorded, self.task.controls, self.task.seed)
@@ -82,9 +86,9 @@ class RunningValidation:
         return validator.spec, explaining_behaviour(validator, recorded)
 
     def _validator(self, recorded: RecordedTrace) -> Validator:
-        told = self._told(recorded)
+        recorded_constants = self._recorded_constants(recorded)
         constants = dict(self.scenario.constants) if self.scenario is not None else {}
-        constants |= told | dict(self.task.settings)
+        constants |= recorded_constants | dict(self.task.settings)
         key = tuple(sorted(constants.items()))
         if key not in self._validators:
             spec = self.entry.spec(**constants)
@@ -96,14 +100,14 @@ class RunningValidation:
                 raise InputError(f"the initial state of {self.name} leaves the bounds of a type: {error}") from None
         return self._validators[key]
 
-    def _told(self, recorded: RecordedTrace) -> dict[str, int | bool | str]:
-        """Return the constants that a trace tells; raise UserError where the mapping cannot find them in it."""
+    def _recorded_constants(self, recorded: RecordedTrace) -> dict[str, int | bool | str]:
+        """Return the constants that follow from a trace; raise InputError if the mapping cannot find them in it."""
         try:
             return self.mapping.constants([event.found for event in recorded.events])
         except UserError:
             raise
         except Exception as error:
-            # What the mapping looks for is not there: an event, a field of one.
+            # An event or a field that the mapping needs is missing.
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             name = type(self.mapping).__name__
             raise InputError(
@@ -112,7 +116,7 @@ class RunningValidation:
 
 
 def unreadable(name: str, file: str, error: UserError) -> TraceVerdict:
-    """Return the outcome of a trace that cannot be read."""
+    """Return the verdict on a trace that cannot be read."""
     return TraceVerdict(name, file, verdict="unreadable", message=str(error))
 
 
@@ -120,7 +124,7 @@ def _selected(target: str) -> tuple[registry.SpecEntry, Scenario | None]:
     selections = registry.select(target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
-        raise InputError(f"{target} has several specs, name one of {known}")
+        raise InputError(f"{target} has several specs; name one of {known}")
     return selections[0].entry, selections[0].scenario
 
 
@@ -132,7 +136,10 @@ def _invariants(spec: type[Spec], scenario: Scenario | None) -> tuple[str, ...]:
 
 
 def load_mapping(name: str) -> Mapping:
-    """Return the mapping of `FILE.py`, `FILE.py:Name`, `package.module` or `package.module:Name`; raise UserError."""
+    """Return the mapping of `FILE.py`, `FILE.py:Name`, `package.module` or `package.module:Name`.
+
+    Raises UserError if it cannot be loaded.
+    """
     where, _, wanted = name.partition(":")
     module = _loaded(where)
     found = {
@@ -147,7 +154,7 @@ def load_mapping(name: str) -> Mapping:
     if len(found) != 1:
         what = "has several mappings" if found else "has no mapping: derive a class from traces.validate.Mapping"
         raise InputError(
-            f"{where} {what}" + (f", name one of {', '.join(f'{where}:{key}' for key in found)}" if found else "")
+            f"{where} {what}" + (f"; name one of {', '.join(f'{where}:{key}' for key in found)}" if found else "")
         )
     return next(iter(found.values()))()
 
@@ -167,7 +174,7 @@ def _loaded(where: str) -> ModuleType:
         description.loader.exec_module(module)
     except SyntaxError as error:
         raise InputError(
-            f"{error.msg}: this is not Python", file=error.filename, line=error.lineno, text=error.text
+            f"{error.msg}: this is not valid Python", file=error.filename, line=error.lineno, text=error.text
         ) from None
     except ModuleNotFoundError as error:
         if error.name and where.startswith(error.name):

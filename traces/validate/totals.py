@@ -1,4 +1,4 @@
-"""Many validated traces in numbers: verdicts, rejections by cause, what was skipped, what became of the controls."""
+"""Totals of many validated traces: verdicts, rejections by cause, skipped events, results of the controls."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from traces.validate.controls import ControlResults
 from traces.validate.verdict import TraceVerdict
 
 Row = dict[str, Any]
-"""One validated trace, as it is kept in Parquet and in JSON; see `verdict_row`."""
+"""One validated trace as a row of the Parquet and JSON reports; see `verdict_row`."""
 
 EXAMPLES = 5
-"""How many traces a cluster names, the first ones by name."""
+"""Number of traces that a cluster names, the first in alphabetical order."""
 
 
 def verdict_row(outcome: TraceVerdict, controls: ControlResults | None = None) -> Row:
-    """Return a trace's row: `line`, `event`, `cause`, `reasons` and `candidates` are those of the rejecting event."""
+    """Return the row of a trace; `line`, `event`, `cause`, `reasons` and `candidates` describe the rejected event."""
     rejection = outcome.rejection
     return {
         "trace": outcome.name,
@@ -51,7 +51,7 @@ def verdict_row(outcome: TraceVerdict, controls: ControlResults | None = None) -
 
 @dataclass
 class RejectionCluster:
-    """Traces that were not accepted for the same cause: how many, and the first of them by name with its reasons."""
+    """Traces that were not accepted for the same cause: their number, and the first ones by name."""
 
     verdict: str
     cause: str
@@ -67,7 +67,7 @@ class RejectionCluster:
 
 @dataclass
 class ValidationTotals:
-    """The numbers of many traces; the order in which they are added makes no difference."""
+    """Totals of many traces; they do not depend on the order of addition."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
     totals: Counter[str] = field(default_factory=Counter)
@@ -83,12 +83,12 @@ class ValidationTotals:
 
     @property
     def traces(self) -> int:
-        """How many traces there are."""
+        """The number of traces."""
         return sum(self.verdicts.values())
 
     @property
     def events(self) -> int:
-        """How many events they have, skipped ones included."""
+        """The number of events, including skipped ones."""
         return self.totals["events"]
 
     def ranked(self) -> list[RejectionCluster]:
@@ -96,7 +96,7 @@ class ValidationTotals:
         return sorted(self.clusters.values(), key=lambda cluster: (-cluster.count, cluster.verdict, cluster.cause))
 
     def add(self, row: Row) -> None:
-        """Add a trace."""
+        """Add the row of a trace."""
         self.verdicts[row["verdict"]] += 1
         for name in ("events", "steps", "seen", "blank"):
             self.totals[name] += row[name]

@@ -1,8 +1,8 @@
-"""The validator: the set of states in which the spec can be after each event of a trace.
+"""The validator: it computes the set of candidate states of the spec after each event of a trace.
 
-The set is that of all the ways in which the spec can explain the events so far, silent steps included, so a trace is
-rejected only if there is none. Sets are remembered with where events lead from them: of many traces of one spec most
-prefixes have been seen before, and then an event costs a look-up.
+The candidates are the last states of all behaviours that explain the events so far, including silent steps. A trace is
+rejected only if no candidate is left. Sets are cached together with their successors by event: many traces of one spec
+share prefixes, and an event after a known prefix costs one look-up.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from traces.validate.rejections import rejection_of
 from traces.validate.verdict import Limit, TraceVerdict
 
 REMEMBERED = 200_000
-"""How many sets of candidates are kept; then all are dropped, so that memory stays bounded."""
+"""Maximum number of cached sets of candidates. A full cache is emptied, so that memory stays bounded."""
 
 
 @dataclass(frozen=True)
 class ValidationLimits:
-    """How far a validation goes: `candidates` at a time, `silent` steps in a row."""
+    """Limits of a validation: number of candidates at a time, number of silent steps in a row."""
 
     candidates: int = 10_000
     silent: int = 8
@@ -33,9 +33,10 @@ class ValidationLimits:
 
 @dataclass
 class CandidateStates:
-    """Some states, those that silent steps lead to from them, and where events were found to lead.
+    """A set of candidate states, and the sets that events lead to from it.
 
-    `limits` are those met on the way from `arrived` to `closed`; beside what an event leads to stand those met there.
+    `arrived` are the states after an event, `closed` these and the states that silent steps lead to. `limits` are those
+    reached between the two. `next` holds, by event, the next set and the limits that the event reached.
     """
 
     arrived: tuple[Key, ...]
@@ -46,7 +47,7 @@ class CandidateStates:
 
 
 class Validator:
-    """Holds traces against a spec with its constants set. Raises UserError where the mapping does not fit the spec."""
+    """Checks traces against a spec with fixed constants. Raises InputError if the mapping does not fit the spec."""
 
     def __init__(self, moves: Moves, mapping: Mapping, limits: ValidationLimits | None = None):
         self.spec, self.mapping = moves.spec, mapping
@@ -61,7 +62,7 @@ class Validator:
         self.initial = self._candidates(tuple(moves.initial()))
 
     def validate(self, recorded: RecordedTrace) -> TraceVerdict:
-        """Return what a trace is; raise UserError if an event means nothing to the mapping, or all are skipped."""
+        """Return the verdict on a trace; raise InputError if the mapping fails or skips every event."""
         outcome = TraceVerdict(
             recorded.name, recorded.file, len(recorded.events), constants=self.spec.constants, blank=recorded.blank
         )
@@ -92,8 +93,8 @@ class Validator:
             for name in current.violated:
                 outcome.violated.setdefault(name, line)
         if not line:
-            what = "every event is skipped" if recorded.events else "there is no event in it"
-            raise InputError(f"this says nothing about {self.spec.name}: {what}", file=recorded.file)
+            what = "every event is skipped" if recorded.events else "it has no events"
+            raise InputError(f"this trace does not concern {self.spec.name}: {what}", file=recorded.file)
         return outcome
 
     # Sets of candidates.
@@ -101,7 +102,7 @@ class Validator:
     def after(
         self, current: CandidateStates, steps: tuple[PossibleStep, ...]
     ) -> tuple[CandidateStates, frozenset[Limit]]:
-        """Return the candidates after an event that may stand for any of some steps, and the limits met."""
+        """Return the candidates after an event with some possible steps, and the limits reached."""
         key = tuple(step.key for step in steps)
         found = current.next.get(key)
         if found is None:
@@ -124,13 +125,13 @@ class Validator:
         return found
 
     def _forget(self) -> None:
-        """Let go of all sets; they may lead to each other in circles, which are cut here."""
+        """Empty the cache. Sets may refer to each other in cycles; clearing `next` breaks these cycles."""
         for found in (self.initial, *self._known.values()):
             found.next.clear()
         self._known.clear()
 
     def _closed(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
-        """Return some states and all that silent steps lead to, up to the limits, and which limits were in the way."""
+        """Return some states with all states that silent steps lead to, and the limits reached."""
         if not self.silent:
             return arrived, frozenset()
         found: dict[Key, None] = dict.fromkeys(arrived)
@@ -153,7 +154,7 @@ class Validator:
     def _taken(
         self, keys: Iterable[Key], steps: Iterable[PossibleStep], known: dict[Key, None] | None = None
     ) -> tuple[tuple[Key, ...], frozenset[Limit]]:
-        """Return the states that any of some steps leads to, without those known, and whether one left its bounds."""
+        """Return the successors of some states by some steps, without the known ones, and the limits reached."""
         reached: dict[Key, None] = {}
         limits: set[Limit] = set()
         for key in keys:
@@ -168,7 +169,7 @@ class Validator:
         return tuple(reached), frozenset(limits)
 
     def matching(self, key: Key, step: PossibleStep) -> list[tuple[tuple[Any, ...], Key]]:
-        """Return the arguments with which a step can be taken in a state, each with the state that it leads to."""
+        """Return the arguments with which a step can be taken in a state, each with the next state."""
         if step.action is None:
             return [((), key)] if self._is_seen(step.seen_after, key, {}) else []
         names = self._parameters[step.action]
@@ -184,7 +185,7 @@ class Validator:
         return found
 
     def _limits_of(self, key: Key, step: PossibleStep) -> set[Limit]:
-        """Return whether an instance that the step may be leaves the bounds of a type."""
+        """Return {"bounds"} if a matching instance of the step leaves the bounds of a type."""
         failures = self.moves.expand(key).failures.get(step.action, ()) if step.action is not None else ()
         for arguments, _ in failures:
             given = dict(zip(self._parameters[step.action or ""], arguments, strict=True))
@@ -199,14 +200,14 @@ class Validator:
         return not expectations or self._observer.mismatch(expectations, self.moves.state(key), given) is None
 
     def _check(self, step: PossibleStep) -> None:
-        """Raise UserError if a step names an action or a parameter that the spec does not have."""
+        """Raise InputError if a step names an action or a parameter that the spec does not have."""
         if step.action is None:
             return
         known = self._parameters.get(step.action)
         if known is None:
             raise InputError(
                 f"{type(self.mapping).__name__} names the action {step.action}, which {self.spec.name} does not have; "
-                f"there are: {', '.join(self._parameters)}"
+                f"its actions are {', '.join(self._parameters)}"
             )
         for name in step.arguments:
             if name not in known:

@@ -1,4 +1,4 @@
-"""What validation says of a trace."""
+"""The verdict of validation on a trace."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Literal
 from checker.language.interpreter import State
 
 Verdict = Literal["conforms", "rejected", "undecided", "unreadable"]
-"""`undecided`: no candidate is left, but some were given up because of a limit. `unreadable`: the input is wrong."""
+"""`undecided`: no candidate is left, but a limit removed some. `unreadable`: the input is wrong."""
 
 Limit = Literal["candidates", "silent", "bounds"]
-"""What keeps a trace from being decided: too many candidates or silent steps in a row, a step beyond a bound."""
+"""Limits that prevent a decision: number of candidates, silent steps in a row, bounds of a type."""
 
 
 @dataclass(frozen=True)
 class RejectionReason:
-    """Why a step was not possible, and in how many of the candidates that were looked at.
+    """The reason why a step was not possible, and the number of examined candidates with this reason.
 
-    `kind`: the state differs from what was `seen`, a value left its `bounds`, a `guard` is false, or there is no
-    instance with these `arguments`. `part` is the expression or the guard alone, without values.
+    `kind`: the state differs from the observation (`seen`), a value left its `bounds`, a `guard` is false, or no
+    instance has these `arguments`. `part` is the expression or the guard alone, without values.
     """
 
     step: str
@@ -32,7 +32,7 @@ class RejectionReason:
 
 @dataclass(frozen=True)
 class Rejection:
-    """The first event that no candidate explains; `candidates` are all there were before it, `shown` the first few."""
+    """The first event that no candidate explains; `candidates` is their number before it, `shown` are the first few."""
 
     line: int
     event: str
@@ -43,7 +43,7 @@ class Rejection:
 
     @property
     def cause(self) -> str:
-        """What traces are clustered by: the event and the part that failed most tellingly."""
+        """The key of clusters: the event, and the failed part of the attempt that got furthest."""
         if not self.reasons:
             return self.event
         first = self.reasons[0]
@@ -52,11 +52,11 @@ class Rejection:
 
 @dataclass
 class TraceVerdict:
-    """What was found out about one trace.
+    """The verdict on one trace.
 
-    `total` counts the events, `steps` and `seen` those explained, as steps or observations, `skipped` others by name,
-    `widest` the most candidates at a time. `violated`: invariants that are false in every candidate, with the line
-    after which they first are. `message` says what is wrong with an unreadable one.
+    `total` counts all events, `steps` and `seen` those explained as steps and as observations, `skipped` the skipped
+    ones by name. `widest` is the largest number of candidates at a time. `violated` are the invariants that are false
+    in every candidate, with the line after which they first are. `message` describes the error in an unreadable trace.
     """
 
     name: str

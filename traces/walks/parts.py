@@ -1,4 +1,4 @@
-"""One part of a run of walks: walked and written, wherever that is. It depends on the run and its number alone."""
+"""Generation of one part of a run of walks, in any process. A part depends on the run and its number alone."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from traces.walks.walk_tables import step_table, walk_table
 from traces.walks.writing import write_part
 
 _walkers: dict[tuple[str, str, str], Walker] = {}
-"""The compiled specs of this process: it walks many parts of the same few configurations."""
+"""The compiled specs of this process, which generates many parts of a few configurations."""
 
 _MOST_WALKERS = 8
 
 
 def write_walks_of_part(run: WalkRun, folder: Path, number: int) -> None:
-    """Walk the walks of a part and write it, unless it is there; raise UserError if the spec is not the run's own."""
+    """Generate the walks of a part and write them, unless the part exists.
+
+    Raises InputError if the spec is not the one that the run started with.
+    """
     files = [part_path(folder, kind, number) for kind in ((WALKS, STEPS) if run.steps else (WALKS,))]
     if all(file.exists() for file in files):
         return
@@ -31,14 +34,14 @@ def write_walks_of_part(run: WalkRun, folder: Path, number: int) -> None:
         sampling=run.sampling,
         steps=run.steps,
     )
-    # The walks come last: a part without them is not there.
+    # The file of walks is written last: only with it does the part count as written.
     if run.steps:
         write_part(files[1], step_table(configuration, first, walks))
     write_part(files[0], walk_table(run, configuration, first, walker, walks))
 
 
 def walker_of(run: WalkRun, configuration: WalkConfiguration) -> Walker:
-    """Return the compiled spec of a configuration, compiled once a process while it is in use."""
+    """Return the compiled spec of a configuration; the last few are cached in this process."""
     key = (run.target, configuration.constants_json, configuration.spec_digest)
     if key not in _walkers:
         if len(_walkers) >= _MOST_WALKERS:
@@ -47,5 +50,5 @@ def walker_of(run: WalkRun, configuration: WalkConfiguration) -> Walker:
         _walkers[key] = Walker(spec, list(run.properties))
     walker = _walkers[key]
     if walker.digest != configuration.spec_digest:
-        raise InputError(f"{run.spec} is another one here than where the run began: give all machines the same specs")
+        raise InputError(f"{run.spec} is not the version that the run started with: use the same specs everywhere")
     return walker

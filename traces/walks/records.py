@@ -1,37 +1,37 @@
-"""Random walks on disk: a folder of Parquet parts with one row a walk, and `run.json` that says what they are walks of.
+"""Random walks on disk: a folder of Parquet parts with one row for each walk, and `run.json` with the run's options.
 
     DIR/run.json                    the run: spec, configurations, seed, weights, names of actions and properties
-    DIR/walks/part-000000.parquet   one row a walk, in the order of their numbers; every part but a run's last is full
-    DIR/steps/part-000000.parquet   one row a step, only where the run was asked for them
+    DIR/walks/part-000000.parquet   one row for each walk, by number; only a last part may be shorter
+    DIR/steps/part-000000.parquet   one row for each step, if the run has the option --steps
 
-A part appears whole or not at all, and its content depends on the run and its number alone. Columns of `walks`:
+A part appears completely or not at all. Its content depends on the run and its number alone. Columns of `walks`:
 
-| column | type | what |
+| column | type | content |
 | --- | --- | --- |
-| `walk` | int64 | the walk's number; configuration c has the numbers from c * walks on |
-| `configuration` | int32 | the configuration, as `run.json` numbers them |
-| `spec`, `scenario` | string | their names; no scenario where constants were set by hand |
+| `walk` | int64 | the walk's number; those of configuration c start at c * walks |
+| `configuration` | int32 | the number of the configuration in `run.json` |
+| `spec`, `scenario` | string | their names; `scenario` is null if the command line set constants |
 | `constants` | string | the configuration's constants as JSON, keys sorted |
-| `spec_digest` | string | what the spec meant, of `checker.ir.digest`: tells rows of a spec that has changed since |
-| `seed` | uint64 | the walk's own seed: with the spec, the constants and the weights it is the whole walk |
+| `spec_digest` | string | digest of the compiled spec (`checker.ir.digest`); differs if the spec has changed |
+| `seed` | uint64 | the walk's seed; with the spec, the constants and the weights it determines the walk |
 | `initial` | int32 | the number of its initial state in `spec.initial_states()` |
-| `length` | int32 | how many steps it took |
-| `ending` | string | `depth`, `deadlock` (no action enabled), `violation`, `bounds`, or `constraint` (false there) |
-| `verdict` | string | `holds`, `violated`, or `error` where a type's bounds were left |
+| `length` | int32 | number of steps |
+| `ending` | string | `depth`, `deadlock` (no action enabled), `violation`, `bounds`, or `constraint` (false) |
+| `verdict` | string | `holds`, `violated`, or `error` (a value left its type's bounds) |
 | `property` | string? | the first property violated; for an error the action, property or constraint that failed |
-| `conjunct` | int32? | which operand of the property's outermost `and` is false, from 0; null where it has none |
-| `violated_at` | int32? | after how many steps (0: in the initial state) |
-| `violated` | int64 | bit i: property i of `run.json` (the last may be `deadlock`) is violated there; several may be |
-| `reached` | int64 | bit i: property i is a reachable, and some state of the walk satisfies it |
-| `failed_instance` | int32? | the action instance that left its bounds; it is not among the actions |
+| `conjunct` | int32? | index of the false operand of the property's outermost `and`, from 0; null if it has none |
+| `violated_at` | int32? | number of steps before the violation (0: in the initial state) |
+| `violated` | int64 | bit i: property i of `run.json` (the last may be `deadlock`) is violated at the end |
+| `reached` | int64 | bit i: property i is a `@reachable` that some state of the walk satisfies |
+| `failed_instance` | int32? | the action instance that left its bounds; `actions` does not contain it |
 | `actions` | binary | the action instances taken, little-endian uint16 |
 | `coverage` | binary | bit i (of byte i // 8, the lowest first): action instance i was taken |
 | `branches` | binary | bits 2i and 2i + 1: a step took the true, the false side of condition i of `run.json` |
-| `fingerprint` | uint64? | of the violation's shape, see `pattern_fingerprint` |
-| `sampled_states` | binary | hashes (little-endian uint64) of the visited states with their top `sampling` bits 0 |
+| `fingerprint` | uint64? | fingerprint of the violation's pattern, see `pattern_fingerprint` |
+| `sampled_states` | binary | hashes (little-endian uint64) of the visited states whose top `sampling` bits are 0 |
 
-Columns of `steps`: `walk` (int64), `step` (int32, from 1), `instance` (int32), `action` (string), `enabled` (int32: how
-many instances were), `state` (uint64: the hash of the state it led to).
+Columns of `steps`: `walk` (int64), `step` (int32, from 1), `instance` (int32), `action` (string), `enabled` (int32: the
+number of enabled instances before the step), `state` (uint64: the hash of the next state).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RUN_FILE = "run.json"
 WALKS, STEPS = "walks", "steps"
 
 PATTERN_ACTIONS = 3
-"""How many of the last actions make the shape of a violation."""
+"""Number of last actions that belong to the pattern of a violation."""
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 _METADATA = {"format": FORMAT, "version": str(SCHEMA_VERSION)}
@@ -107,7 +107,7 @@ SCHEMAS = {WALKS: WALK_SCHEMA, STEPS: STEP_SCHEMA}
 
 @dataclass(frozen=True)
 class ActionRange:
-    """An action, the number of its first instance, how many it has, and the weight of each."""
+    """An action, the number of its first instance, the number of its instances, and the weight of each."""
 
     name: str
     first: int
@@ -117,7 +117,7 @@ class ActionRange:
 
 @dataclass(frozen=True)
 class BranchCondition:
-    """What actions branch on: the text of the expression, and where it stands."""
+    """A condition on which an action branches: the text of the expression, and its location."""
 
     file: str
     line: int
@@ -126,7 +126,7 @@ class BranchCondition:
 
 @dataclass(frozen=True)
 class WalkConfiguration:
-    """One point of a run's grid: the constants, and what the numbers in its rows mean."""
+    """One configuration of a run: its constants, and the meaning of the numbers in its rows."""
 
     number: int
     constants: dict[str, int | bool | str]
@@ -137,21 +137,21 @@ class WalkConfiguration:
 
     @property
     def instances(self) -> int:
-        """How many action instances there are: the bits of `coverage`."""
+        """The number of action instances, which is the number of bits of `coverage`."""
         return sum(action.instances for action in self.actions)
 
     @property
     def constants_json(self) -> str:
-        """The constants as the column `constants` has them."""
+        """The constants as they appear in the column `constants`."""
         return constants_json(self.constants)
 
 
 @dataclass(frozen=True)
 class WalkRun:
-    """What `run.json` says. `walks` are the walks of each configuration, `part` is how many of them a full part holds.
+    """The content of `run.json`. `walks` is the number of walks of each configuration, `part` that of a full part.
 
-    `target` is what the command line called the spec, `settings` what it set, `sweep` the constants varied. `expected`:
-    `holds`, `error`, the properties that the scenario says are violated, or None where nothing is expected.
+    `target` is the spec's name on the command line, `settings` are the constants set there, `sweep` the varied ones.
+    `expected` is `holds`, `error`, the properties that the scenario expects to be violated, or None.
     """
 
     target: str
@@ -174,16 +174,16 @@ class WalkRun:
 
     @property
     def parts_per_configuration(self) -> int:
-        """How many parts each configuration has."""
+        """The number of parts of each configuration."""
         return -(-self.walks // self.part)
 
     @property
     def parts(self) -> int:
-        """How many parts the whole run has."""
+        """The number of parts of the run."""
         return self.parts_per_configuration * len(self.configurations)
 
     def span(self, part: int) -> tuple[WalkConfiguration, int, int]:
-        """Return a part's configuration, the number of its first walk, and how many it has."""
+        """Return a part's configuration, the number of its first walk, and its number of walks."""
         number, within = divmod(part, self.parts_per_configuration)
         first = within * self.part
         return self.configurations[number], number * self.walks + first, min(self.part, self.walks - first)
@@ -199,27 +199,27 @@ def constants_json(constants: dict[str, int | bool | str]) -> str:
 
 
 def pattern_fingerprint(name: str, conjunct: int | None, last_actions: Iterable[str]) -> int:
-    """Return the 64-bit fingerprint of a violation's shape.
+    """Return the 64-bit fingerprint of a violation's pattern.
 
-    The shape: the property, its false conjunct, and the names of the last PATTERN_ACTIONS actions, the violating one at
-    the end; of an error the failing action stands at the end.
+    The pattern consists of the property, its false conjunct, and the names of the last PATTERN_ACTIONS actions. The
+    last one is the violating action, or the failing action of an error.
     """
     content = json.dumps([name, conjunct, list(last_actions)[-PATTERN_ACTIONS:]], separators=(",", ":"))
     return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "little")
 
 
 def part_path(folder: Path, kind: str, number: int) -> Path:
-    """Return where a part of `walks` or `steps` stands."""
+    """Return the path of a part of `walks` or `steps`."""
     return folder / kind / f"part-{number:06d}.parquet"
 
 
 def part_kinds(run: WalkRun) -> tuple[str, ...]:
-    """Return what a run has parts of."""
+    """Return the kinds of parts that a run has."""
     return (WALKS, STEPS) if run.steps else (WALKS,)
 
 
 def missing_parts(folder: Path, run: WalkRun) -> list[int]:
-    """Return the numbers of the parts that are not there."""
+    """Return the numbers of the parts that are not written yet."""
     there = {kind: {path.name for path in (folder / kind).glob("part-*.parquet")} for kind in part_kinds(run)}
     return [
         number
@@ -229,7 +229,7 @@ def missing_parts(folder: Path, run: WalkRun) -> list[int]:
 
 
 def read_run(folder: Path) -> WalkRun:
-    """Read what a folder's walks are; raise UserError where it is none, or of a version that is not known here."""
+    """Read the run of a folder; raise InputError if the folder holds no walks or has an unknown version."""
     path = folder / RUN_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -238,7 +238,7 @@ def read_run(folder: Path) -> WalkRun:
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{path} is not of a run of walks: it has no "format": "{FORMAT}"')
+        raise InputError(f'{path} does not describe a run of walks: it has no "format": "{FORMAT}"')
     if content.get("version") != SCHEMA_VERSION:
         raise InputError(
             f"{path} has version {content.get('version')} of the format; this program reads {SCHEMA_VERSION}"
@@ -246,7 +246,7 @@ def read_run(folder: Path) -> WalkRun:
     try:
         return _run(content)
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is not whole: {error} is missing or has the wrong form") from None
+        raise InputError(f"{path} is not complete: {error} is missing or has the wrong form") from None
 
 
 def _run(content: dict[str, Any]) -> WalkRun:
@@ -262,13 +262,13 @@ def _configuration(content: dict[str, Any]) -> WalkConfiguration:
 
 
 def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
-    """Return the paths of a whole run's parts; raise UserError where one is missing, cut off or of another schema."""
+    """Return the paths of a complete run's parts; raise InputError if one is missing or damaged."""
     if kind == STEPS and not run.steps:
         raise InputError(f"{folder} has no steps: simulate with --steps")
     missing = missing_parts(folder, run)
     if missing:
         raise InputError(
-            f"{folder} lacks {len(missing)} of {run.parts} parts: run the same simulate command again to go on"
+            f"{folder} lacks {len(missing)} of {run.parts} parts: run the same simulate command again to resume the run"
         )
     paths = [part_path(folder, kind, number) for number in range(run.parts)]
     for number, path in enumerate(paths):
@@ -280,13 +280,13 @@ def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
 
 
 def check_part(path: Path, schema: pa.Schema) -> int:
-    """Return how many rows a part has, from what its end says; raise UserError where it is not of the schema."""
+    """Return the number of rows of a part, from its metadata; raise InputError if it does not have the schema."""
     try:
         metadata = pq.read_metadata(path)
         found = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0]
-        raise InputError(f"{path} is cut off or no Parquet file ({reason}): remove it and simulate again") from None
+        raise InputError(f"{path} is truncated or no Parquet file ({reason}): remove it and simulate again") from None
     version = (found.metadata or {}).get(b"version", b"none").decode(errors="replace")
     if version != str(SCHEMA_VERSION) or (found.metadata or {}).get(b"format") != FORMAT.encode():
         raise InputError(f"{path} has version {version} of the walks' schema; this program reads {SCHEMA_VERSION}")
@@ -299,7 +299,7 @@ def check_part(path: Path, schema: pa.Schema) -> int:
 
 
 def read_parts(paths: Iterable[Path], columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Yield the tables of some parts, one at a time; raise UserError where the data of one is damaged."""
+    """Yield the tables of some parts, one at a time; raise InputError if the data of one is damaged."""
     for path in paths:
         try:
             yield pq.read_table(path, columns=columns)
@@ -309,7 +309,7 @@ def read_parts(paths: Iterable[Path], columns: list[str] | None = None) -> Itera
 
 
 def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
-    """Return the row of one walk by column; raise UserError where there is no such walk."""
+    """Return the row of one walk by column; raise InputError if it does not exist."""
     total = run.walks * len(run.configurations)
     if not 0 <= walk < total:
         raise InputError(f"{folder} has no walk {walk}: its walks are numbered from 0 to {total - 1}")
@@ -317,7 +317,7 @@ def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
     part = configuration * run.parts_per_configuration + within // run.part
     path = part_path(folder, WALKS, part)
     if not path.exists():
-        raise InputError(f"{path} is missing: run the same simulate command again to go on")
+        raise InputError(f"{path} is missing: run the same simulate command again to resume the run")
     check_part(path, WALK_SCHEMA)
     table = next(read_parts([path]))
     row: dict[str, Any] = table.slice(within % run.part, 1).to_pylist()[0]
@@ -325,7 +325,7 @@ def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
 
 
 def spec_of(run: WalkRun, configuration: int) -> Spec:
-    """Return the spec that the walks of a configuration walked; raise UserError where it has changed since."""
+    """Return the spec of a configuration; raise InputError if the spec has changed since the walks were made."""
     from checker.frontend import compile_spec
     from checker.ir.digest import digest_of
 
@@ -334,6 +334,6 @@ def spec_of(run: WalkRun, configuration: int) -> Spec:
     names = [name for name in run.properties if name != DEADLOCK]
     unknown = [name for name in names if name not in spec.roles]
     if unknown or digest_of(compile_spec(spec, names)) != found.spec_digest:
-        what = f"it has no property {unknown[0]} any more" if unknown else "its rows are of what it was"
-        raise InputError(f"{run.spec} has changed since these walks were made, {what}: simulate again")
+        what = f" and has no property {unknown[0]} now" if unknown else ""
+        raise InputError(f"{run.spec} has changed since these walks were made{what}: simulate again")
     return spec

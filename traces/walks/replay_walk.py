@@ -1,4 +1,4 @@
-"""A row of a folder of walks, walked again by the interpreter: the whole trace, with what it violates."""
+"""Replay of a row of walks by the interpreter: its trace and its violation."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from checker.run.result import TraceStep, Violation
 from traces.walks.records import WalkRun, read_walk, spec_of
 
 WALK = "walk"
-"""What stands for the property of a walk that violates none."""
+"""The property name for a walk that violates no property."""
 
 _ENDINGS = {
-    "depth": "{steps} violate no property, and there the walk was ended",
+    "depth": "{steps} violate no property; the walk reached its depth",
     "deadlock": "after {steps} no action is enabled; no property is violated",
     "constraint": "after {steps} a constraint is false; no property is violated",
 }
 
 
 def rebuild_walk(folder: Path, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
-    """Return the spec and the trace of a walk, as the violation that it is.
+    """Return the spec and the trace of a walk, as a violation.
 
-    A walk that violates nothing has the kind `walk`. Raises UserError where there is no such walk, its part is damaged,
-    or the spec has changed since.
+    The kind is `walk` if the walk violates nothing. Raises UserError if the walk does not exist, its part is damaged,
+    or the spec has changed since the walk was made.
     """
     row = read_walk(folder, run, walk)
     spec = spec_of(run, row["configuration"])
     if row["spec_digest"] != run.configurations[row["configuration"]].spec_digest:
-        raise InputError(f"walk {walk} is of another version of {run.spec} than its run: simulate again")
+        raise InputError(f"walk {walk} was made with another version of {run.spec} than its run: simulate again")
     try:
         return spec, violation_from_row(spec, row)
     except UserError as error:
-        raise InputError(f"walk {walk} cannot be walked again: {error.message}") from None
+        raise InputError(f"walk {walk} cannot be replayed: {error.message}") from None
 
 
 def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
-    """Return a row (by column) as the violation that it records; raise UserError where the spec does not take it so.
+    """Return the violation that a row (by column) records; raise UserError if the spec does not allow its steps.
 
-    `name`: another property that the last state violates too, instead of the first one.
+    `name` selects a property that the last state violates, instead of the first one.
     """
     instances = np.frombuffer(row["actions"], dtype="<u2").tolist()
     trace = trace_of_instances(spec, row["initial"], instances)
@@ -62,7 +62,7 @@ def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None)
 
 
 def trace_of_instances(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:
-    """Return the trace of some action instances from an initial state; raise UserError where one cannot be taken."""
+    """Return the trace of action instances from an initial state; raise InputError if one cannot be taken."""
     states = spec.initial_states()
     if not 0 <= initial < len(states):
         raise InputError(f"the spec has no initial state {initial}")

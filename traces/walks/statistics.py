@@ -1,4 +1,4 @@
-"""The statistics of a report: plain functions of counts."""
+"""Statistics of random walks, as plain functions of counts: intervals, survival curves, estimates of unseen states."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _ROUNDING = 1e-12
-"""By how much a share may miss a round figure, for it is a product of others."""
+"""Tolerance for rounding errors of a share, which is a product of other shares."""
 
 Z_95 = 1.959963984540054
-"""The quantile of the normal distribution for an interval of 95%."""
+"""The quantile of the normal distribution for a 95% interval."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share of walks, with the interval in which the true probability lies with 95% confidence."""
+    """A share of walks, with the 95% confidence interval of the true probability."""
 
     count: int
     total: int
@@ -29,7 +29,7 @@ class Share:
 
 
 def wilson(count: int, total: int) -> Share:
-    """Return `count` of `total` with Wilson's score interval, which is right for rare events and for none at all.
+    """Return `count` of `total` with Wilson's score interval, which is valid for rare events and for a count of 0.
 
     Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", 1927.
     """
@@ -38,7 +38,7 @@ def wilson(count: int, total: int) -> Share:
     rate, square = count / total, Z_95 * Z_95
     centre = (rate + square / (2 * total)) / (1 + square / total)
     half = Z_95 * math.sqrt(rate * (1 - rate) / total + square / (4 * total * total)) / (1 + square / total)
-    # At the ends the interval reaches exactly as far as the share can; rounding would leave a speck.
+    # For a share of 0 or 1, the interval ends exactly there; the formula would leave a rounding error.
     low = 0.0 if count == 0 else max(0.0, centre - half)
     high = 1.0 if count == total else min(1.0, centre + half)
     return Share(count, total, low, high)
@@ -46,7 +46,7 @@ def wilson(count: int, total: int) -> Share:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The share of walks that have violated a property within `step` steps, and how many were at risk there."""
+    """The share of walks that violate a property within `step` steps, and the number of walks at risk there."""
 
     step: int
     at_risk: int
@@ -55,12 +55,11 @@ class CurvePoint:
 
 
 def violated_by_step(total: int, violated: Mapping[int, int], censored: Mapping[int, int]) -> list[CurvePoint]:
-    """Return how the share of walks that violate a property grows with their steps (Kaplan and Meier, 1958).
+    """Return the share of walks that violate a property by number of steps (Kaplan and Meier, 1958).
 
-    `violated` counts the walks by the step that violated the property, `censored` those that stopped after a step for
-    another reason than that they could not go on (another property was violated): what they would have done later is
-    not known, and they count only as long as they walked. A walk in which no action is enabled any more stays: it will
-    never violate the property.
+    `violated` counts the walks by the step that violated the property. `censored` counts, by their last step, the walks
+    that ended because of another violation: their later behaviour is unknown, so they are at risk only up to that step.
+    A walk in which no action is enabled any more stays at risk, because it will never violate the property.
     """
     points, surviving, at_risk = [], 1.0, total
     for step in sorted({*violated, *censored}):
@@ -73,16 +72,16 @@ def violated_by_step(total: int, violated: Mapping[int, int], censored: Mapping[
 
 
 def step_by_which(points: Iterable[CurvePoint], share: float) -> int | None:
-    """Return the first step by which a share of walks has violated the property, or None if so many never did."""
+    """Return the first step by which a share of walks has violated the property; None if the share is never reached."""
     return next((point.step for point in points if point.share >= share - _ROUNDING), None)
 
 
 @dataclass(frozen=True)
 class Saturation:
-    """What the sampled states say about all of them.
+    """Estimates of the number of states from a sample.
 
-    `sampled` distinct states were met in the sampled part of the hash space (1 in `scale`), `once` of them by a single
-    walk, `twice` by two, in `visits` meetings of a walk and a state.
+    Walks visited `sampled` distinct states in the sampled part of the hash space (1 in `scale`): `once` of them in one
+    walk only, `twice` in two walks. `visits` counts the pairs of a walk and a sampled state that it visited.
     """
 
     scale: int
@@ -93,20 +92,20 @@ class Saturation:
 
     @property
     def distinct(self) -> int:
-        """The distinct states met by all walks: exact where everything was sampled, else an estimate."""
+        """The number of distinct states visited by all walks: exact if everything was sampled, else an estimate."""
         return self.sampled * self.scale
 
     @property
     def distinct_error(self) -> int:
-        """Half of the 95% interval of `distinct`: each state is in the sample with the same probability."""
+        """Half the width of the 95% interval of `distinct`; each state is sampled with the same probability."""
         return round(Z_95 * self.scale * math.sqrt(self.sampled * (1 - 1 / self.scale)))
 
     @property
     def unseen_mass(self) -> float:
-        """The probability that the next state a walk meets was met by none before: Good and Turing's estimate."""
+        """The probability that the next visited state is new: the estimate of Good and Turing."""
         return self.once / self.visits if self.visits else 1.0
 
     @property
     def unseen(self) -> int:
-        """At least how many states walks can meet and none has: the bias-corrected estimate of Chao (1987)."""
+        """A lower bound for the number of reachable states not visited: the bias-corrected estimate of Chao (1987)."""
         return round(self.scale * self.once * (self.once - 1) / (2 * (self.twice + 1)))

@@ -1,4 +1,4 @@
-"""From the words of `simulate` to the run of walks that they ask for."""
+"""The options of `simulate`, and the run of walks that they describe."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Bias = Literal["uniform", "rare"]
 Value = int | bool | str
 
 MOST_WALKS_IN_PART, MOST_STEPS_IN_PART, FEWEST_WALKS_IN_PART = 50_000, 4_000_000, 500
-"""Sizes of a part: what is lost when a run dies, and what a process holds in memory."""
+"""Limits for the size of a part. It bounds the work lost when a run dies and the memory of a process."""
 
 _USUAL_PARTS = 32
 SAMPLED_BYTES = 64_000_000
-"""How much of a run may be hashes of states, unless --sampling says otherwise."""
+"""Default limit for the bytes of state hashes in a run; --sampling overrides it."""
 
 
 @dataclass(frozen=True)
 class WalkRequest:
-    """The options of `simulate` that say what is walked."""
+    """The options of `simulate` that determine the walks."""
 
     target: str
     walks: int
@@ -50,7 +50,7 @@ class WalkRequest:
 
 
 def requested_run(request: WalkRequest) -> WalkRun:
-    """Return the run that a request asks for; raise UserError for unknown names, wrong constants and wrong weights."""
+    """Return the run for a request; raise UserError for unknown names, wrong constants and wrong weights."""
     entry, scenario = _selected(request)
     settings = settings_of(entry.spec, request.settings)
     sweep = _sweep(entry.spec, request.sweep, settings)
@@ -59,7 +59,7 @@ def requested_run(request: WalkRequest) -> WalkRun:
     weights = _weights(entry.spec, request.weights)
     grid = [dict(zip(sweep, chosen, strict=True)) for chosen in itertools.product(*sweep.values())]
     specs = [entry.spec(**(constants | point)) for point in grid]
-    part = _part(request)
+    part = _part_size(request)
     return WalkRun(
         target=entry.target,
         spec=entry.name,
@@ -84,11 +84,11 @@ def requested_run(request: WalkRequest) -> WalkRun:
 
 
 def _selected(request: WalkRequest) -> tuple[registry.SpecEntry, Scenario | None]:
-    """Return the spec and its scenario: the one that is named, the first, or none where constants are set by hand."""
+    """Return the spec and the scenario: the named one, else the first, or None if constants are set."""
     selections = registry.select(request.target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
-        raise InputError(f"{request.target} has several specs, name one of {known}")
+        raise InputError(f"{request.target} has several specs; name one of {known}")
     entry, scenario = selections[0].entry, selections[0].scenario
     if scenario is None and not request.settings and not request.sweep and entry.scenarios:
         scenario = entry.scenarios[0]
@@ -96,7 +96,7 @@ def _selected(request: WalkRequest) -> tuple[registry.SpecEntry, Scenario | None
 
 
 def _sweep(spec: type[Spec], given: tuple[str, ...], settings: Mapping[str, Value]) -> dict[str, list[Value]]:
-    """Return the values of each constant that is varied."""
+    """Return the values of each varied constant."""
     found: dict[str, list[Value]] = {}
     for text in given:
         name, equals, values = text.partition("=")
@@ -114,7 +114,7 @@ def _sweep(spec: type[Spec], given: tuple[str, ...], settings: Mapping[str, Valu
 def _checked(
     spec: type[Spec], scenario: Scenario | None, request: WalkRequest, *, is_own: bool
 ) -> tuple[tuple[str, ...], str | list[str] | None]:
-    """Return the properties to check, a deadlock last, and what is expected of them."""
+    """Return the properties to check, with `deadlock` last, and the expected verdict."""
     usual = checked_properties(scenario) if scenario is not None else tuple(property_names(spec))
     chosen = usual
     if request.properties:
@@ -145,14 +145,14 @@ def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:
     return found
 
 
-def _part(request: WalkRequest) -> int:
-    """Return how many walks a part has: of the request alone, so that the parts are the same however it is run."""
+def _part_size(request: WalkRequest) -> int:
+    """Return the number of walks in a part. It depends on the request alone, so that every run has the same parts."""
     most = max(1, min(MOST_WALKS_IN_PART, MOST_STEPS_IN_PART // request.depth))
     return min(most, max(FEWEST_WALKS_IN_PART, -(-request.walks // _USUAL_PARTS)))
 
 
 def _sampling(request: WalkRequest, configurations: int) -> int:
-    """Return the least sampling that keeps the hashes of a run small."""
+    """Return the least sampling that keeps the hashes of a run below SAMPLED_BYTES."""
     largest = 8 * request.walks * configurations * (request.depth + 1)
     return max(0, (largest - 1) // SAMPLED_BYTES).bit_length()
 
@@ -167,7 +167,7 @@ def _configuration(
     try:
         initial = len(spec.initial_states())
     except BoundsError as error:
-        raise InputError(f"{spec.name} cannot be walked, its init leaves a type's bounds: {error}") from None
+        raise InputError(f"{spec.name} cannot be simulated: its init leaves a type's bounds: {error}") from None
     program = compile_spec(spec, [name for name in properties if name != "deadlock"])
     return WalkConfiguration(
         number,

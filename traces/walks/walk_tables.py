@@ -1,4 +1,4 @@
-"""From a kernel's walks to the rows that `traces.walks.records` describes, without a Python object a step or a walk."""
+"""Conversion of a kernel's walks to the tables of `traces.walks.records`, by array operations only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Numbers = NDArray[np.int64]
 
 
 def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walker: Walker, walks: Walks) -> pa.Table:
-    """Return walks of a configuration, numbered from `first` on, as rows of WALK_SCHEMA."""
+    """Return walks of a configuration, numbered from `first`, as rows of WALK_SCHEMA."""
     count = len(walks.lengths)
     causes = _Causes(run, configuration, walker, walks)
     found = {
@@ -56,11 +56,11 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
         "sampled_states": _binary(walks.sampled.astype("<u8"), walks.sampled_ends),
     }
     table = pa.table({name: _array(found[name], WALK_SCHEMA.field(name).type) for name in found}, schema=WALK_SCHEMA)
-    return table.replace_schema_metadata({**WALK_SCHEMA.metadata, SUMMARY: causes.summary().to_text()})
+    return table.replace_schema_metadata({**WALK_SCHEMA.metadata, SUMMARY: causes.totals().to_text()})
 
 
 def step_table(configuration: WalkConfiguration, first: int, walks: Walks) -> pa.Table:
-    """Return the steps of walks of a configuration, numbered from `first` on, as rows of STEP_SCHEMA."""
+    """Return the steps of walks of a configuration, numbered from `first`, as rows of STEP_SCHEMA."""
     assert walks.hashes is not None and walks.enabled is not None
     number = np.repeat(np.arange(len(walks.lengths)), walks.lengths)
     starts = walks.ends - walks.lengths
@@ -76,7 +76,7 @@ def step_table(configuration: WalkConfiguration, first: int, walks: Walks) -> pa
 
 
 class _Causes:
-    """What walks violated: `names` and the number of one of them for each walk, or -1; `verdicts` number VERDICTS."""
+    """The violated property of each walk, as an index into `names` (-1: none), and its verdict, as one of VERDICTS."""
 
     def __init__(self, run: WalkRun, configuration: WalkConfiguration, walker: Walker, walks: Walks):
         self._run, self._walks, self._configuration = run, walks, configuration
@@ -100,8 +100,8 @@ class _Causes:
         self.properties[in_constraint] = len(self.names) + each.reshape(-1)
         self.names += names
 
-    def summary(self) -> WalkTotals:
-        """Return the counts of these walks."""
+    def totals(self) -> WalkTotals:
+        """Return the totals of these walks."""
         walks = self._walks
         by_verdict = np.bincount(self.verdicts, minlength=len(VERDICTS)).tolist()
         failed = self.properties[self.verdicts == VERDICTS.index("error")]
@@ -118,39 +118,42 @@ class _Causes:
         )
 
     def _by_property(self, masks: NDArray[np.uint64]) -> Counter[str]:
-        """Return in how many walks each property's bit is set, without those that it is in none of."""
+        """Return the number of walks in which each property's bit is set, without zeros."""
         found = {
             name: int(np.count_nonzero(masks & np.uint64(1 << bit))) for bit, name in enumerate(self._run.properties)
         }
         return Counter({name: count for name, count in found.items() if count})
 
     def fingerprints(self) -> pa.Array:
-        """Return the fingerprint of each walk's violation; null where there is none."""
+        """Return the fingerprint of each walk's violation; null if there is none."""
         rows = np.flatnonzero(self.properties >= 0)
-        shapes, each = np.unique(self._shapes(rows), axis=0, return_inverse=True)
-        hashed = np.array([self._fingerprint(shape) for shape in shapes.tolist()], dtype=np.uint64)
+        patterns, each = np.unique(self._patterns(rows), axis=0, return_inverse=True)
+        hashed = np.array([self._fingerprint(pattern) for pattern in patterns.tolist()], dtype=np.uint64)
         values = np.zeros(len(self.properties), dtype=np.uint64)
         values[rows] = hashed[each.reshape(-1)]
         return pa.array(values, mask=self.properties < 0)
 
-    def _shapes(self, rows: Numbers) -> Numbers:
-        """Return for each of some walks its property, its conjunct, and its last actions, -1 before the first."""
+    def _patterns(self, rows: Numbers) -> Numbers:
+        """Return for each of some walks its property, its conjunct and its last actions (rows, 2 + PATTERN_ACTIONS).
+
+        -1 stands for no conjunct, and for actions before the first.
+        """
         walks = self._walks
         failed = walks.failed_instance[rows]
         has_failed = failed >= 0
         ends, lengths = walks.ends[rows] + has_failed, walks.lengths[rows] + has_failed
-        shapes = np.full((len(rows), 2 + PATTERN_ACTIONS), _NOTHING, dtype=np.int64)
-        shapes[:, 0], shapes[:, 1] = self.properties[rows], walks.conjunct[rows]
+        patterns = np.full((len(rows), 2 + PATTERN_ACTIONS), _NOTHING, dtype=np.int64)
+        patterns[:, 0], patterns[:, 1] = self.properties[rows], walks.conjunct[rows]
         for back in range(1, PATTERN_ACTIONS + 1):
             is_failed = has_failed & (back == 1)
             is_taken = (lengths >= back) & ~is_failed
-            column = shapes[:, -back]
+            column = patterns[:, -back]
             column[is_taken] = self._by_instance[walks.actions[ends[is_taken] - back]]
             column[is_failed] = self._by_instance[failed[is_failed]]
-        return shapes
+        return patterns
 
-    def _fingerprint(self, shape: list[int]) -> int:
-        name, conjunct, *actions = shape
+    def _fingerprint(self, pattern: list[int]) -> int:
+        name, conjunct, *actions = pattern
         last = [self._configuration.actions[action].name for action in actions if action != _NOTHING]
         return pattern_fingerprint(self.names[name], None if conjunct == _NOTHING else conjunct, last)
 
@@ -180,14 +183,14 @@ def _nullable(numbers: NDArray[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _binary(items: NDArray[Any], ends: Numbers) -> pa.Array:
-    """Return the bytes of items that stand one value after the other, each up to its end (in items)."""
+    """Return a binary column from consecutive items; `ends` holds the end of each value, counted in items."""
     offsets = np.zeros(len(ends) + 1, dtype=np.int32)
     offsets[1:] = ends * items.itemsize
     return pa.Array.from_buffers(pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(items)])
 
 
 def _bits(words: NDArray[np.uint64], count: int) -> pa.Array:
-    """Return the first `count` bits of each row of words, the lowest first."""
+    """Return a binary column with the first `count` bits of each row of words, the lowest bit first."""
     assert sys.byteorder == "little"
     size = -(-count // 8)
     content = np.ascontiguousarray(words.view(np.uint8)[:, :size]).reshape(-1)

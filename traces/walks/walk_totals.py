@@ -1,4 +1,4 @@
-"""What walks come to, in a few numbers: every part carries those of its own walks."""
+"""Totals of walks; every part holds those of its walks in its metadata."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import pyarrow.parquet as pq
 from checker.errors import InputError
 
 SUMMARY = b"summary"
-"""The key of a part's summary in the metadata of its schema."""
+"""The key of a part's totals in the metadata of its schema."""
 
 VERDICTS = ("holds", "violated", "error")
 
 
 @dataclass(frozen=True)
 class WalkTotals:
-    """Counts of walks: all of them, those of each verdict, and those that violate or reach each property.
+    """Numbers of walks: in all, by verdict, and by violated or reached property.
 
-    A walk may violate several properties in one step: it counts for each. `errors`: by the action, property or
-    constraint that left its bounds.
+    A walk may violate several properties in one step and counts for each of them. `errors` counts walks by the action,
+    property or constraint that left its bounds.
     """
 
     walks: int = 0
@@ -36,34 +36,34 @@ class WalkTotals:
 
     @property
     def failures(self) -> int:
-        """How many walks violate a property or leave a type's bounds."""
+        """The number of walks that violate a property or leave a type's bounds."""
         return self.verdicts["violated"] + self.verdicts["error"]
 
     def to_text(self) -> str:
-        """Return the summary as a part carries it."""
-        # Not `asdict`: it takes a Counter apart wrongly.
+        """Return the totals as text for the metadata of a part."""
+        # Not `asdict`: it rebuilds a Counter from its items and counts these.
         return json.dumps(vars(self), sort_keys=True)
 
 
-def add_totals(summaries: Iterable[WalkTotals]) -> WalkTotals:
-    """Return the summary of all the walks of some summaries."""
-    found = list(summaries)
+def add_totals(totals: Iterable[WalkTotals]) -> WalkTotals:
+    """Return the sum of some totals."""
+    found = list(totals)
     return WalkTotals(
-        sum(summary.walks for summary in found),
-        sum(summary.steps for summary in found),
+        sum(part.walks for part in found),
+        sum(part.steps for part in found),
         *(
-            sum((getattr(summary, name) for summary in found), Counter())
+            sum((getattr(part, name) for part in found), Counter())
             for name in ("verdicts", "violated", "reached", "errors")
         ),
     )
 
 
 def read_totals(part: Path) -> WalkTotals:
-    """Return the summary that a part of `walks` carries; raise UserError where it cannot be read."""
+    """Return the totals in the metadata of a part of `walks`; raise InputError if they cannot be read."""
     try:
         content = json.loads((pq.read_schema(part).metadata or {})[SUMMARY])
         counters = {name: Counter(content[name]) for name in ("verdicts", "violated", "reached", "errors")}
         return WalkTotals(walks=content["walks"], steps=content["steps"], **counters)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         reason = str(error).split("\n")[0]
-        raise InputError(f"{part} is cut off or no part of walks ({reason}): remove it and simulate again") from None
+        raise InputError(f"{part} is truncated or no part of walks ({reason}): remove it and simulate again") from None

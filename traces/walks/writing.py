@@ -1,4 +1,4 @@
-"""Writing of walks: the folder of a run is begun or gone on with, and its parts appear one by one."""
+"""Writing of a run of walks: creation or resumption of its folder, and atomic writing of its parts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from checker.errors import InputError, OutputError
 from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
 
 
-def begin(folder: Path, run: WalkRun) -> list[int]:
-    """Make a run's folder, or go on with the one of the same run; return the numbers of the parts to be written.
+def open_run_folder(folder: Path, run: WalkRun) -> list[int]:
+    """Create the folder of a run, or resume the same run; return the numbers of the missing parts.
 
-    Raises UserError where the folder holds something else, or walks of another run.
+    Raises InputError if the folder holds other files or walks of another run, and OutputError if it cannot be written.
     """
     file = folder / RUN_FILE
     if file.exists():
@@ -37,7 +37,7 @@ def begin(folder: Path, run: WalkRun) -> list[int]:
 
 
 def _is_foreign(name: str) -> bool:
-    """Say whether a name is none that a run which died at once has left behind."""
+    """Return whether a file does not come from a run that died before it wrote its first part."""
     return name not in (WALKS, STEPS) and not name.startswith(f".{RUN_FILE}.")
 
 
@@ -47,7 +47,7 @@ def _without_conditions(run: WalkRun) -> WalkRun:
 
 
 def _require_same(folder: Path, there: WalkRun, run: WalkRun) -> None:
-    # Lines of conditions move with comments: what a configuration means is in its digest.
+    # Line numbers of conditions change with comments. The digest identifies the meaning of a configuration.
     old, new = (_without_conditions(found).to_json() for found in (there, run))
     for key in old:
         if old[key] == new[key]:
@@ -63,8 +63,8 @@ def _require_same(folder: Path, there: WalkRun, run: WalkRun) -> None:
 
 
 def write_part(path: Path, table: pa.Table) -> None:
-    """Write a part so that it appears whole or not at all; raise OSError if that fails."""
-    # Each attempt at a task has a name of its own: two of them may be at work on the same part.
+    """Write a part atomically; raise OSError if that fails."""
+    # Each attempt at a task uses a unique name: two attempts may write the same part at the same time.
     hidden = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         pq.write_table(table, hidden, compression="zstd")
@@ -73,8 +73,8 @@ def write_part(path: Path, table: pa.Table) -> None:
         hidden.unlink(missing_ok=True)
 
 
-def finish(folder: Path, run: WalkRun) -> bool:
-    """Return whether all parts are there, and remove what attempts that died have left behind."""
+def close_run_folder(folder: Path, run: WalkRun) -> bool:
+    """Remove partial files of attempts that died, and return whether all parts exist."""
     for kind in part_kinds(run):
         for hidden in (folder / kind).glob(".part-*"):
             hidden.unlink(missing_ok=True)

@@ -23,8 +23,8 @@ def test_controls_are_rejected_or_told_why_not():
     assert found.tried == {"dropped": 4, "swapped": 4, "altered": 6}
     assert found.rejected["altered"] == 6 and found.rejected["swapped"] >= 2
     assert {(survivor.kind, survivor.line, survivor.why) for survivor in found.survivors} == {
-        ("dropped", 5, "it is no step, and without it less is held against the spec"),
-        ("swapped", 5, "the spec takes the two in either order"),
+        ("dropped", 5, "it is an observation, and without it validation checks less"),
+        ("swapped", 5, "the spec allows both orders"),
     }
     assert found.unread == ("sent.thread",)
 

@@ -28,7 +28,7 @@ def test_it_is_a_behaviour_with_the_recorded_steps(validator, seed):
     sent = {"sent": "send", "received": "receive"}
     recorded_steps = [sent[event.found["event"]] for event in trace.events if event.found["event"] in sent]
     assert [action for action, _ in taken] == recorded_steps
-    assert found.explanation == "This explains the whole trace."
+    assert found.explanation == "This behaviour explains the whole trace."
 
 
 def test_it_ends_where_nothing_explains_what_follows(validator):
@@ -41,4 +41,4 @@ def test_it_ends_where_nothing_explains_what_follows(validator):
     assert (
         actions[0] is None and sorted(actions[1:]) == ["lose", "receive", "send", "send"] and actions[-1] == "receive"
     )
-    assert found.explanation.endswith("explains the trace up to line 4, and nothing explains what follows.")
+    assert found.explanation.endswith("explains the trace up to line 4; no step explains the next event.")

@@ -75,7 +75,7 @@ def test_mappings_are_found_by_file_and_module(tmp_path):
     assert type(load_mapping(f"{file}:B")).__name__ == "B"
     assert type(load_mapping("kafka_tools.librdkafka.plain")).__name__ == "PlainClient"
     for name, sentence in (
-        (str(file), "has several mappings, name one of .*mine.py:A, .*mine.py:B"),
+        (str(file), "has several mappings; name one of .*mine.py:A, .*mine.py:B"),
         (f"{file}:C", "has no mapping C: "),
         (f"{tmp_path}/none.py", "there is no file"),
         ("kafka_tools.librdkafka.nothing", "there is no mapping kafka_tools.librdkafka.nothing"),
@@ -84,5 +84,5 @@ def test_mappings_are_found_by_file_and_module(tmp_path):
         with pytest.raises(UserError, match=sentence):
             load_mapping(name)
     file.write_text("class A(:\n")
-    with pytest.raises(UserError, match=r"mine.py:1: .*this is not Python"):
+    with pytest.raises(UserError, match=r"mine.py:1: .*this is not valid Python"):
         load_mapping(str(file))

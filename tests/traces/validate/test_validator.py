@@ -125,7 +125,7 @@ def test_an_invariant_that_is_false_in_every_candidate_is_a_violation(validators
 
 
 def test_a_trace_that_says_nothing_is_an_error(validators):
-    for events, why in (((), "there is no event in it"), (({"event": "tick"},), "every event is skipped")):
+    for events, why in (((), "it has no events"), (({"event": "tick"},), "every event is skipped")):
         with pytest.raises(UserError, match=why):
             validators["python"].validate(recorded(*events))
 

@@ -31,7 +31,7 @@ from traces.walks.records import (
 )
 from traces.walks.walk_request import requested_run
 from traces.walks.walk_totals import add_totals, read_totals
-from traces.walks.writing import begin, finish
+from traces.walks.writing import close_run_folder, open_run_folder
 
 
 def rows_of(folder: Path) -> list[dict]:
@@ -77,7 +77,7 @@ def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
 def test_parts_are_of_the_run_and_their_number_alone(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path)
     other = tmp_path / "other"
-    for number in reversed(begin(other, run)):
+    for number in reversed(open_run_folder(other, run)):
         write_walks_of_part(run, other, number)
     assert run.parts == 3
     for number in range(run.parts):
@@ -95,7 +95,7 @@ def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
         part_paths(folder, run)
     untouched = part_path(folder, WALKS, 0).stat().st_mtime_ns
     simulated(folder, run)
-    assert finish(folder, run)
+    assert close_run_folder(folder, run)
     assert rows_of(folder) == whole
     assert part_path(folder, WALKS, 0).stat().st_mtime_ns == untouched
     assert not list((folder / WALKS).glob(".part*"))
@@ -106,7 +106,7 @@ def test_a_run_that_died_at_once_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "walks"
     (folder / WALKS).mkdir(parents=True)
     (folder / ".run.json.123").write_text("{")
-    assert begin(folder, run) == [0, 1, 2]
+    assert open_run_folder(folder, run) == [0, 1, 2]
 
 
 def test_steps(tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has changed since these walks were made"):
         spec_of(read_run(folder), 0)
     with pytest.raises(UserError, match="holds walks of another version of queueing/queue"):
-        begin(folder, requested_run(request(file, walks=10)))
+        open_run_folder(folder, requested_run(request(file, walks=10)))
     spec_file(tmp_path, SOURCE.replace("in_order", "ordered"))
-    with pytest.raises(UserError, match="it has no property in_order any more"):
+    with pytest.raises(UserError, match="has no property in_order now"):
         spec_of(read_run(folder), 0)
     assert run.configurations[0].spec_digest
 
@@ -179,12 +179,12 @@ def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, walks=10)
     with pytest.raises(UserError, match="its seed is 7, not 8"):
-        begin(folder, requested_run(request(spec_file(tmp_path), walks=10, seed=8)))
+        open_run_folder(folder, requested_run(request(spec_file(tmp_path), walks=10, seed=8)))
     full = tmp_path / "full"
     full.mkdir()
     (full / "letter.txt").write_text("mine")
     with pytest.raises(UserError, match="exists and holds no walks"):
-        begin(full, run)
+        open_run_folder(full, run)
     with pytest.raises(UserError, match=r"it has no run.json"):
         read_run(full)
     with pytest.raises(UserError, match="has no steps"):
@@ -192,14 +192,18 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no walk 10: its walks are numbered from 0 to 9"):
         read_walk(folder, run, 10)
     content = json.loads((folder / "run.json").read_text())
-    for change, message in (({"version": 9}, "has version 9"), ({"format": "x"}, "is not of a run"), ({"seed": 1}, "")):
+    for change, message in (
+        ({"version": 9}, "has version 9"),
+        ({"format": "x"}, "does not describe a run"),
+        ({"seed": 1}, ""),
+    ):
         (folder / "run.json").write_text(json.dumps(content | change))
         if message:
             with pytest.raises(UserError, match=message):
                 read_run(folder)
     del content["seed"]
     (folder / "run.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match="is not whole"):
+    with pytest.raises(UserError, match="is not complete"):
         read_run(folder)
     (folder / "run.json").write_text("{")
     with pytest.raises(UserError, match="cannot be read"):
@@ -212,7 +216,7 @@ def test_parts_that_are_damaged(tmp_path: Path) -> None:
     good = path.read_bytes()
     path.write_bytes(good[: len(good) // 2])
     for read in (lambda: part_paths(folder, run), lambda: read_totals(path), lambda: read_walk(folder, run, 501)):
-        with pytest.raises(UserError, match="is cut off or no"):
+        with pytest.raises(UserError, match="is truncated or no"):
             read()
     damaged = bytearray(good)
     damaged[200 : len(good) // 2] = bytes(len(good) // 2 - 200)

@@ -9,7 +9,7 @@ from typing import Any
 from traces.walks.parts import write_walks_of_part
 from traces.walks.records import WalkRun
 from traces.walks.walk_request import WalkRequest, requested_run
-from traces.walks.writing import begin
+from traces.walks.writing import open_run_folder
 
 SOURCE = '''
 from checker.language import Constant, Range, Scenario, Seq, Spec, action, invariant, reachable, require
@@ -80,7 +80,7 @@ def request(file: Path, **options: Any) -> WalkRequest:
 
 def simulated(folder: Path, run: WalkRun) -> Path:
     """Return a folder with all walks of a run, made in this process."""
-    for number in begin(folder, run):
+    for number in open_run_folder(folder, run):
         write_walks_of_part(run, folder, number)
     return folder
 
