@@ -1,6 +1,7 @@
 """The pytest plugin: scenarios as tests (`pytest --checker-specs specs/`), and the fixture `check`.
 
-pytest loads it wherever this distribution is installed: nothing is imported before it is used.
+pytest loads this module in every environment that has this distribution. The plugin therefore imports the checker only
+when it is used.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 MARK = "checker"
 
 _CHOSEN = pytest.StashKey[dict[Path, set[str]]]()
-"""The scenarios that the command line names, as a test is named: by family path."""
+"""The scenarios that the command line selects by the names of their tests, by the path of their family."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,19 +35,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Check every scenario of a spec file, or of a folder of specs, as a test (repeatable).",
     )
     group.addoption(
-        "--checker-engine", choices=("native", "python"), default="native", help="The engine that explores specs."
+        "--checker-engine", choices=("native", "python"), default="native", help="Engine that explores the specs."
     )
-    parser.addini("checker_specs", "Files and folders whose scenarios are tests, as --checker-specs.", type="paths")
+    parser.addini("checker_specs", "Spec files and folders of specs, as for --checker-specs.", type="paths")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark of the scenarios: `pytest -m checker` runs nothing else."""
+    """Declare the mark of scenarios: `pytest -m checker` runs only scenarios."""
     config.addinivalue_line("markers", f"{MARK}: a scenario of a spec, checked by exploring it.")
 
 
 @pytest.fixture
 def check(pytestconfig: pytest.Config) -> Callable[..., Result]:
-    """`check(spec, **constants)`: explore a spec; fails with the counterexample in text, or returns the result."""
+    """`check(spec, **constants)`: explore a spec; return the result, or fail with the counterexample as text."""
     return _checking(pytestconfig).check
 
 
@@ -54,7 +55,7 @@ def check(pytestconfig: pytest.Config) -> Callable[..., Result]:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Add the families of specs to what the session collects."""
+    """Add the families of specs to the collected tests."""
     report = yield
     if isinstance(collector, pytest.Session) and report.passed:
         report.result.extend(_families(collector))
@@ -63,7 +64,7 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Take the names of scenarios out of what pytest looks for in test files: they are chosen from the specs."""
+    """Remove the names of scenarios from the arguments: pytest would search test files for them."""
     paths = set(_family_paths(session.config))
     chosen: dict[Path, set[str]] = {}
     others = []
@@ -80,7 +81,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def _family_paths(config: pytest.Config) -> list[Path]:
-    """Return the files and packages of the specs that are to be tests, each once."""
+    """Return the files and packages of the specs that the options select, without repetitions."""
     given = [
         *(Path(path) for path in config.getini("checker_specs")),
         *(config.invocation_params.dir / path for path in config.getoption("--checker-specs")),
@@ -91,7 +92,7 @@ def _family_paths(config: pytest.Config) -> list[Path]:
 
     for path in given:
         if not path.exists():
-            raise pytest.UsageError(f"--checker-specs: there is no file or folder {path}")
+            raise pytest.UsageError(f"--checker-specs: no such file or folder: {path}")
     return list(dict.fromkeys(found for path in given for found in spec_folders.family_paths(path.resolve())))
 
 
@@ -103,7 +104,7 @@ def _families(session: pytest.Session) -> Iterator[SpecFamily]:
 
 
 class SpecFamily(pytest.Collector):
-    """A family of specs; imported when it is collected."""
+    """A family of specs, which is imported when it is collected."""
 
     @classmethod
     def of(cls, session: pytest.Session, path: Path) -> SpecFamily:
@@ -113,7 +114,7 @@ class SpecFamily(pytest.Collector):
         return made
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Iterate over the scenarios; a spec without any is explored on its default constants."""
+        """Iterate over the scenarios; a spec without scenarios is explored with its default constants."""
         from checker.run import spec_folders
 
         chosen = self.config.stash.get(_CHOSEN, {}).get(self.path, set())
@@ -126,17 +127,17 @@ class SpecFamily(pytest.Collector):
                     continue
                 yield SpecItem.from_parent(self, name=name, spec=entry.spec, scenario=scenario)
         for name in sorted(chosen - found):
-            raise self.CollectError(f"{self.name} has no scenario {name}; there are: {', '.join(sorted(found))}")
+            raise self.CollectError(f"{self.name} has no scenario {name}; its scenarios: {', '.join(sorted(found))}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return one sentence where a spec is wrong."""
+        """Return only the message of an error in a spec."""
         from checker.errors import UserError
 
         return str(excinfo.value) if isinstance(excinfo.value, UserError) else super().repr_failure(excinfo)
 
 
 class SpecItem(pytest.Item):
-    """A scenario as a test; without one, the spec on its default constants."""
+    """A scenario as a test; without a scenario, the spec with its default constants."""
 
     def __init__(self, *, spec: type[Spec], scenario: Scenario | None, **named: Any):
         super().__init__(**named)
@@ -152,7 +153,7 @@ class SpecItem(pytest.Item):
             checking.check_scenario(self._scenario, self.name)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the counterexample, or what is wrong with the spec."""
+        """Return the counterexample, or the message of an error in the spec."""
         from checker.errors import UserError
         from checker.testing.checking import CheckFailed
 
@@ -161,11 +162,11 @@ class SpecItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the spec stands (lines count from 0 here), and the name of the scenario."""
+        """Return the location of the spec, with lines counted from 0, and the name of the scenario."""
         from checker.explain.locations import location_of
 
-        place = location_of(self._spec, "")
-        return (Path(place.file), place.first_line - 1, self.name) if place else (self.path, None, self.name)
+        found = location_of(self._spec, "")
+        return (Path(found.file), found.first_line - 1, self.name) if found else (self.path, None, self.name)
 
 
 def _checking(config: pytest.Config) -> SpecChecks:

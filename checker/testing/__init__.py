@@ -1,8 +1,27 @@
-"""Specs in tests: `check` explores a spec, `play` takes steps by hand, `state_machine` drives an implementation."""
+"""Specs in tests.
+
+- `check(Spec, replicas=2)` explores a spec and fails with the counterexample; `SpecChecks` adds limits and properties.
+- `play(spec, "write", "fetch b2")` takes steps and returns the last state; `is_enabled` returns whether a step is
+  enabled, and `state_with` returns the initial state with other values for some variables.
+- `state_machine(spec, adapter)` returns a Hypothesis state machine that compares an implementation with a spec.
+- `refine(concrete, abstract, related)` checks that a detailed spec does only what a simpler spec allows.
+"""
 
 from checker.testing.adapter import Adapter
 from checker.testing.checking import CheckFailed, SpecChecks, check
 from checker.testing.machine import state_machine
-from checker.testing.playing import is_enabled, play, state_with
+from checker.testing.refinement import RefinementResult, refine
+from checker.testing.schedules import is_enabled, play, state_with
 
-__all__ = ["Adapter", "CheckFailed", "SpecChecks", "check", "is_enabled", "play", "state_machine", "state_with"]
+__all__ = [
+    "Adapter",
+    "CheckFailed",
+    "RefinementResult",
+    "SpecChecks",
+    "check",
+    "is_enabled",
+    "play",
+    "refine",
+    "state_machine",
+    "state_with",
+]

@@ -1,4 +1,4 @@
-"""What a test says about an implementation so that it can be driven along a spec."""
+"""The adapter between a spec and an implementation under test."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Any
 
 
 class Adapter:
-    """The base of adapters: one is made for each test run, and drives one implementation made anew.
+    """Base class of adapters. Every test run creates one adapter with a new implementation.
 
-    A subclass has a method for each action, with the action's name and parameters, that makes the implementation do
-    what the action does; and `observe` and `project`, whose values are compared after every step. Members of domains
-    and enums arrive as they are in the spec: `str(replica)` is `b1`.
+    A subclass defines one method per action of the spec, with the name and the parameters of the action, that makes
+    the implementation take this action. It also defines `observe` and `project`, whose values the test compares after
+    every step. Arguments are members of the spec's domains and enums: `str(replica)` is `b1`.
     """
 
     leaves_out: tuple[str, ...] = ()
-    """Names of actions that are not driven: the implementation cannot be made to take them."""
+    """Names of actions that the test cannot make the implementation take."""
 
     def start(self, state: Any) -> None:
-        """Bring the implementation into an initial state of the spec, which is read as in `project`."""
+        """Bring the implementation into an initial state of the spec; `state` is read as in `project`."""
 
     def observe(self) -> Any:
-        """Return what can be seen of the implementation: a dict, or any value that can be compared."""
+        """Return the observable part of the implementation: a dict, or any value with `==`."""
         raise NotImplementedError
 
     def project(self, state: Any) -> Any:
-        """Return the same of the spec's state, which is read like `self` in the spec, helpers included."""
+        """Return the same part of the spec's state; `state` is read like `self` in the spec, including helpers."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of what the implementation holds; called at the end of each test run."""
+        """Release the resources of the implementation; called at the end of each test run."""

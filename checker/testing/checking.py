@@ -1,4 +1,4 @@
-"""A spec explored by a test, which fails with the counterexample."""
+"""Checks of specs in tests: explorations that fail with the counterexample."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from checker.run.result import Result
 from checker.run.scenario import checked_properties, compare, end_text, stop_for
 
 
-class CheckFailed(AssertionError):  # noqa: N818 - tests fail, and do not err
-    """A property does not hold, or a scenario's verdict differs: says which, with the counterexample in text."""
+class CheckFailed(AssertionError):  # noqa: N818 - an assertion that failed, not an error
+    """A property is violated, or the verdict of a scenario is unexpected; the message has the counterexample."""
 
 
 @dataclass(frozen=True)
 class SpecChecks:
-    """How tests explore specs: `SpecChecks(max_states=10_000).check(Log, replicas=2)`.
+    """Settings of explorations in tests: `SpecChecks(max_states=10_000).check(Log, replicas=2)`.
 
-    `properties` are the ones to check (None: all), `deadlock` asks for the built-in property, `workers` counts threads
-    (None: one a core).
+    `properties` are the properties to check (None: all), `deadlock` adds the built-in property, `workers` is the number
+    of threads (None: one per CPU core).
     """
 
     engine: Literal["native", "python"] = "native"
@@ -33,27 +33,27 @@ class SpecChecks:
     deadlock: bool = False
 
     def check(self, spec: type[Spec] | Spec, /, **constants: int | bool | str) -> Result:
-        """Explore a spec on these constants and return the result.
+        """Explore a spec with these constants and return the result.
 
-        Raises CheckFailed if a property is violated, a value leaves its bounds or a limit is reached, SpecError if the
-        spec, a constant or the name of a property is wrong.
+        Raises CheckFailed if a property is violated, a value leaves the bounds of its type or a limit is reached;
+        SpecError if the spec, a constant or the name of a property is wrong.
         """
         __tracebackhide__ = True
         given = _with_constants(spec, constants)
         properties = given.properties if self.properties is None else list(self.properties)
         unknown = [name for name in properties if name not in (*given.properties, DEADLOCK)]
         if unknown:
-            raise SpecError(f"{given.name} has no property {unknown[0]}; there are: {', '.join(given.properties)}")
+            raise SpecError(f"{given.name} has no property {unknown[0]}; its properties: {', '.join(given.properties)}")
         if self.deadlock:
             properties.append(DEADLOCK)
         result = self._explore(given, tuple(properties), "first")
         if result.verdict != "holds":
-            sentences = [] if result.violations else [f"{given.name} was not explored to the end: {end_text(result)}"]
+            sentences = [] if result.violations else [f"{given.name} was not explored completely: {end_text(result)}"]
             raise CheckFailed(_failure_text(given, given.name, sentences, result))
         return result
 
     def check_scenario(self, scenario: Scenario, name: str = "") -> Result:
-        """Explore a scenario and return the result; raise CheckFailed if it differs from what the scenario expects."""
+        """Explore a scenario and return the result; raise CheckFailed if it differs from the expected result."""
         __tracebackhide__ = True
         spec = scenario.spec(**scenario.constants)
         result = self._explore(spec, checked_properties(scenario), stop_for(scenario.expect))
@@ -80,7 +80,7 @@ class SpecChecks:
 
 
 def check(spec: type[Spec] | Spec, /, **constants: int | bool | str) -> Result:
-    """Explore a spec on these constants and return the result; see `SpecChecks.check`."""
+    """Explore a spec with these constants and return the result; see `SpecChecks.check`."""
     __tracebackhide__ = True
     return SpecChecks().check(spec, **constants)
 

@@ -1,4 +1,4 @@
-"""Model-based testing: an implementation driven along the actions of a spec, and compared with it at every step."""
+"""Model-based testing: a state machine that takes the same steps in a spec and in an implementation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DrawnCall:
-    """An enabled action instance as a drawn value: its text is what Hypothesis prints of a failing test."""
+    """An enabled action instance as a value that Hypothesis draws, and prints in the report on a failing test."""
 
     def __init__(self, step: Step):
         self.step = step
@@ -27,7 +27,7 @@ class DrawnCall:
 
 
 class ImplementationDriver:
-    """An implementation and the spec's state beside it."""
+    """An implementation, and the state of the spec that corresponds to it."""
 
     def __init__(self, spec: Spec, adapter: type[Adapter]):
         self._spec, self._adapter = spec, adapter()
@@ -35,7 +35,7 @@ class ImplementationDriver:
         self._enabled: dict[str, list[DrawnCall]] = {}
 
     def start(self, state: State) -> None:
-        """Begin in an initial state, and compare."""
+        """Start in an initial state, and compare."""
         with self._spec.bound():
             self._adapter.start(self._spec.in_state(state))
         self._arrive(TraceStep(None, (), state))
@@ -57,14 +57,14 @@ class ImplementationDriver:
         self._arrive(TraceStep(step.action, step.arguments, step.state))
 
     def close(self) -> None:
-        """Let go of the implementation."""
+        """Close the implementation."""
         self._adapter.close()
 
     def _arrive(self, step: TraceStep) -> None:
         self._trace.append(step)
         self._compare(step)
         self._enabled = {}
-        # As in an exploration: what lies outside the constraints is compared, and not gone on from.
+        # As in an exploration, the run does not continue from a state outside the constraints.
         if self._spec.within_constraints(step.state):
             for found in self._spec.successors(step.state):
                 if found.action not in self._adapter.leaves_out:
@@ -73,23 +73,24 @@ class ImplementationDriver:
     def _compare(self, step: TraceStep) -> None:
         with self._spec.bound():
             seen = self._adapter.observe()
-            wanted = self._adapter.project(self._spec.in_state(step.state))
-            if seen == wanted:
+            expected = self._adapter.project(self._spec.in_state(step.state))
+            if seen == expected:
                 return
-            differences = "\n".join(f"  {line}" for line in _differences(wanted, seen))
+            differences = "\n".join(f"  {line}" for line in _differences(expected, seen))
         steps = styled_lines.plain(text.trace_lines(self._spec, tuple(self._trace)))
         raise AssertionError(
             f"after {step} the implementation differs from {self._spec.name}:\n{differences}\n"
-            f"\nthe steps, as {self._spec.name} takes them:\n{steps}"
+            f"\nsteps of {self._spec.name}:\n{steps}"
         )
 
 
 def state_machine(spec: type[Spec] | Spec, adapter: type[Adapter]) -> type[RuleBasedStateMachine]:
-    """Return a Hypothesis state machine that drives an implementation along a spec; `.TestCase` is its test.
+    """Return a Hypothesis state machine that compares an implementation with a spec; `.TestCase` is its test.
 
-    There is a rule for each action; its instance is drawn among those that are enabled in the spec's state, and after
-    each step `adapter.observe()` must equal `adapter.project(state)`. Hypothesis looks for a run in which it does not,
-    and shrinks it. Raises SpecError if the adapter has no method for an action, ModuleNotFoundError without Hypothesis.
+    The machine has one rule per action, which draws an instance that is enabled in the current state of the spec.
+    After each step `adapter.observe()` must equal `adapter.project(state)`. Hypothesis searches for a run in which
+    they differ, and shrinks it. Raises SpecError if the adapter has no method for an action, and ModuleNotFoundError
+    if Hypothesis is not installed.
     """
     from hypothesis import strategies
     from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -110,7 +111,7 @@ def state_machine(spec: type[Spec] | Spec, adapter: type[Adapter]) -> type[RuleB
         @precondition(lambda self: self.driver.is_stuck)
         @rule()
         def nothing_is_enabled(self) -> None:
-            """Let a run end in a state without successors: Hypothesis demands a rule that it can choose."""
+            """Do nothing in a state without successors: Hypothesis requires at least one enabled rule."""
 
         def teardown(self) -> None:
             self.driver.close()
@@ -142,20 +143,21 @@ def _check_adapter(spec: Spec, adapter: type[Adapter]) -> None:
         if action not in adapter.leaves_out and not callable(getattr(adapter, action, None)):
             parameters = ", ".join(["self", *(parameter.name for parameter in spec.parameters_of(action))])
             raise SpecError(
-                f"{adapter.__name__} cannot take {action}: add def {action}({parameters}), or name it in leaves_out"
+                f"{adapter.__name__} has no method for {action}: "
+                f"add def {action}({parameters}), or list it in leaves_out"
             )
 
 
-def _differences(wanted: Any, seen: Any) -> list[str]:
-    """Return in what an observation differs, an entry a line where both are mappings."""
-    if isinstance(wanted, Mapping) and isinstance(seen, Mapping):
-        keys = list(dict.fromkeys([*wanted, *seen]))
+def _differences(expected: Any, seen: Any) -> list[str]:
+    """Return the differences between two observations: one line per differing entry if both are mappings."""
+    if isinstance(expected, Mapping) and isinstance(seen, Mapping):
+        keys = list(dict.fromkeys([*expected, *seen]))
         return [
-            f"{key}: {_entry(seen, key)}, and in the spec {_entry(wanted, key)}"
+            f"{key}: {_entry(seen, key)}, but in the spec {_entry(expected, key)}"
             for key in keys
-            if key not in wanted or key not in seen or wanted[key] != seen[key]
+            if key not in expected or key not in seen or expected[key] != seen[key]
         ]
-    return [f"{seen!r}, and in the spec {wanted!r}"]
+    return [f"{seen!r}, but in the spec {expected!r}"]
 
 
 def _entry(values: Mapping[Any, Any], key: Any) -> str:

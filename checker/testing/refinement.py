@@ -1,11 +1,11 @@
-"""Whether one spec refines another: whatever it does, the other can do too, as far as the two can be compared.
+"""Refinement between two specs: every behaviour of the concrete spec is allowed by the abstract spec.
 
-The specs are related by a predicate on a state of each, so what one of them hides, or knows earlier, needs no mapping.
-With every state of the concrete spec goes the set of the abstract states that it may stand for: those that are related
-to it and that the abstract spec can have reached while the concrete one took its steps, by any number of its own steps
-for each, or none (stuttering), through related states or, as far as that is allowed, others. Where that set becomes
-empty, the concrete spec does what the abstract one forbids. This is the subset construction for the inclusion of
-traces; it is exact for the states that it explores.
+A predicate relates the states of the two specs: variables that one spec hides, or sets earlier, need no mapping.
+The check explores pairs of a concrete state and the set of all abstract states that may correspond to it: states that
+are related to it, and that the abstract spec can reach while the concrete spec takes its steps. For each concrete step
+the abstract spec may take any number of steps, or none (stuttering), through related states, and a limited number
+through other states. If the set becomes empty, the abstract spec forbids the concrete step. This is the subset
+construction for trace inclusion; it is exact for the explored states.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from checker.language.spec import Spec
 from checker.run.result import TraceStep
 
 Related = Callable[[State, State], bool]
-"""Says whether a concrete state may stand for an abstract one. Names of domains are those of the concrete spec."""
+"""Returns whether a concrete state may correspond to an abstract one; domains are those of the concrete spec."""
 
 
 @dataclass(frozen=True)
 class RefinementResult:
-    """What came of it: how much was explored, and, where the abstract spec cannot follow, the way there.
+    """The result of a refinement check.
 
-    `pairs` counts concrete states with a set of abstract ones, `concrete_states` and `abstract_states` each by itself.
-    The last step of `trace` is the one that the abstract spec forbids; it is empty where the refinement holds.
+    `pairs` counts the explored pairs of a concrete state and a set of abstract states; `concrete_states` and
+    `abstract_states` count distinct states. The abstract spec forbids the last step of `trace`; `trace` is empty if the
+    refinement holds.
     """
 
     concrete_states: int
@@ -42,10 +43,11 @@ class RefinementResult:
 
 
 def refine(concrete: Spec, abstract: Spec, related: Related, *, between: int = 0) -> RefinementResult:
-    """Hold every behaviour of a spec, breadth-first, against another; a trace is one of the shortest.
+    """Compare every behaviour of a spec with an abstract spec, breadth-first; a trace in the result is a shortest one.
 
-    `between`: through how many states that are related to neither end the abstract spec may go while the concrete one
-    takes a step. One is enough where a concrete step does what are two steps there.
+    `related(concrete, abstract)` returns whether two states may correspond to each other. `between` is the number of
+    unrelated states through which the abstract spec may go during one concrete step: 1 is enough if one concrete step
+    corresponds to two abstract steps.
     """
     return _RefinementSearch(concrete, abstract, related, between).run()
 
@@ -77,7 +79,7 @@ class _RefinementSearch:
         return self._result()
 
     def _reached_from(self, states: frozenset[State]) -> set[State]:
-        """Return states, and what the abstract spec reaches from them through as many others as it may."""
+        """Return states, and the states that the abstract spec reaches from them in up to `between` + 1 steps."""
         found, newest = set(states), set(states)
         for _ in range(1 + self._between):
             newest = {after for state in newest for after in self._abstract_successors(state)} - found
@@ -85,7 +87,7 @@ class _RefinementSearch:
         return found
 
     def _closure(self, state: State, candidates: Iterable[State]) -> frozenset[State]:
-        """Return the candidates related to a concrete state, and what the abstract spec reaches from them by itself."""
+        """Return the candidates related to a concrete state, and the related states reachable through related ones."""
         with self._concrete.bound():
             found = {candidate for candidate in candidates if self._related(state, candidate)}
             waiting = list(found)
@@ -103,9 +105,10 @@ class _RefinementSearch:
         return self._successors[state]
 
     def _add(self, before: _Pair | None, step: TraceStep, candidates: frozenset[State]) -> bool:
-        """Note a concrete state with what it may stand for; say whether that is anything at all.
+        """Add a concrete state with its candidates to the queue; return whether there are candidates.
 
-        With fewer candidates whatever goes well goes well with more: such a pair need not be gone on from.
+        A pair is skipped if the state was seen with a subset of the candidates: every behaviour that the smaller set
+        can follow, the larger set can follow too.
         """
         if not candidates:
             return False

@@ -4,6 +4,7 @@ import importlib.util
 import sys
 
 from checker.explain.executed_lines import executed
+from checker.testing import play
 from specs.replication.kip101 import Kip101
 from tests.toy import Counter
 
@@ -16,8 +17,7 @@ class Noisy:
 
 def test_functions_of_a_step_are_in_call_order():
     spec = Kip101()
-    (state,) = spec.initial_states()
-    listings = executed(spec, state, "controller_shrink_isr", ("b1",))
+    listings = executed(spec, play(spec), "controller_shrink_isr", ("b1",))
     assert listings[0].title.endswith("controller_shrink_isr")
     assert all(listing.file.endswith(".py") for listing in listings)
 
@@ -30,7 +30,7 @@ def test_finalizers_called_by_the_garbage_collector_are_left_out(tmp_path, monke
     description.loader.exec_module(elsewhere)
 
     spec = Counter()
-    (state,) = spec.initial_states()
+    state = play(spec)
     step = spec.step
 
     def step_with_finalizer(*arguments):

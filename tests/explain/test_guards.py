@@ -4,6 +4,7 @@ import pytest
 
 from checker.explain.guards import why_disabled
 from checker.language import Disabled, Range, Spec, action, require
+from checker.testing import play
 from specs.replication.kip320 import Kip320
 
 
@@ -40,17 +41,16 @@ class Guarded(Spec):
 
 
 def why(spec, action, *arguments):
-    (state,) = spec.initial_states()
     with pytest.raises(Disabled) as caught:
-        spec.step(state, action, *arguments)
+        spec.step(play(spec), action, *arguments)
     return why_disabled(spec, caught.value)
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("plain", "require(self.value + 1 == 3) is false (test_guards.py:25): 1 is not 3"),
-        ("by_helper", "require(self.is_large(2)) is false (test_guards.py:29): self.value > 2 is false: 0 is not > 2"),
+        ("plain", "require(self.value + 1 == 3) is false (test_guards.py:26): 1 is not 3"),
+        ("by_helper", "require(self.is_large(2)) is false (test_guards.py:30): self.value > 2 is false: 0 is not > 2"),
         ("by_quantifier", "least = 1: self.value >= least is false: 0 is not >= 1"),
     ],
 )

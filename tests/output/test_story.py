@@ -6,6 +6,7 @@ from checker.errors import UserError
 from checker.explain.executed_lines import executed
 from checker.language import Arrow, Channel, Drawing, Lane, Log, Map, Range, Seq, Spec, action
 from checker.output.page.story import first_sentence, story_of
+from checker.testing import play, state_with
 from specs.replication.kip101 import Kip101
 from tests.toy import Replica
 
@@ -16,9 +17,8 @@ def listing(listings, name):
 
 def test_executed_lines_of_an_action_and_its_helpers_are_marked():
     spec = Kip101(replicas=2)
-    (state,) = spec.initial_states()
-    state = spec.step(state, "controller_elect_leader", "b1")
-    found = executed(spec, state, "become_follower", spec.arguments_of(0, state)[1] and (_member(spec, 1), 0))
+    state = play(spec, "controller_elect_leader b1")
+    found = executed(spec, state, "become_follower", ("b2", 0))
     assert found[0].title == "Replication.become_follower"
     assert all(line.is_executed for line in found[0].lines)
     rule = listing(found, "truncation_offset")
@@ -30,14 +30,8 @@ def test_executed_lines_of_an_action_and_its_helpers_are_marked():
 
 def test_disabled_action_is_executed_up_to_the_false_require():
     spec = Kip101(replicas=2)
-    (state,) = spec.initial_states()
-    (found,) = executed(spec, state, "become_leader", (0,))
+    (found,) = executed(spec, play(spec), "become_leader", (0,))
     assert [line.text.strip() for line in found.lines if line.is_executed][-1] == "require(epoch < len(self.requests))"
-
-
-def _member(spec, index):
-    with spec.bound():
-        return list(spec.variables["leader"].key.values())[index]
 
 
 def test_enabled_actions_of_a_step(kip101):
@@ -97,11 +91,11 @@ def _draw_pair(spec, before, after):
     from checker.output.page.lanes import StateRenderer
     from specs.replication.state import Record
 
-    (state,) = spec.initial_states()
-
     def with_log(texts):
         records = [Record(id=int(text[1]), epoch=int(text[3])) for text in texts]
-        return spec.state_of(state.values | {"log": {_member(spec, 0): records, _member(spec, 1): []}})
+        with spec.bound():
+            first = next(iter(spec.variables["log"].key.values()))
+        return state_with(spec, log={first: records})
 
     view = StateRenderer(spec, spec.draws, FailureBindings(), with_log(after)).draw(with_log(before), with_log(after))
     return next(lane for lane in view.lanes if lane.title == "b1").logs[0].cells
@@ -113,7 +107,7 @@ def test_log_computed_by_a_helper_has_cells():
     from specs.consumer.commits import PollLoop
 
     spec = PollLoop(records=3)
-    (state,) = spec.initial_states()
+    state = play(spec)
     view = StateRenderer(spec, spec.draws, FailureBindings(), state).draw(None, state)
     (ruler,) = next(lane for lane in view.lanes if lane.title == "partition").logs
     assert [cell.text for cell in ruler.cells] == ["0", "1", "2"]
@@ -160,8 +154,7 @@ def test_arrow_that_cannot_be_evaluated_is_an_error_of_the_spec():
             self.log.append(1)
 
     spec = Mistaken()
-    (state,) = spec.initial_states()
-    trace = (TraceStep(None, (), state), TraceStep("grow", (), spec.step(state, "grow")))
+    trace = (TraceStep(None, (), play(spec)), TraceStep("grow", (), play(spec, "grow")))
     with pytest.raises(UserError, match=r"mistaken\.draws: nowhere cannot be evaluated"):
         story_of(spec, Violation("deadlock", "deadlock", trace, ""))
 

@@ -1,4 +1,4 @@
-"""pytest within pytest, with the plugin loaded whether or not the distribution is installed."""
+"""Runs of pytest inside tests; the plugin is loaded explicitly, so the distribution need not be installed."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ TOY_TEXT = (ROOT / "tests" / "toy.py").read_text()
 
 @pytest.fixture
 def project(pytester, monkeypatch):
-    """Return a function that runs pytest in a project that has the toy specs in `specs/toy.py`."""
+    """Return a function that runs pytest in a project with the toy specs in `specs/toy.py`."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (pytester.path / "specs").mkdir()

@@ -17,12 +17,12 @@ def test_every_scenario_of_a_folder_is_a_test(project, engine):
     result.stdout.fnmatch_lines([f"specs/toy.py::toy/{name}*PASSED*" for name in SCENARIOS])
 
 
-def test_a_file_and_a_folder_that_holds_it_are_collected_once(project):
+def test_file_and_its_folder_are_collected_once(project):
     result = project("--checker-specs", "specs/toy.py", "--checker-specs", "specs", "-k", "counter or log")
     result.assert_outcomes(passed=2, deselected=2)
 
 
-def test_specs_of_the_ini_file_run_beside_the_tests(project, pytester):
+def test_specs_of_the_ini_file_run_with_the_tests(project, pytester):
     pytester.makeini("[pytest]\nchecker_specs = specs")
     pytester.makepyfile("def test_mine(): pass")
     project().assert_outcomes(passed=5)
@@ -34,7 +34,7 @@ def test_without_the_option_no_spec_is_a_test(project, pytester):
     project().assert_outcomes(passed=1)
 
 
-def test_a_difference_fails_with_the_counterexample_and_no_traceback(project, pytester):
+def test_unexpected_verdict_fails_with_the_counterexample_and_no_traceback(project, pytester):
     (pytester.path / "specs" / "toy.py").write_text(TOY_TEXT.replace('{"logs_agree": 5}', '"holds"'))
     result = project("--checker-specs", "specs")
     result.assert_outcomes(passed=3, failed=1)
@@ -50,7 +50,7 @@ def test_a_difference_fails_with_the_counterexample_and_no_traceback(project, py
     result.stdout.no_fnmatch_line("*checking.py*")
 
 
-def test_a_spec_without_scenarios_is_explored_on_its_defaults(project, pytester):
+def test_spec_without_scenarios_is_explored_with_default_constants(project, pytester):
     text = TOY_TEXT[: TOY_TEXT.index("scenarios = ")]
     (pytester.path / "specs" / "toy.py").write_text(text)
     result = project("--checker-specs", "specs")
@@ -58,7 +58,7 @@ def test_a_spec_without_scenarios_is_explored_on_its_defaults(project, pytester)
     result.stdout.fnmatch_lines(["FAILED specs/toy.py::toy/counter*"])
 
 
-def test_packages_are_families_whose_modules_import_each_other(project, pytester):
+def test_modules_of_a_package_import_each_other(project, pytester):
     family = pytester.path / "protocols" / "counting"
     family.mkdir(parents=True)
     for folder in (family.parent, family):
@@ -73,14 +73,14 @@ def test_packages_are_families_whose_modules_import_each_other(project, pytester
     result.stdout.fnmatch_lines(["protocols/counting::counting/bounded/four*PASSED*"])
 
 
-def test_a_file_that_is_no_python_is_an_error_of_its_own(project, pytester):
+def test_syntax_error_in_one_file_leaves_the_others(project, pytester):
     (pytester.path / "specs" / "broken.py").write_text("class A(Spec:\n")
     result = project("--checker-specs", "specs", "--continue-on-collection-errors")
     result.assert_outcomes(passed=4, errors=1)
     result.stdout.fnmatch_lines(["*broken.py:1: *this is not Python*"])
 
 
-def test_a_spec_outside_the_language_fails_with_its_line(project, pytester):
+def test_spec_outside_the_language_fails_with_its_line(project, pytester):
     (pytester.path / "specs" / "wrong.py").write_text(
         "from checker.language import Range, Spec, action\n\n\n"
         "class Wrong(Spec):\n    x = Range(0, 3)\n\n    @action\n    def go(self):\n        self.y = 1\n"
@@ -90,23 +90,23 @@ def test_a_spec_outside_the_language_fails_with_its_line(project, pytester):
     result.stdout.fnmatch_lines(["*wrong.py:9: *"])
 
 
-def test_a_scenario_is_chosen_by_the_name_of_its_test(project, pytester):
+def test_scenario_is_selected_by_the_name_of_its_test(project, pytester):
     pytester.makepyfile("def test_mine(): pass")
     project("--checker-specs", "specs", "specs/toy.py::toy/log/two_leaders").assert_outcomes(passed=1)
-    both = ["specs/toy.py::toy/log/two_leaders", "test_a_scenario_is_chosen_by_the_name_of_its_test.py::test_mine"]
+    both = ["specs/toy.py::toy/log/two_leaders", "test_scenario_is_selected_by_the_name_of_its_test.py::test_mine"]
     project("--checker-specs", "specs", *both).assert_outcomes(passed=2)
     result = project("--checker-specs", "specs", "specs/toy.py::toy/log/three")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*specs/toy.py has no scenario toy/log/three; there are: toy/bounded/bounded, *"])
+    result.stdout.fnmatch_lines(["*specs/toy.py has no scenario toy/log/three; its scenarios: toy/bounded/bounded, *"])
 
 
-def test_a_folder_that_is_not_there(project):
+def test_missing_folder(project):
     result = project("--checker-specs", "nowhere")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*there is no file or folder *nowhere*"])
+    result.stderr.fnmatch_lines(["*no such file or folder: *nowhere*"])
 
 
-def test_fixture(project, pytester):
+def test_fixture_check(project, pytester):
     pytester.makepyfile(
         "import sys\nsys.path.insert(0, 'specs')\nimport toy\n\n"
         "def test_holds(check):\n    assert check(toy.Bounded, limit=4).distinct_states == 3\n\n"
@@ -120,7 +120,7 @@ def test_fixture(project, pytester):
     result.stdout.no_fnmatch_line("*_explore*")
 
 
-def test_plain_runs_import_nothing_of_the_checker():
+def test_plugin_alone_imports_no_module_of_the_checker():
     script = (
         "import sys, checker.pytest_plugin; "
         "print(*sorted(name for name in sys.modules if name.startswith(('checker', 'llvmlite', 'numpy', 'typer'))))"

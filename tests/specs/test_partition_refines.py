@@ -3,8 +3,7 @@
 import pytest
 
 from checker.language import Disabled, action
-from checker.testing import play
-from checker.testing.refinement import refine
+from checker.testing import play, refine
 from specs.producer.acks import Acks
 from specs.replication.kip320 import Kip320
 from specs.replication.kip320_as_shipped import Kip320AsShipped

@@ -1,4 +1,4 @@
-"""`check`: a spec explored by a test."""
+"""`check` and `SpecChecks`."""
 
 import pytest
 
@@ -10,13 +10,13 @@ ENGINES = pytest.mark.parametrize("engine", ["native", "python"])
 
 
 @ENGINES
-def test_a_spec_that_holds_gives_its_result(engine):
+def test_result_of_a_spec_that_holds(engine):
     result = SpecChecks(engine=engine).check(Bounded, limit=4)
     assert (result.verdict, result.distinct_states) == ("holds", 3)
 
 
 @ENGINES
-def test_a_violation_fails_with_the_counterexample(engine):
+def test_violation_fails_with_the_counterexample(engine):
     with pytest.raises(CheckFailed, match="counterexample of 4 states") as failed:
         SpecChecks(engine=engine).check(Counter)
     assert "value  2  ->  3" in str(failed.value)
@@ -33,8 +33,8 @@ def test_an_instance_keeps_its_constants():
         check(Counter(limit=2), resets=True)
 
 
-def test_a_limit_is_no_pass():
-    with pytest.raises(CheckFailed, match="log was not explored to the end: the limit on states was reached"):
+def test_incomplete_exploration_fails():
+    with pytest.raises(CheckFailed, match="log was not explored completely: the limit on states was reached"):
         SpecChecks(engine="python", max_states=2).check(Log, replicas=1)
 
 
@@ -42,16 +42,16 @@ def test_properties_and_deadlock():
     assert SpecChecks(properties=("is_two",)).check(Counter).reached == {"is_two": 3}
     with pytest.raises(CheckFailed, match="deadlock: trace of 4 states"):
         SpecChecks(properties=("is_two",), deadlock=True).check(Counter)
-    with pytest.raises(SpecError, match="counter has no property is_tow; there are: below_limit"):
+    with pytest.raises(SpecError, match="counter has no property is_tow; its properties: below_limit"):
         SpecChecks(properties=("is_tow",)).check(Counter)
 
 
-def test_a_wrong_constant():
+def test_wrong_constant():
     with pytest.raises(SpecError, match="limit must be at most 9"):
         check(Counter, limit=10)
 
 
-def test_a_scenario_is_held_against_what_it_expects():
+def test_scenario_is_compared_with_its_expected_result():
     assert SpecChecks().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 5})).verdict == "violated"
     with pytest.raises(CheckFailed, match="expected logs_agree to be violated by 4 states, but it takes 5"):
         SpecChecks().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 4}))

@@ -1,11 +1,11 @@
-"""Refinement: stuttering, hidden variables, choices that are made late, and what is forbidden."""
+"""Refinement: stuttering, hidden variables, late choices and forbidden steps."""
 
 from checker.language import Range, Spec, action, require
-from checker.testing.refinement import refine
+from checker.testing import refine
 
 
 class Counter(Spec):
-    """Counts to three, one by one."""
+    """Counts to three in steps of one."""
 
     count = Range(0, 3)
 
@@ -16,7 +16,7 @@ class Counter(Spec):
 
 
 class Halves(Spec):
-    """Counts in two steps each: ready, go."""
+    """Counts to three; every increment takes two steps, prepare and go."""
 
     count = Range(0, 3)
     ready = bool
@@ -34,7 +34,7 @@ class Halves(Spec):
 
 
 class Leaps(Halves):
-    """Sometimes takes two at once."""
+    """Can also increment by two in one step."""
 
     @action
     def leap(self):
@@ -50,7 +50,7 @@ class BackAndForth(Halves):
 
 
 class Chooses(Spec):
-    """Makes up its mind at once, and shows it one step later."""
+    """Chooses in the first step and shows the choice in the second step."""
 
     choice = Range(0, 1)
     shown = Range(0, 2)
@@ -89,14 +89,14 @@ def same_count(one, other):
     return one.count == other.count
 
 
-def test_steps_that_show_nothing_are_stuttering():
+def test_steps_that_change_only_hidden_variables_are_stuttering():
     found = refine(Halves(), Counter(), same_count)
     assert found.holds
     assert (found.concrete_states, found.abstract_states, found.pairs) == (8, 4, 8)
     assert refine(Counter(), Halves(), same_count).holds
 
 
-def test_what_the_other_cannot_do_ends_a_shortest_trace():
+def test_forbidden_step_ends_a_shortest_trace():
     found = refine(BackAndForth(), Counter(), same_count)
     assert [str(step) for step in found.trace] == ["initial state", "prepare()", "go()", "prepare()", "go()", "back()"]
     assert found.trace[-1].state.count == 1
@@ -104,14 +104,14 @@ def test_what_the_other_cannot_do_ends_a_shortest_trace():
     assert [str(step) for step in found.trace] == ["initial state", "leap()"]
 
 
-def test_several_steps_of_the_other_for_one_go_through_related_states_or_as_many_as_are_allowed():
+def test_one_step_may_correspond_to_several_abstract_steps():
     assert refine(Leaps(), Counter(), lambda one, other: one.count - 1 <= other.count <= one.count + 1).holds
     assert refine(Leaps(), Counter(), same_count, between=1).holds
     assert not refine(BackAndForth(), Counter(), same_count, between=3).holds
 
 
-def test_a_choice_that_the_other_has_made_already_is_kept_open():
-    """No function from states to states does this: what is chosen is not known yet."""
+def test_all_choices_of_the_abstract_spec_are_kept_until_one_is_shown():
+    """A refinement mapping from states to states cannot express this, because the choice is not known yet."""
 
     def shown(one, other):
         return one.shown == other.shown and one.stage == other.stage
@@ -122,6 +122,6 @@ def test_a_choice_that_the_other_has_made_already_is_kept_open():
     assert refine(Chooses(), ChoosesLate(), shown).holds
 
 
-def test_specs_that_do_not_begin_alike_are_told_apart_at_once():
+def test_unrelated_initial_states_give_a_trace_of_one_state():
     found = refine(Counter(), Counter(), lambda one, other: other.count == one.count + 1 and other.count > 1)
     assert [str(step) for step in found.trace] == ["initial state"]

@@ -1,4 +1,4 @@
-"""An implementation driven along a spec: a right one passes, a planted bug is found and shrunk."""
+"""State machines: a correct implementation passes, and a seeded bug is found and shrunk."""
 
 import subprocess
 import sys
@@ -46,29 +46,29 @@ class CountingAdapter(Adapter):
         type(self).closed += 1
 
 
-def test_a_right_implementation_passes():
+def test_correct_implementation_passes():
     run_state_machine_as_test(state_machine(ReplicatedLog, ClusterAdapter), settings=QUICK)
 
 
-def test_a_planted_bug_is_found_and_shrunk():
+def test_seeded_bug_is_found_and_shrunk():
     machine = state_machine(ReplicatedLog, HastyAdapter)
     with pytest.raises(AssertionError) as found:
         run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=300))
     message = str(found.value)
     assert "the implementation differs from replicated_log" in message
     run = [line.split(maxsplit=1)[1] for line in message.splitlines() if line.strip()[:1].isdigit()]
-    # A record of the old leader, an election, a record of the new one: nothing shorter tells the two apart than the
-    # initial state and four steps. Hypothesis shrinks to a local minimum, which may be one election longer.
+    # A record of the old leader, an election, a record of the new leader and a fetch: no shorter run shows the bug.
+    # Hypothesis shrinks to a local minimum, which may be one election longer.
     assert run[0] == "initial state"
     assert len(run) in (5, 6)
     assert run[-1].startswith("fetch(")
     assert run.count("write()") == 2
-    assert ", and in the spec []" in message
+    assert ", but in the spec []" in message
     notes = "\n".join(found.value.__notes__)
     assert "state.elect(call=elect(" in notes
 
 
-def test_constants_of_the_spec_are_those_that_it_was_given():
+def test_spec_keeps_its_constants():
     class Logged(ClusterAdapter):
         names = set()
 
@@ -82,7 +82,7 @@ def test_constants_of_the_spec_are_those_that_it_was_given():
     assert Logged.names == {"b1", "b2"}
 
 
-def test_a_run_may_end_where_nothing_is_enabled_or_outside_of_the_constraints():
+def test_run_ends_in_a_deadlock_or_outside_the_constraints():
     for spec in (Counter(limit=1), Bounded):
         run_state_machine_as_test(state_machine(spec, CountingAdapter), settings=QUICK)
 
@@ -93,24 +93,24 @@ def test_the_implementation_is_closed_after_each_run():
     assert CountingAdapter.closed > before
 
 
-def test_what_is_no_mapping_is_shown_whole():
+def test_difference_of_other_values_than_mappings_is_shown_whole():
     class Stuck(CountingAdapter):
         def increment(self):
             pass
 
-    with pytest.raises(AssertionError, match=r"after increment\(\) the implementation differs from counter:\n  0, and"):
+    with pytest.raises(AssertionError, match=r"after increment\(\) the implementation differs from counter:\n  0, but"):
         run_state_machine_as_test(state_machine(Counter, Stuck), settings=QUICK)
 
 
-def test_a_missing_method_is_named_with_its_parameters():
+def test_error_on_a_missing_method_has_its_parameters():
     class Incomplete(Adapter):
         leaves_out = ("write",)
 
-    with pytest.raises(SpecError, match=r"Incomplete cannot take fetch: add def fetch\(self, follower\)"):
+    with pytest.raises(SpecError, match=r"Incomplete has no method for fetch: add def fetch\(self, follower\)"):
         state_machine(ReplicatedLog, Incomplete)
 
 
-def test_leaving_out_an_unknown_action():
+def test_unknown_action_in_leaves_out():
     class Wrong(Adapter):
         leaves_out = ("writes",)
 
@@ -118,7 +118,7 @@ def test_leaving_out_an_unknown_action():
         state_machine(ReplicatedLog, Wrong)
 
 
-def test_hypothesis_is_imported_only_where_it_is_used():
+def test_hypothesis_is_imported_only_by_state_machine():
     script = "import sys, checker.testing; print('hypothesis' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -28,7 +28,7 @@ def test_unknown_actions_are_refused():
         play(DieHard(), "drink")
 
 
-def test_a_dict_replaces_some_values_of_a_map():
+def test_dict_replaces_some_values_of_a_map():
     spec = Peterson()
     process = play(spec, "raise_flag p1").turn
     state = state_with(spec, wants_in={process: True}, turn=process)

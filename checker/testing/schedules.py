@@ -1,4 +1,4 @@
-"""Schedules of a spec in tests: steps written as text, and states with chosen values."""
+"""Schedules of specs in tests: steps written as text, and states with chosen values."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from checker.language.values import MapValue
 
 
 def play(spec: Spec, *calls: str, state: State | None = None) -> State:
-    """Take the steps that calls such as `become_follower b2 0` name and return the last state.
+    """Take steps and return the last state.
 
-    A call is an action's name followed by its arguments, separated by spaces; an argument of digits is a number.
-    The first step starts in `state` (default: the initial state, of which the spec must have exactly one).
+    A call such as `become_follower b2 0` consists of an action and its arguments, separated by spaces; an argument of
+    digits is a number. The first step starts in `state` (default: the initial state; the spec must have exactly one).
 
-    Raises Disabled if a step is not enabled, BoundsError if it leaves a type's bounds, SpecError for an unknown action
-    or argument.
+    Raises Disabled if a step is not enabled, BoundsError if it leaves the bounds of a type, SpecError for an unknown
+    action or argument.
     """
     if state is None:
         (state,) = spec.initial_states()
@@ -28,7 +28,7 @@ def play(spec: Spec, *calls: str, state: State | None = None) -> State:
 
 
 def is_enabled(spec: Spec, state: State, call: str) -> bool:
-    """Return whether the step that a call names (see `play`) is enabled in a state."""
+    """Return whether a step, written as in `play`, is enabled in a state."""
     try:
         play(spec, call, state=state)
     except Disabled:
@@ -37,9 +37,9 @@ def is_enabled(spec: Spec, state: State, call: str) -> bool:
 
 
 def state_with(spec: Spec, **variables: Any) -> State:
-    """Return the initial state with other values for some variables.
+    """Return the initial state with other values for some variables; the state need not be reachable.
 
-    A dict given for a map replaces the values of its keys only. The state need not be reachable.
+    For a map, a dict replaces only the values of its keys.
 
     Raises BoundsError if a value is not of its variable's type.
     """
