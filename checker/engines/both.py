@@ -14,8 +14,8 @@ from collections.abc import Callable
 import z3
 
 from checker.engines.smt.bounded import BoundedSearch, search
+from checker.engines.smt.lowering.encoding import constant
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, negate
-from checker.engines.smt.lowering.symbolic_values import constant
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
 from checker.errors import InternalError, UserError

@@ -6,10 +6,14 @@ import pytest
 
 from checker.engines.native.lowering.expressions import ExpressionLowering
 from checker.engines.native.lowering.statements import StatementLowering
+from checker.engines.smt.lowering.expressions import SymbolicExpressions
+from checker.engines.smt.lowering.statements import SymbolicStatements
+from checker.engines.smt.unbounded.lowering.expressions import QuantifiedExpressions
+from checker.engines.smt.unbounded.lowering.statements import QuantifiedStatements
 from checker.ir.visitor import EXPRESSION_METHODS, STATEMENT_METHODS, ExpressionVisitor, StatementVisitor
 
-EXPRESSIONS: list[type[ExpressionVisitor]] = [ExpressionLowering]
-STATEMENTS: list[type[StatementVisitor]] = [StatementLowering]
+EXPRESSIONS: list[type[ExpressionVisitor]] = [ExpressionLowering, SymbolicExpressions, QuantifiedExpressions]
+STATEMENTS: list[type[StatementVisitor]] = [StatementLowering, SymbolicStatements, QuantifiedStatements]
 
 
 @pytest.mark.parametrize("engine", EXPRESSIONS, ids=lambda engine: engine.__module__)

@@ -11,8 +11,9 @@ from typing import Any
 
 import z3
 
-from checker.engines.smt.lowering.integers import bounds_of, width_of
+from checker.engines.smt.lowering.integers import width_of
 from checker.engines.smt.lowering.logic import Term
+from checker.engines.smt.lowering.open_bounds import bounds_of
 from checker.engines.smt.lowering.symbolic_values import is_bit_set
 from checker.engines.smt.pdr import PdrResult
 from checker.engines.smt.transition_system import TransitionSystem
@@ -101,7 +102,7 @@ def constant_expressions(system: TransitionSystem) -> list[ConstantExpression]:
 
 
 def _expressions(kind: Type, here: ConstantExpression) -> Iterator[ConstantExpression]:
-    """Iterate over the constants of a value, in the order of `symbolic_values.new_value`."""
+    """Iterate over the constants of a value, in the order of `encoding.new_value`."""
     text, absent, readable = here.text, here.absent, here.is_readable
     if isinstance(kind, BoolType):
         yield ConstantExpression(text, {0: "not ", 1: ""}, absent, 0, readable)

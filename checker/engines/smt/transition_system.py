@@ -9,20 +9,11 @@ from typing import Any
 import z3
 
 from checker.engines.smt.lowering.conversion import converted, shaped
-from checker.engines.smt.lowering.evaluation import State, SymbolicFailure
-from checker.engines.smt.lowering.expressions import SymbolicExpressions
+from checker.engines.smt.lowering.encoding import constant, decoded, new_value, well_formed
+from checker.engines.smt.lowering.evaluation import State, SymbolicContext, SymbolicFailure
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both, negate, truth_term
 from checker.engines.smt.lowering.statements import SymbolicStatements
-from checker.engines.smt.lowering.symbolic_values import (
-    Value,
-    constant,
-    decoded,
-    new_value,
-    parts_of,
-    same_part,
-    well_formed,
-    z3_constants,
-)
+from checker.engines.smt.lowering.symbolic_values import Value, parts_of, same_part, z3_constants
 from checker.frontend import compile_spec
 from checker.frontend.type_relations import is_bounded
 from checker.ir import nodes
@@ -137,17 +128,17 @@ class TransitionSystem:
     # Lowering.
 
     def _transition(self, action: nodes.Action, kinds: list[Type], state: State) -> Transition:
-        engine = SymbolicStatements(state)
+        context = SymbolicContext(state)
         parameters = []
         for parameter, kind in zip(action.parameters, kinds, strict=True):
             value = new_value(kind, f"{action.name}({parameter.local.name})")
             parameters.append(SymbolicParameter(parameter.local.name, kind, value))
-            engine.frame.locals[parameter.local] = converted(value, kind, parameter.local.type)[0]
-        engine.statements(action.body)
-        found = engine.roots["self"]
+            context.frame.locals[parameter.local] = converted(value, kind, parameter.local.type)[0]
+        SymbolicStatements(context).visit_all(action.body)
+        found = context.roots["self"]
         successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
         assumed = all_of(well_formed(parameter.type, parameter.value) for parameter in parameters)
-        return Transition(action.name, tuple(parameters), assumed, engine.alive, tuple(engine.failures), successor)
+        return Transition(action.name, tuple(parameters), assumed, context.alive, tuple(context.failures), successor)
 
     def _initial(self) -> Transition:
         """Return `init` as a transition from the variables' first values."""
@@ -159,12 +150,12 @@ class TransitionSystem:
         return self._transition(self.program.init, kinds, first)
 
     def _property(self, predicate: nodes.Predicate) -> SymbolicProperty:
-        engine: SymbolicExpressions = SymbolicStatements(self.state, self.old)
+        context = SymbolicContext(self.state, self.old)
         function = predicate.function
         assert function.result is not None
         call = nodes.HelperCall(function.result, nodes.Site("", 0, ""), function, ())
-        value, is_bool = converted(engine.evaluate(call), function.result, nodes.BOOL)
-        return SymbolicProperty(predicate.name, Role(predicate.role), value, either_failed(engine.failed, is_bool))
+        value, is_bool = converted(SymbolicStatements(context).expressions.evaluate(call), function.result, nodes.BOOL)
+        return SymbolicProperty(predicate.name, Role(predicate.role), value, either_failed(context.failed, is_bool))
 
     # Substitution of other states.
 

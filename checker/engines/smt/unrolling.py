@@ -7,9 +7,10 @@ from typing import Any
 
 import z3
 
+from checker.engines.smt.lowering.encoding import decoded
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, implies, negate, truth_term
-from checker.engines.smt.lowering.symbolic_values import decoded, merged, z3_constants
+from checker.engines.smt.lowering.symbolic_values import merged, z3_constants
 from checker.engines.smt.solving import AnsweredQuery, new_solver
 from checker.engines.smt.transition_system import SymbolicParameter, Transition, TransitionSystem
 from checker.errors import BoundsError, Disabled

@@ -8,8 +8,8 @@ from typing import Any
 
 import z3
 
+from checker.engines.smt.lowering.encoding import constant
 from checker.engines.smt.lowering.logic import Term, Truth
-from checker.engines.smt.lowering.symbolic_values import constant
 from checker.engines.smt.transition_system import SymbolicProperty, Transition, TransitionSystem, assignments
 from checker.language.interpreter import State
 from checker.language.roles import Role

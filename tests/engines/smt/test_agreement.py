@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spec_source import spec_source
 
-from checker.engines.smt.lowering import arrays, integers, logic
-from checker.engines.smt.lowering.expressions import SymbolicExpressions
+from checker.engines.smt.lowering import arithmetic, arrays, integers, logic
+from checker.engines.smt.lowering.evaluation import SymbolicContext, SymbolicEvaluator
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.language import BoundsError
 from checker.run import registry
@@ -80,28 +80,28 @@ def test_random_specs(folder, source, seed):
 # Deliberate mistakes in the lowering: the comparison must notice every one of them.
 
 
-def _ignores_order(self, node):
-    test = self.truth(node.test)
-    self.alive = logic.both(self.alive, test)
+def _ignores_path(self, node):
+    test = self.expressions.truth(node.test)
+    self.context.alive = logic.both(self.context.alive, test)
 
 
-def _no_bounds(self, node, test):
-    """Take every check for passed."""
+def _without_checks(self, test, site):
+    """Record no failure."""
 
 
-def _first_branch(self, test, node):
+def _evaluated_everywhere(self, test, node):
     return self.evaluate(node)
 
 
 MISTAKES = {
-    "a require holds only where control is": (SymbolicStatements, "_do_Require", _ignores_order),
-    "nothing leaves its bounds": (SymbolicExpressions, "check", _no_bounds),
-    "what is not evaluated changes the state": (SymbolicExpressions, "_where", _first_branch),
-    "deleted items stay": (arrays, "deleted", lambda array, index, unused: array),
+    "a require applies to paths that do not reach it": (SymbolicStatements, "require", _ignores_path),
+    "failures are dropped": (SymbolicContext, "check", _without_checks),
+    "an operand that is not evaluated changes the state": (SymbolicEvaluator, "evaluate_where", _evaluated_everywhere),
+    "a deleted item stays": (arrays, "deleted", lambda array, index, unused: array),
     "a minimum is a maximum": (
-        integers,
+        arithmetic,
         "extremum",
-        lambda operator, left, right: integers.chosen(integers.compare("<", left, right), right, left),
+        lambda operator, left, right: integers.choose(integers.compare("<", left, right), right, left),
     ),
 }
 

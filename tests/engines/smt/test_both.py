@@ -6,6 +6,7 @@ import pytest
 
 from checker.engines import both
 from checker.engines.native import engine
+from checker.engines.smt.lowering.expressions import SymbolicExpressions
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.language import Range, Spec, action, invariant, reachable, require
 from checker.run import registry
@@ -90,11 +91,14 @@ def _always_false(self, node):
 
 
 @pytest.mark.parametrize(
-    ("method", "bug", "what"),
-    [("_do_Require", _never_required, "bounds"), ("_Comparison", _always_false, "is_small|is_two|deadlock")],
+    ("lowering", "method", "bug", "what"),
+    [
+        (SymbolicStatements, "require", _never_required, "bounds"),
+        (SymbolicExpressions, "comparison", _always_false, "is_small|is_two|deadlock"),
+    ],
 )
-def test_a_bug_in_one_of_them_is_an_internal_error(monkeypatch, method, bug, what):
-    monkeypatch.setattr(SymbolicStatements, method, bug)
+def test_a_bug_in_one_of_them_is_an_internal_error(monkeypatch, lowering, method, bug, what):
+    monkeypatch.setattr(lowering, method, bug)
     with pytest.raises(both.EngineDisagreementError, match=f"internal error: .*({what})"):
         both.explore(Counter(), PLAN)
 

@@ -145,7 +145,7 @@ def test_both_engines_agree(prove):
 
 def test_engines_that_disagree_fail_loudly(capsys, monkeypatch, tmp_path):
     (tmp_path / "even.py").write_text(SPEC)
-    monkeypatch.setattr(SymbolicStatements, "_do_Require", lambda self, node: None)
+    monkeypatch.setattr(SymbolicStatements, "require", lambda self, node: None)
     assert main(["run", f"{tmp_path}/even.py/even_steps", "--engine", "both"]) == EXIT_INTERNAL
     shown = capsys.readouterr().err
     assert "EngineDisagreementError: internal error" in shown and "Traceback" in shown

@@ -5,9 +5,10 @@ import itertools
 import pytest
 import z3
 
+from checker.engines.smt.lowering.encoding import decoded, new_value, well_formed
 from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import truth_term
-from checker.engines.smt.lowering.symbolic_values import decoded, new_value, parts_of, well_formed, z3_constants
+from checker.engines.smt.lowering.symbolic_values import parts_of, z3_constants
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language import Bag, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct, action, invariant
 from tests.engines.smt.single_state import SymbolicStateEngine

@@ -1,32 +1,34 @@
-"""Operations on symbolic sequences, sorted sets and bags: a length and as many items as the capacity.
+"""Operations on symbolic arrays: sequences, sorted sets and bags with a length and as many items as the capacity.
 
-No operation checks the capacity: what is over it is cut off, and whoever asks for the operation makes that an error.
+No operation checks the capacity: items over it are dropped, and the caller records a failure for that case.
+`unbounded.lowering.sequences` has the same operations, under the same names, on sequences of unbounded length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.engines.smt.lowering import integers
+from checker.engines.smt.lowering import arithmetic, integers
+from checker.engines.smt.lowering.encoding import blank
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
-from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, negate
-from checker.engines.smt.lowering.symbolic_values import SymbolicArray, Value, blank, equal, less, merged
+from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies
+from checker.engines.smt.lowering.symbolic_values import SymbolicArray, Value, equal, less, merged
 from checker.language.types import BagType, SeqType, SetType, Type
 
 
 def capacity_of(kind: Type) -> int:
-    """Return how many items an array of a type can have."""
+    """Return the capacity of an array type."""
     assert isinstance(kind, (SeqType, SetType, BagType)) and kind.capacity is not None
     return kind.capacity
 
 
 def empty(kind: Type) -> SymbolicArray:
-    """Return the array without items."""
+    """Return the empty array of a type."""
     return SymbolicArray(concrete(0), (blank(kind.item),) * capacity_of(kind))  # type: ignore[attr-defined]
 
 
 def used(array: SymbolicArray) -> Iterator[tuple[Truth, Value]]:
-    """Iterate over the items, each with whether it is there."""
+    """Iterate over the items, each with the condition that its index is less than the length."""
     for position, item in enumerate(array.items):
         is_used = compare("<", concrete(position), array.length)
         if is_used is False:
@@ -35,12 +37,12 @@ def used(array: SymbolicArray) -> Iterator[tuple[Truth, Value]]:
 
 
 def item_at(array: SymbolicArray, index: SymbolicInteger) -> Value:
-    """Return the item at an index; outside the array any item may result."""
+    """Return the item at an index; outside the array the result may be any item."""
     return value_at(list(array.items), index)
 
 
 def value_at(values: list[Value], index: SymbolicInteger) -> Value:
-    """Return one of some values by its position, which must be one of theirs."""
+    """Return the value at a position, which must be inside the list."""
     low, high = max(0, index.low), min(len(values) - 1, index.high)
     if low > high:
         return values[0] if values else None
@@ -51,15 +53,15 @@ def value_at(values: list[Value], index: SymbolicInteger) -> Value:
 
 
 def appended(array: SymbolicArray, item: Value, test: Truth = True) -> SymbolicArray:
-    """Return an array with an item more at the end, where `test` is true."""
+    """Return an array with an item added at the end where `test` is true, else unchanged."""
     if test is False:
         return array
     items = tuple(
         merged(both(test, compare("==", array.length, concrete(position))), item, present)
         for position, present in enumerate(array.items)
     )
-    longer = _bounded(integers.add(array.length, concrete(1)), len(items))
-    return SymbolicArray(integers.chosen(test, longer, array.length), items)
+    longer = _bounded(arithmetic.add(array.length, concrete(1)), len(items))
+    return SymbolicArray(integers.choose(test, longer, array.length), items)
 
 
 def _bounded(length: SymbolicInteger, capacity: int) -> SymbolicInteger:
@@ -67,49 +69,48 @@ def _bounded(length: SymbolicInteger, capacity: int) -> SymbolicInteger:
 
 
 def inserted(array: SymbolicArray, index: SymbolicInteger, item: Value) -> SymbolicArray:
-    """Return an array with an item before the one at an index."""
+    """Return an array with an item inserted before an index."""
     items = []
     for position, present in enumerate(array.items):
         is_before = compare("<", concrete(position), index)
         shifted = array.items[position - 1] if position else item
         is_at = compare("==", concrete(position), index)
         items.append(merged(is_before, present, merged(is_at, item, shifted)))
-    return SymbolicArray(_bounded(integers.add(array.length, concrete(1)), len(items)), tuple(items))
+    return SymbolicArray(_bounded(arithmetic.add(array.length, concrete(1)), len(items)), tuple(items))
 
 
 def deleted(array: SymbolicArray, index: SymbolicInteger, unused: Value) -> SymbolicArray:
-    """Return an array without the item at an index, which there must be."""
+    """Return an array without the item at an index, which must be inside the array."""
     items = []
     for position, present in enumerate(array.items):
         after = array.items[position + 1] if position + 1 < len(array.items) else unused
         items.append(merged(compare("<", concrete(position), index), present, after))
-    return SymbolicArray(_bounded(integers.subtract(array.length, concrete(1)), len(items)), tuple(items))
+    return SymbolicArray(_bounded(arithmetic.subtract(array.length, concrete(1)), len(items)), tuple(items))
 
 
 def without_span(array: SymbolicArray, start: SymbolicInteger, size: SymbolicInteger, unused: Value) -> SymbolicArray:
-    """Return an array without `size` items from `start` on, all of which there must be."""
+    """Return an array without the `size` items from index `start`, which must be inside the array."""
     items = []
     for position, present in enumerate(array.items):
         moved = _shifted(array, position, size, unused)
         items.append(merged(compare("<", concrete(position), start), present, moved))
-    return SymbolicArray(_bounded(integers.subtract(array.length, size), len(items)), tuple(items))
+    return SymbolicArray(_bounded(arithmetic.subtract(array.length, size), len(items)), tuple(items))
 
 
 def _shifted(array: SymbolicArray, position: int, size: SymbolicInteger, unused: Value) -> Value:
-    """Return what is `size` places after a position."""
+    """Return the item `size` places after a position; `unused` past the end."""
     rest = [*array.items[position:], unused]
-    return value_at(rest, integers.extremum("min", size, concrete(len(rest) - 1)))
+    return value_at(rest, arithmetic.extremum("min", size, concrete(len(rest) - 1)))
 
 
 def sliced(
     array: SymbolicArray, low: SymbolicInteger, high: SymbolicInteger, unused: Value, *, inverted: bool
 ) -> SymbolicArray:
-    """Return the items low to high - 1, or (inverted) the others; bounds past the end are clipped, none is negative."""
-    high = integers.extremum("min", high, array.length)
-    low = integers.extremum("min", low, high)
+    """Return the items low to high - 1, or (inverted) the others. Bounds past the end are clipped; none is negative."""
+    low, high = clipped(low, high, array.length)
     if inverted:
-        return without_span(array, low, integers.subtract(high, low), unused)
-    kept = integers.narrowed(integers.subtract(high, low), 0, len(array.items))
+        return without_span(array, low, arithmetic.subtract(high, low), unused)
+    kept = integers.narrowed(arithmetic.subtract(high, low), 0, len(array.items))
     items = tuple(
         merged(compare("<", concrete(position), kept), _shifted(array, position, low, unused), unused)
         for position in range(len(array.items))
@@ -117,23 +118,31 @@ def sliced(
     return SymbolicArray(kept, items)
 
 
+def clipped(
+    low: SymbolicInteger, high: SymbolicInteger, length: SymbolicInteger
+) -> tuple[SymbolicInteger, SymbolicInteger]:
+    """Return the bounds of a slice clipped to a sequence of some length, with low <= high."""
+    high = arithmetic.extremum("min", high, length)
+    return arithmetic.extremum("min", low, high), high
+
+
 def concatenated(left: SymbolicArray, right: SymbolicArray, unused: Value, capacity: int) -> SymbolicArray:
-    """Return one array after the other."""
+    """Return the concatenation of two arrays."""
     items = []
     for position in range(capacity):
         here = left.items[position] if position < len(left.items) else unused
-        offset = integers.subtract(concrete(position), left.length)
+        offset = arithmetic.subtract(concrete(position), left.length)
         there = value_at([*right.items, unused], integers.narrowed(offset, 0, len(right.items)))
         items.append(merged(compare("<", concrete(position), left.length), here, there))
-    return SymbolicArray(_bounded(integers.add(left.length, right.length), capacity), tuple(items))
+    return SymbolicArray(_bounded(arithmetic.add(left.length, right.length), capacity), tuple(items))
 
 
 def resized(array: SymbolicArray, capacity: int, unused: Value) -> SymbolicArray:
-    """Return an array with room for more items."""
+    """Return an array with another capacity; items over it are dropped."""
     return SymbolicArray(array.length, (*array.items, *[unused] * (capacity - len(array.items)))[:capacity])
 
 
-# Questions.
+# Queries.
 
 
 def contains(array: SymbolicArray, item: Value) -> Truth:
@@ -142,28 +151,28 @@ def contains(array: SymbolicArray, item: Value) -> Truth:
 
 
 def count(array: SymbolicArray, item: Value) -> SymbolicInteger:
-    """Return how many items are equal to one."""
+    """Return the number of items equal to `item`."""
     return count_true(both(is_used, equal(present, item)) for is_used, present in used(array))
 
 
 def count_true(truths: Iterator[Truth]) -> SymbolicInteger:
-    """Return how many of some conditions are true."""
+    """Return the number of true values."""
     numbers = [
-        concrete(int(t)) if isinstance(t, bool) else integers.chosen(t, concrete(1), concrete(0)) for t in truths
+        concrete(int(t)) if isinstance(t, bool) else integers.choose(t, concrete(1), concrete(0)) for t in truths
     ]
     while len(numbers) > 1:
-        # In pairs: the sums stay as narrow as they can be.
-        pairs = [integers.add(a, b) for a, b in zip(numbers[::2], numbers[1::2], strict=False)]
+        # A balanced tree of additions: most sums have narrow bit-vectors.
+        pairs = [arithmetic.add(a, b) for a, b in zip(numbers[::2], numbers[1::2], strict=False)]
         numbers = pairs + (numbers[-1:] if len(numbers) % 2 else [])
     return numbers[0] if numbers else concrete(0)
 
 
 def position_of(array: SymbolicArray, item: Value) -> SymbolicInteger:
-    """Return the position of the first equal item, or the length if there is none."""
+    """Return the position of the first item equal to `item`, or the length if no item is."""
     result = array.length
     for position in reversed(range(len(array.items))):
         is_used = compare("<", concrete(position), array.length)
-        result = integers.chosen(both(is_used, equal(array.items[position], item)), concrete(position), result)
+        result = integers.choose(both(is_used, equal(array.items[position], item)), concrete(position), result)
     return result
 
 
@@ -171,14 +180,14 @@ def position_of(array: SymbolicArray, item: Value) -> SymbolicInteger:
 
 
 def with_item(array: SymbolicArray, item: Value, *, is_set: bool) -> SymbolicArray:
-    """Return a sorted array with an item more; a set has no item twice."""
+    """Return a sorted array with an item added; a set that has the item is unchanged."""
     rank = count_true(both(is_used, less(present, item)) for is_used, present in used(array))
     result = inserted(array, rank, item)
     return merged(contains(array, item), array, result) if is_set else result
 
 
 def filtered(array: SymbolicArray, tests: list[Truth], kind: Type) -> SymbolicArray:
-    """Return the items whose test is true, in an array of a type."""
+    """Return the items with a true test, as an array of a type."""
     result = empty(kind)
     for (is_used, item), test in zip(used(array), tests, strict=False):
         result = appended(result, item, both(is_used, test))
@@ -186,10 +195,5 @@ def filtered(array: SymbolicArray, tests: list[Truth], kind: Type) -> SymbolicAr
 
 
 def is_subset(left: SymbolicArray, right: SymbolicArray) -> Truth:
-    """Return whether every item of a sorted set is in another one."""
-    return all_of(either_absent(is_used, contains(right, item)) for is_used, item in used(left))
-
-
-def either_absent(is_used: Truth, test: Truth) -> Truth:
-    """Return whether an item is not there, or passes a test."""
-    return any_of((negate(is_used), test))
+    """Return whether every item of a sorted set is in another sorted set."""
+    return all_of(implies(is_used, contains(right, item)) for is_used, item in used(left))

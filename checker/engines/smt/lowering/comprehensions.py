@@ -1,135 +1,124 @@
-"""Lowering of expressions: what loops bind, and comprehensions. Loops are unrolled, as long as they can get."""
+"""Lowering of comprehensions: `all`, `any`, `sum`, `min`, `max`, sets and lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import assert_never
 
-from checker.engines.smt.lowering import integers
+from checker.engines.smt.lowering import arithmetic, integers
 from checker.engines.smt.lowering.collections import SymbolicCollections
-from checker.engines.smt.lowering.conversion import converted
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
+from checker.engines.smt.lowering.encoding import blank
+from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicLowering
+from checker.engines.smt.lowering.integers import SymbolicInteger, concrete
 from checker.engines.smt.lowering.logic import Truth, any_of, both, either, negate
-from checker.engines.smt.lowering.symbolic_values import Value, blank, constant
+from checker.engines.smt.lowering.loops import SymbolicLoops
+from checker.engines.smt.lowering.symbolic_values import Value
 from checker.ir import nodes
-from checker.language.types import Type
 
 StopTest = Callable[[], Truth] | None
 
 
-class SymbolicComprehensions(SymbolicCollections):
-    """Evaluates comprehensions, and lists what a loop goes over."""
+class SymbolicComprehensions(SymbolicLowering):
+    """Evaluates comprehensions by unrolling their clauses."""
 
-    def over(self, iterable: nodes.Iterable) -> list[tuple[Truth, Value]]:
-        """Return the items of an iterable, in order, each with whether it is there."""
-        if isinstance(iterable, nodes.Universe):
-            return [(True, constant(iterable.type, value)) for value in iterable.type.values()]
-        if isinstance(iterable, nodes.IntRange):
-            low, high = self.number(iterable.low), self.number(iterable.high)
-            numbers = [concrete(number) for number in range(int(low.low), int(high.high))]
-            return [(both(compare("<=", low, n), compare("<", n, high)), n) for n in numbers]
-        return self.items_of(iterable.type, self.evaluate(iterable))
+    def __init__(self, expressions: SymbolicEvaluator, loops: SymbolicLoops, collections: SymbolicCollections):
+        super().__init__(expressions)
+        self.loops = loops
+        self._collections = collections
 
-    def bindings(self, clause: nodes.ForClause) -> Iterator[tuple[Truth, dict[nodes.Local, Value]]]:
-        """Iterate over the items of a clause: whether each is there, and the clause's locals with it."""
-        counter, kind = concrete(0), item_type(clause.iterable)
-        for present, item in self.over(clause.iterable):
-            if present is False:
-                continue
-            bound = {clause.local: converted(item, kind, clause.local.type)[0]}
-            if clause.counter is not None:
-                bound[clause.counter] = counter
-                counter = integers.chosen(present, integers.add(counter, concrete(1)), counter)
-            yield present, bound
+    def fold(self, node: nodes.Fold) -> Value:
+        match node.kind:
+            case "all" | "any":
+                return self.quantified(node, is_all=node.kind == "all")
+            case "sum":
+                return self._sum(node)
+            case "min" | "max":
+                return self._extremum(node, node.kind)
+            case "set" | "seq":
+                return self._collected(node)
+            case _:
+                assert_never(node.kind)
 
-    def _elements(
+    def _for_each_element(
         self, clauses: tuple[nodes.Clause, ...], use: Callable[[Truth], None], test: Truth = True, stop: StopTest = None
     ) -> None:
         """Call `use(condition)` for each combination of a comprehension's clauses, with their locals bound.
 
-        `stop`: gives the condition under which nothing more is evaluated.
+        `condition`: the comprehension has this element. `stop` returns the condition under which an earlier element has
+        decided the result, so that the rest is not evaluated.
         """
         if not clauses:
             use(test)
             return
         first, rest = clauses[0], clauses[1:]
         if isinstance(first, nodes.IfClause):
-            wanted = self.truth(first.test)
+            wanted = self.expressions.truth(first.test)
             if wanted is not False:
-                with self.under(wanted):
-                    self._elements(rest, use, both(test, wanted), stop)
+                with self.context.under(wanted):
+                    self._for_each_element(rest, use, both(test, wanted), stop)
             return
-        for present, bound in self.bindings(first):
-            go_on = True if stop is None else negate(stop())
-            if go_on is False:
+        for present, bound in self.loops.bindings(first):
+            is_undecided = True if stop is None else negate(stop())
+            if is_undecided is False:
                 return
-            self.frame.locals.update(bound)
-            with self.under(present, go_on):
-                self._elements(rest, use, both(test, present), stop)
+            self.context.frame.locals.update(bound)
+            with self.context.under(present, is_undecided):
+                self._for_each_element(rest, use, both(test, present), stop)
 
-    def _Fold(self, node: nodes.Fold) -> Value:
-        if node.kind in ("all", "any"):
-            return self._quantified(node, node.kind)
-        if node.kind in ("set", "seq"):
-            return self._collected(node)
-        if node.kind == "sum":
-            return self._sum(node)
-        return self._extreme(node)
-
-    def _quantified(self, node: nodes.Fold, kind: str) -> Truth:
+    def quantified(self, node: nodes.Fold, *, is_all: bool) -> Truth:
+        """Return the value of `all` or `any`."""
         deciding: list[Truth] = []
-        so_far: Truth = False
+        is_decided: Truth = False
 
         def decide(test: Truth) -> None:
-            nonlocal so_far
-            found = self.truth(node.element)
-            deciding.append(both(test, negate(found) if kind == "all" else found))
-            so_far = either(so_far, deciding[-1])
+            nonlocal is_decided
+            found = self.expressions.truth(node.element)
+            deciding.append(both(test, negate(found) if is_all else found))
+            is_decided = either(is_decided, deciding[-1])
 
-        self._elements(node.clauses, decide, stop=lambda: so_far)
+        self._for_each_element(node.clauses, decide, stop=lambda: is_decided)
+        # One flat disjunction instead of the nested `is_decided`: smaller terms for Z3.
         decided = any_of(deciding)
-        return negate(decided) if kind == "all" else decided
+        return negate(decided) if is_all else decided
 
     def _sum(self, node: nodes.Fold) -> SymbolicInteger:
         total = concrete(0)
 
         def add(test: Truth) -> None:
             nonlocal total
-            total = integers.add(total, integers.chosen(test, self.number(node.element), concrete(0)))
+            total = arithmetic.add(total, integers.choose(test, self.expressions.number(node.element), concrete(0)))
 
-        self._elements(node.clauses, add)
+        self._for_each_element(node.clauses, add)
         return total
 
-    def _extreme(self, node: nodes.Fold) -> SymbolicInteger:
-        best, some = concrete(0), False
+    def _extremum(self, node: nodes.Fold, operator: str) -> SymbolicInteger:
+        best: SymbolicInteger = concrete(0)
+        has_element: Truth = False
 
         def take(test: Truth) -> None:
-            nonlocal best, some
-            found = self.number(node.element)
-            better = found if some is False else integers.extremum(node.kind, best, found)
-            best = integers.chosen(test, integers.chosen(some, better, found), best if some is not False else found)
-            some = either(some, test)
+            nonlocal best, has_element
+            found = self.expressions.number(node.element)
+            if has_element is False:
+                best = found
+            else:
+                better = arithmetic.extremum(operator, best, found)
+                best = integers.choose(test, integers.choose(has_element, better, found), best)
+            has_element = either(has_element, test)
 
-        self._elements(node.clauses, take)
+        self._for_each_element(node.clauses, take)
         if node.default is None:
-            self.check(node, some)
+            self.context.check(has_element, node.site)
             return best
         # Python evaluates a default in any case, before the elements.
-        default = self.number(node.default)
-        return default if some is False else integers.chosen(some, best, default)
+        default = self.expressions.number(node.default)
+        return default if has_element is False else integers.choose(has_element, best, default)
 
     def _collected(self, node: nodes.Fold) -> Value:
         result = blank(node.type)
 
         def take(test: Truth) -> None:
             nonlocal result
-            result = self._with(node, result, self.evaluate(node.element), test)
+            result = self._collections.with_item(node, result, self.expressions.evaluate(node.element), test)
 
-        self._elements(node.clauses, take)
+        self._for_each_element(node.clauses, take)
         return result
-
-
-def item_type(over: nodes.Iterable) -> Type:
-    """Return the type of what a loop over this binds."""
-    if isinstance(over, (nodes.Universe, nodes.IntRange)):
-        return over.type
-    return over.type.item  # type: ignore[attr-defined, no-any-return]

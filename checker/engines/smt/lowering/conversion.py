@@ -1,10 +1,12 @@
-"""Values of one type as values of another, and the condition under which there is such a value."""
+"""Conversion of values to another type, with the condition under which that type has the value."""
 
 from __future__ import annotations
 
 from checker.engines.smt.lowering import arrays, integers
-from checker.engines.smt.lowering.integers import SymbolicInteger, bounds_of, compare, concrete
+from checker.engines.smt.lowering.encoding import blank, constant
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies, negate
+from checker.engines.smt.lowering.open_bounds import bounds_of, fits, within_open_bound
 from checker.engines.smt.lowering.symbolic_values import (
     SymbolicArray,
     SymbolicOption,
@@ -12,8 +14,6 @@ from checker.engines.smt.lowering.symbolic_values import (
     SymbolicTuple,
     UnboundedSequence,
     Value,
-    blank,
-    constant,
     each_index,
     equal,
     is_bit_set,
@@ -25,7 +25,7 @@ from checker.language.types import BagType, IntType, MapType, NeverType, OptionT
 
 
 def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
-    """Return a value as one of `target`, and whether it is one; where it is not, any value may result."""
+    """Return a value as one of type `target`, and whether that type has it; if not, the result may be any value."""
     if source == target and not isinstance(source, IntType):
         return value, True
     if isinstance(source, NeverType):
@@ -35,52 +35,54 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
     if isinstance(source, OptionType):
         if isinstance(source.item, NeverType):
             return blank(target), False
-        inner, is_one = converted(value.item, source.item, target)
-        return inner, both(value.present, is_one)
+        inner, has_it = converted(value.item, source.item, target)
+        return inner, both(value.present, has_it)
     if isinstance(source, IntType) and isinstance(target, IntType):
         low, high = bounds_of(target)
-        is_one = both(integers.inside(value, low, high), integers.within_open_bound(value, target))
-        return integers.narrowed(value, low, high), is_one
+        has_it = both(integers.is_inside(value, low, high), within_open_bound(value, target))
+        return integers.narrowed(value, low, high), has_it
     if isinstance(source, MapType) and isinstance(target, MapType):
         parts = [converted(part, source.value, target.value) for part in value.parts]
-        return SymbolicTuple(tuple(part for part, _ in parts)), all_of(is_one for _, is_one in parts)
+        return SymbolicTuple(tuple(part for part, _ in parts)), all_of(has_it for _, has_it in parts)
     if is_bit_set(source) or is_bit_set(target):
         assert isinstance(source, SetType) and isinstance(target, SetType)
         return _set_converted(value, source, target)
     assert isinstance(source, (SeqType, SetType, BagType)) and type(source) is type(target)
     if is_unbounded_sequence(source) or is_unbounded_sequence(target):
         assert isinstance(source, SeqType) and isinstance(target, SeqType)
-        return _long_converted(value, source, target)
+        return _unbounded_converted(value, source, target)
     return _array_converted(value, source, target)
 
 
 def _to_option(value: Value, source: Type, target: OptionType) -> tuple[Value, Truth]:
     if not isinstance(source, OptionType):
-        inner, is_one = converted(value, source, target.item)
-        return SymbolicOption(True, inner), is_one
+        inner, has_it = converted(value, source, target.item)
+        return SymbolicOption(True, inner), has_it
     if isinstance(source.item, NeverType):
         return blank(target), True
-    inner, is_one = converted(value.item, source.item, target.item)
+    inner, has_it = converted(value.item, source.item, target.item)
     return SymbolicOption(value.present, merged(value.present, inner, blank(target.item))), implies(
-        value.present, is_one
+        value.present, has_it
     )
 
 
-def _long_converted(value: SymbolicArray | UnboundedSequence, source: SeqType, target: SeqType) -> tuple[Value, Truth]:
-    """Return a sequence of any length as one of a type, which may have a capacity, or the other way round."""
+def _unbounded_converted(
+    value: SymbolicArray | UnboundedSequence, source: SeqType, target: SeqType
+) -> tuple[Value, Truth]:
+    """Convert between sequences of unbounded length and arrays, in either direction."""
     if isinstance(value, SymbolicArray):
-        items = value.items
+        values = list(value.items)
         value = UnboundedSequence(
-            value.length, lambda index: arrays.value_at(list(items), index) if items else blank(source.item)
+            value.length, lambda index: arrays.value_at(values, index) if values else blank(source.item)
         )
     at = value.at
     items_fit = source.item == target.item or each_index(
         value.length, lambda index: converted(at(index), source.item, target.item)[1]
     )
-    most = integers.open_number(target.capacity)
-    fits = both(items_fit, most is None or compare("<=", value.length, most))
+    is_convertible = both(items_fit, fits(value.length, target))
     if is_unbounded_sequence(target):
-        return UnboundedSequence(value.length, lambda index: converted(at(index), source.item, target.item)[0]), fits
+        items = UnboundedSequence(value.length, lambda index: converted(at(index), source.item, target.item)[0])
+        return items, is_convertible
     found = [
         merged(
             compare("<", concrete(position), value.length),
@@ -89,7 +91,7 @@ def _long_converted(value: SymbolicArray | UnboundedSequence, source: SeqType, t
         )
         for position in range(target.capacity)
     ]
-    return SymbolicArray(integers.narrowed(value.length, 0, target.capacity), tuple(found)), fits
+    return SymbolicArray(integers.narrowed(value.length, 0, target.capacity), tuple(found)), is_convertible
 
 
 def _array_converted(
@@ -102,8 +104,8 @@ def _array_converted(
         is_used = compare("<", concrete(position), value.length)
         if is_used is False:
             break
-        inner, is_one = converted(item, source.item, target.item)
-        conditions.append(implies(is_used, is_one))
+        inner, has_it = converted(item, source.item, target.item)
+        conditions.append(implies(is_used, has_it))
         if position < target.capacity:
             items.append(merged(is_used, inner, unused))
     items += [unused] * (target.capacity - len(items))
@@ -131,8 +133,8 @@ def _array_to_bits(value: SymbolicArray, source: SetType, target: SetType) -> tu
     found = []
     for position, item in enumerate(value.items):
         is_used = compare("<", concrete(position), value.length)
-        inner, is_one = converted(item, source.item, target.item)
-        conditions.append(implies(is_used, is_one))
+        inner, has_it = converted(item, source.item, target.item)
+        conditions.append(implies(is_used, has_it))
         found.append((is_used, inner))
     members = [
         any_of(both(is_used, equal(inner, constant(target.item, item))) for is_used, inner in found)
@@ -142,18 +144,18 @@ def _array_to_bits(value: SymbolicArray, source: SetType, target: SetType) -> tu
 
 
 def _bits_to_array(value: SymbolicSet, source: SetType, target: SetType) -> tuple[Value, Truth]:
-    result, is_one = arrays.empty(target), True
+    result = arrays.empty(target)
     conditions: list[Truth] = []
     for item, member in zip(source.item.values(), value.members, strict=True):
-        inner, is_one = converted(constant(source.item, item), source.item, target.item)
-        fits = compare("<", result.length, concrete(len(result.items)))
-        conditions.append(implies(member, both(is_one, fits)))
+        inner, has_it = converted(constant(source.item, item), source.item, target.item)
+        has_room = compare("<", result.length, concrete(len(result.items)))
+        conditions.append(implies(member, both(has_it, has_room)))
         result = arrays.appended(result, inner, member)
     return result, all_of(conditions)
 
 
 def shaped(kind: Type, value: Value) -> Value:
-    """Return a value of a type with its numbers in the form that constants of the type have."""
+    """Return a value of a type with its integers represented as `new_value` represents them."""
     if isinstance(value, SymbolicInteger):
         low, high = bounds_of(kind) if isinstance(kind, IntType) else (0, kind.cardinality() - 1)
         return integers.fitted(value, low, high)

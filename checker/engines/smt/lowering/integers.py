@@ -1,8 +1,14 @@
-"""Integers with an interval: known ones, bit-vectors as wide as their interval needs, or mathematical integers.
+"""Symbolic integers: a term with an interval. Concrete integers, bit-vectors or mathematical integers.
 
-An integer that the spec bounds is a bit-vector: unsigned where its interval has no negative number, in two's complement
-otherwise. Results are as wide as their own interval needs, so nothing ever wraps around. An integer without bounds is
-of Z3's sort Int, and so is what is computed with one. While `mathematical()` holds, every integer is of that sort.
+Representation of an integer with interval [low, high]:
+
+- concrete: a Python `int`; low == high.
+- bit-vector: if the interval is finite. Its width is `width_of(low, high)` bits: unsigned if low >= 0, else two's
+  complement. The sign is part of the interval, not of the term, so every operation extends its operands by it.
+- Z3 Int: if the interval is infinite, or inside `mathematical()`.
+
+Invariant: the value is inside the interval in every state in which the evaluation is alive. Operations compute the
+interval of the result first and evaluate at the width that it and the operands need, so nothing ever wraps around.
 """
 
 from __future__ import annotations
@@ -16,19 +22,24 @@ from typing import Any
 
 import z3
 
-from checker.engines.smt.lowering.logic import CONTEXT, Term, Truth, both, choose_term, equal_terms, negate
-from checker.language.symbols import expression_of, is_open
-from checker.language.types import IntType
-
-_REF = CONTEXT.ref()
+from checker.engines.smt.lowering.logic import (
+    CONTEXT,
+    CONTEXT_REF,
+    Term,
+    Truth,
+    both,
+    choose_term,
+    equal_terms,
+    negate,
+)
 
 Bound = int | float
-"""An end of an interval: an integer, or an infinity."""
+"""An end of an interval: an integer or an infinity."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymbolicInteger:
-    """An integer: `term` is an `int` where it is known, else a bit-vector of the interval's width or a Z3 Int."""
+    """An integer and its interval. `term`: an `int` if it is concrete, else a bit-vector or a Z3 Int."""
 
     term: Any
     low: Bound
@@ -36,7 +47,7 @@ class SymbolicInteger:
 
     @property
     def is_concrete(self) -> bool:
-        """Whether the number is known."""
+        """Whether the number is a Python integer."""
         return isinstance(self.term, int)
 
 
@@ -45,7 +56,7 @@ _is_mathematical: ContextVar[bool] = ContextVar("is_mathematical", default=False
 
 @contextmanager
 def mathematical() -> Iterator[None]:
-    """While this holds, no integer is a bit-vector: beside unbounded ones they would cost more than they save."""
+    """Represent all integers as Z3 Ints for the duration: mixed with unbounded integers, bit-vectors are slower."""
     token = _is_mathematical.set(True)
     try:
         yield
@@ -54,47 +65,12 @@ def mathematical() -> Iterator[None]:
 
 
 def concrete(number: int) -> SymbolicInteger:
-    """Return a number that is known."""
+    """Return a Python integer as a symbolic one."""
     return SymbolicInteger(number, number, number)
 
 
-def bounds_of(kind: IntType) -> tuple[Bound, Bound]:
-    """Return the interval of a type; infinite where it has no bound, or one that depends on an unbounded constant."""
-    low = -math.inf if kind.low is None or is_open(kind.low) else kind.low
-    high = math.inf if kind.high is None or is_open(kind.high) else kind.high
-    return low, high
-
-
-def open_number(bound: int) -> SymbolicInteger | None:
-    """Return a number that may depend on unbounded constants; None where its expression is not known."""
-    expression = expression_of(bound)
-    return None if expression is None else _expressed(expression)
-
-
-def _expressed(expression: Any) -> SymbolicInteger:
-    if isinstance(expression, int):
-        return concrete(expression)
-    if expression[0] == "constant":
-        _, name, low, high = expression
-        return SymbolicInteger(
-            z3.Int(f"constant {name}"), -math.inf if low is None else low, math.inf if high is None else high
-        )
-    operator, left, right = expression[0], _expressed(expression[1]), _expressed(expression[2])
-    if operator in ("min", "max"):
-        return extremum(operator, left, right)
-    if operator in ("//", "%"):
-        return divide(left, right)[0 if operator == "//" else 1]
-    return {"+": add, "-": subtract, "*": multiply}[operator](left, right)
-
-
-def within_open_bound(number: SymbolicInteger, kind: IntType) -> Truth:
-    """Return whether a number is not above a type's upper bound, where that depends on unbounded constants."""
-    bound = open_number(kind.high) if is_open(kind.high) else None  # type: ignore[arg-type]
-    return True if bound is None else compare("<=", number, bound)
-
-
 def width_of(low: Bound, high: Bound) -> int:
-    """Return how many bits the numbers of a finite interval need."""
+    """Return the number of bits that the numbers of a finite interval need."""
     assert isinstance(low, int) and isinstance(high, int)
     if low >= 0:
         return max(1, high.bit_length())
@@ -102,12 +78,12 @@ def width_of(low: Bound, high: Bound) -> int:
 
 
 def is_finite(low: Bound, high: Bound) -> bool:
-    """Say whether an interval has both ends."""
+    """Return whether an interval is finite."""
     return isinstance(low, int) and isinstance(high, int)
 
 
 def new_integer(name: str, low: Bound, high: Bound) -> SymbolicInteger:
-    """Return a new constant for a number of an interval, which the caller keeps within it."""
+    """Return a new Z3 constant for a number of an interval; the caller asserts `is_well_formed`."""
     if low == high:
         assert isinstance(low, int)
         return concrete(low)
@@ -116,17 +92,17 @@ def new_integer(name: str, low: Bound, high: Bound) -> SymbolicInteger:
     return SymbolicInteger(term, low, high)
 
 
-def _resized(number: SymbolicInteger, width: int) -> Term:
-    """Return a number as a bit-vector of a width, modulo 2 to the power of it."""
+def as_bits(number: SymbolicInteger, width: int) -> Term:
+    """Return a number as a bit-vector of `width` bits, modulo 2**width."""
     if isinstance(number.term, int):
         return z3.BitVecVal(number.term, width)
     size = number.term.size()
     if size == width:
         return number.term
     if size > width:
-        return z3.BitVecRef(z3.Z3_mk_extract(_REF, width - 1, 0, number.term.as_ast()), CONTEXT)
+        return z3.BitVecRef(z3.Z3_mk_extract(CONTEXT_REF, width - 1, 0, number.term.as_ast()), CONTEXT)
     extend = z3.Z3_mk_zero_ext if number.low >= 0 else z3.Z3_mk_sign_ext
-    return z3.BitVecRef(extend(_REF, width - size, number.term.as_ast()), CONTEXT)
+    return z3.BitVecRef(extend(CONTEXT_REF, width - size, number.term.as_ast()), CONTEXT)
 
 
 def as_integer(number: SymbolicInteger) -> Term:
@@ -142,12 +118,13 @@ def _is_bits(number: SymbolicInteger) -> bool:
     return isinstance(number.term, (int, z3.BitVecRef)) and not _is_mathematical.get()
 
 
-def _in_bits(one: SymbolicInteger, other: SymbolicInteger) -> bool:
+def are_bits(one: SymbolicInteger, other: SymbolicInteger) -> bool:
+    """Return whether two numbers can be represented as bit-vectors."""
     return _is_bits(one) and _is_bits(other)
 
 
 def fitted(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
-    """Return a number that is within an interval in that interval's form; outside it any number may result."""
+    """Return a number in the representation of an interval; outside the interval any number may result."""
     if isinstance(number.term, int):
         return number
     if low == high:
@@ -155,7 +132,7 @@ def fitted(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
         return concrete(low)
     if isinstance(number.term, z3.BitVecRef):
         if is_finite(low, high):
-            return SymbolicInteger(_resized(number, width_of(low, high)), low, high)
+            return SymbolicInteger(as_bits(number, width_of(low, high)), low, high)
         return SymbolicInteger(as_integer(number), low, high)
     if is_finite(low, high) and not _is_mathematical.get():
         return SymbolicInteger(z3.Int2BV(number.term, width_of(low, high)), low, high)
@@ -163,7 +140,10 @@ def fitted(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
 
 
 def narrowed(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
-    """Return a number that is known to be within an interval with the narrower bounds of both."""
+    """Return a number that is inside an interval with the intersection of both intervals.
+
+    The caller guarantees that the number is inside, or that the evaluation is not alive where it is outside.
+    """
     low, high = max(low, number.low), min(high, number.high)
     if low > high or (low, high) == (number.low, number.high):
         return number
@@ -172,34 +152,36 @@ def narrowed(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicIntege
     return fitted(number, low, high)
 
 
-def is_within(constant: SymbolicInteger) -> Truth:
-    """Return whether a constant made by `fresh`, which may have any value of its sort, is within its interval."""
+def is_well_formed(constant: SymbolicInteger) -> Truth:
+    """Return whether a constant made by `new_integer` is inside its interval; its sort may have more values."""
     low, high = constant.low, constant.high
     if isinstance(constant.term, z3.BitVecRef):
         most = 2 ** constant.term.size()
-        return inside(
+        return is_inside(
             SymbolicInteger(constant.term, *((-most // 2, most // 2 - 1) if low < 0 else (0, most - 1))), low, high
         )
-    return inside(SymbolicInteger(constant.term, -math.inf, math.inf), low, high) if not constant.is_concrete else True
+    return (
+        is_inside(SymbolicInteger(constant.term, -math.inf, math.inf), low, high) if not constant.is_concrete else True
+    )
 
 
-def inside(number: SymbolicInteger, low: Bound, high: Bound) -> Truth:
-    """Return whether a number is within an interval."""
+def is_inside(number: SymbolicInteger, low: Bound, high: Bound) -> Truth:
+    """Return whether a number is inside an interval."""
     above = True if not isinstance(low, int) else compare("<=", concrete(low), number)
     below = True if not isinstance(high, int) else compare("<=", number, concrete(high))
     return both(above, below)
 
 
-def chosen(test: Truth, then: SymbolicInteger, otherwise: SymbolicInteger) -> SymbolicInteger:
+def choose(test: Truth, then: SymbolicInteger, otherwise: SymbolicInteger) -> SymbolicInteger:
     """Return `then if test else otherwise`."""
     if isinstance(test, bool):
         return then if test else otherwise
     low, high = min(then.low, otherwise.low), max(then.high, otherwise.high)
     if low == high:
         return then
-    if _in_bits(then, otherwise) and is_finite(low, high):
+    if are_bits(then, otherwise) and is_finite(low, high):
         width = width_of(low, high)
-        return SymbolicInteger(choose_term(test, _resized(then, width), _resized(otherwise, width)), low, high)
+        return SymbolicInteger(choose_term(test, as_bits(then, width), as_bits(otherwise, width)), low, high)
     return SymbolicInteger(choose_term(test, as_integer(then), as_integer(otherwise)), low, high)
 
 
@@ -217,16 +199,16 @@ def compare(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> Tru
     decided = _decided(operator, left, right)
     if decided is not None:
         return decided
-    if not _in_bits(left, right):
+    if not are_bits(left, right):
         one, other = as_integer(left), as_integer(right)
         return {"==": lambda: equal_terms(one, other), "<": lambda: one < other, "<=": lambda: one <= other}[operator]()
     low, high = min(left.low, right.low), max(left.high, right.high)
     width = width_of(low, high)
-    one, other = _resized(left, width), _resized(right, width)
+    one, other = as_bits(left, width), as_bits(right, width)
     if operator == "==":
         return equal_terms(one, other)
     make = _ORDER[operator, low >= 0]
-    return z3.BoolRef(make(_REF, one.as_ast(), other.as_ast()), CONTEXT)
+    return z3.BoolRef(make(CONTEXT_REF, one.as_ast(), other.as_ast()), CONTEXT)
 
 
 _ORDER: dict[tuple[str, bool], Callable[..., Any]] = {
@@ -238,7 +220,7 @@ _ORDER: dict[tuple[str, bool], Callable[..., Any]] = {
 
 
 def _decided(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> bool | None:
-    """Return the answer where the intervals decide it."""
+    """Return the result of a comparison that the intervals decide, else None."""
     if operator == "==":
         if left.high < right.low or right.high < left.low:
             return False
@@ -251,109 +233,14 @@ def _decided(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> bo
     return None
 
 
-# Arithmetic.
+# Indices.
 
 
-def add(left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
-    """Return the sum."""
-    return _computed("+", left, right, left.low + right.low, left.high + right.high)
+def is_index(index: SymbolicInteger, length: SymbolicInteger) -> Truth:
+    """Return whether an index is inside a sequence of some length."""
+    return both(compare("<=", concrete(0), index), compare("<", index, length))
 
 
-def subtract(left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
-    """Return the difference."""
-    return _computed("-", left, right, left.low - right.high, left.high - right.low)
-
-
-def multiply(left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
-    """Return the product."""
-    corners = [_product(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
-    return _computed("*", left, right, min(corners), max(corners))
-
-
-def _product(one: Bound, other: Bound) -> Bound:
-    return 0 if one == 0 or other == 0 else one * other
-
-
-_BITS = {"+": z3.Z3_mk_bvadd, "-": z3.Z3_mk_bvsub, "*": z3.Z3_mk_bvmul}
-_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
-}
-
-
-def _computed(operator: str, left: SymbolicInteger, right: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
-    if left.is_concrete and right.is_concrete:
-        return concrete(_PYTHON[operator](left.term, right.term))
-    if right.is_concrete and right.term == 0 and operator != "*":
-        return left
-    if low == high:
-        return concrete(int(low))
-    if _in_bits(left, right) and is_finite(low, high):
-        width = width_of(low, high)
-        one, other = _resized(left, width), _resized(right, width)
-        return SymbolicInteger(z3.BitVecRef(_BITS[operator](_REF, one.as_ast(), other.as_ast()), CONTEXT), low, high)
-    return SymbolicInteger(_PYTHON[operator](as_integer(left), as_integer(right)), low, high)
-
-
-def divide(left: SymbolicInteger, right: SymbolicInteger) -> tuple[SymbolicInteger, SymbolicInteger]:
-    """Return quotient and remainder, rounded as Python does; where the divisor is 0 any numbers may result."""
-    if right.is_concrete and right.term == 0:
-        return concrete(0), concrete(0)
-    if left.is_concrete and right.is_concrete:
-        return concrete(left.term // right.term), concrete(left.term % right.term)
-    quotients, remainders = _division_bounds(left, right)
-    if not _in_bits(left, right):
-        return _divided_integers(left, right, quotients, remainders)
-    low, high = min(left.low, right.low, quotients[0]), max(left.high, right.high, quotients[1])
-    width = width_of(low, high)
-    top, bottom = _resized(left, width), _resized(right, width)
-    if low >= 0:
-        quotient, remainder = z3.UDiv(top, bottom), z3.URem(top, bottom)
-    else:
-        quotient, remainder = top / bottom, z3.SRem(top, bottom)
-        # Z3 rounds towards zero, Python downwards: they differ where the remainder and the divisor differ in sign.
-        differs = z3.And(remainder != 0, (remainder < 0) != (bottom < 0))
-        quotient, remainder = z3.If(differs, quotient - 1, quotient), z3.If(differs, remainder + bottom, remainder)
-    return (
-        fitted(SymbolicInteger(quotient, low, high), *quotients),
-        fitted(SymbolicInteger(remainder, low, high), *remainders),
-    )
-
-
-def _divided_integers(
-    left: SymbolicInteger, right: SymbolicInteger, quotients: tuple[Bound, Bound], remainders: tuple[Bound, Bound]
-) -> tuple[SymbolicInteger, SymbolicInteger]:
-    top, bottom = as_integer(left), as_integer(right)
-    # Z3's remainder is never negative; with both signs changed a negative divisor is a positive one.
-    quotient, remainder = top / bottom, top % bottom
-    if right.low < 0:
-        is_positive = bottom > 0
-        quotient = z3.If(is_positive, quotient, (-top) / (-bottom))
-        remainder = z3.If(is_positive, remainder, -((-top) % (-bottom)))
-    return SymbolicInteger(quotient, *quotients), SymbolicInteger(remainder, *remainders)
-
-
-def _division_bounds(left: SymbolicInteger, right: SymbolicInteger) -> tuple[tuple[Bound, Bound], tuple[Bound, Bound]]:
-    ends = [end for end in (right.low, right.high, 1, -1) if right.low <= end <= right.high and end != 0]
-    corners = [_quotient(one, other) for one in (left.low, left.high) for other in ends]
-    low, high = min(0, right.low + 1), max(0, right.high - 1)
-    if left.low >= 0 and right.low >= 0:
-        high = min(high, left.high)
-    return (min(corners), max(corners)), (low, max(high, low))
-
-
-def _quotient(one: Bound, other: Bound) -> Bound:
-    if isinstance(one, int) and isinstance(other, int):
-        return one // other
-    if math.isinf(other):
-        return 0 if (one >= 0) == (other > 0) else -1
-    return one if other > 0 else -one
-
-
-def extremum(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
-    """Return the lesser (`min`) or greater (`max`) of two numbers."""
-    choose_bound = min if operator == "min" else max
-    closer = compare("<" if operator == "min" else ">", right, left)
-    best = chosen(closer, right, left)
-    return narrowed(best, choose_bound(left.low, right.low), choose_bound(left.high, right.high))
+def is_insertion_index(index: SymbolicInteger, length: SymbolicInteger) -> Truth:
+    """Return whether an item can be inserted at an index: inside a sequence of some length, or at its end."""
+    return both(compare("<=", concrete(0), index), compare("<=", index, length))

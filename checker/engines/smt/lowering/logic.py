@@ -1,7 +1,7 @@
-"""Truth values that are known (`bool`) or Z3 terms, with what is known folded away at once.
+"""Symbolic truth values: `bool` or Z3 terms, with constants folded when a term is built.
 
-The terms are built through Z3's C interface: its Python operators check and coerce their operands each time, which
-costs several times what building the term does.
+Terms are built through Z3's C interface. Z3's Python operators check and coerce their operands each time, which costs
+several times as much as building the term. `implies` is the operation of `checker.language.implies` on terms.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Truth = Any
 """`bool`, or a Z3 expression of sort Bool."""
 
 CONTEXT = z3.main_ctx()
-_REF = CONTEXT.ref()
+CONTEXT_REF = CONTEXT.ref()
 
 
 def asts(terms: list[Term]) -> Any:
-    """Return terms as an array that Z3's C interface takes."""
+    """Return terms as an array for Z3's C interface."""
     return (z3.Ast * len(terms))(*[term.as_ast() for term in terms])
 
 
@@ -32,7 +32,7 @@ def truth_term(truth: Truth) -> Term:
 
 
 def is_same(one: Term, other: Term) -> bool:
-    """Say whether two terms are the same one; two that are equal in every model need not be."""
+    """Return whether two terms are syntactically equal; terms that are equal in every model need not be."""
     if one is other:
         return True
     if isinstance(one, z3.ExprRef) and isinstance(other, z3.ExprRef):
@@ -46,11 +46,11 @@ def negate(truth: Truth) -> Truth:
         return not truth
     if z3.is_not(truth):
         return truth.arg(0)
-    return z3.BoolRef(z3.Z3_mk_not(_REF, truth.as_ast()), CONTEXT)
+    return z3.BoolRef(z3.Z3_mk_not(CONTEXT_REF, truth.as_ast()), CONTEXT)
 
 
-def _gathered(truths: Iterable[Truth], decides: bool) -> list[Term] | None:
-    """Return the terms among truth values, each once; None where one of them is known to decide."""
+def _open_operands(truths: Iterable[Truth], decides: bool) -> list[Term] | None:
+    """Return the distinct terms among truth values; None if one of the values is the constant `decides`."""
     found: dict[int, Term] = {}
     for truth in truths:
         if isinstance(truth, bool):
@@ -63,22 +63,22 @@ def _gathered(truths: Iterable[Truth], decides: bool) -> list[Term] | None:
 
 def all_of(truths: Iterable[Truth]) -> Truth:
     """Return the conjunction."""
-    terms = _gathered(truths, decides=False)
+    terms = _open_operands(truths, decides=False)
     if terms is None:
         return False
     if len(terms) < 2:
         return terms[0] if terms else True
-    return z3.BoolRef(z3.Z3_mk_and(_REF, len(terms), asts(terms)), CONTEXT)
+    return z3.BoolRef(z3.Z3_mk_and(CONTEXT_REF, len(terms), asts(terms)), CONTEXT)
 
 
 def any_of(truths: Iterable[Truth]) -> Truth:
     """Return the disjunction."""
-    terms = _gathered(truths, decides=True)
+    terms = _open_operands(truths, decides=True)
     if terms is None:
         return True
     if len(terms) < 2:
         return terms[0] if terms else False
-    return z3.BoolRef(z3.Z3_mk_or(_REF, len(terms), asts(terms)), CONTEXT)
+    return z3.BoolRef(z3.Z3_mk_or(CONTEXT_REF, len(terms), asts(terms)), CONTEXT)
 
 
 def both(one: Truth, other: Truth) -> Truth:
@@ -113,14 +113,14 @@ def choose_term(test: Term, then: Term, otherwise: Term) -> Term:
     """Return `then if test else otherwise`, of Z3 expressions of one sort."""
     if is_same(then, otherwise):
         return then
-    return type(then)(z3.Z3_mk_ite(_REF, test.as_ast(), then.as_ast(), otherwise.as_ast()), CONTEXT)
+    return type(then)(z3.Z3_mk_ite(CONTEXT_REF, test.as_ast(), then.as_ast(), otherwise.as_ast()), CONTEXT)
 
 
 def equal_terms(one: Term, other: Term) -> Truth:
     """Return whether two Z3 expressions of one sort are equal."""
     if is_same(one, other):
         return True
-    return z3.BoolRef(z3.Z3_mk_eq(_REF, one.as_ast(), other.as_ast()), CONTEXT)
+    return z3.BoolRef(z3.Z3_mk_eq(CONTEXT_REF, one.as_ast(), other.as_ast()), CONTEXT)
 
 
 def equivalent(one: Truth, other: Truth) -> Truth:
@@ -133,22 +133,22 @@ def equivalent(one: Truth, other: Truth) -> Truth:
 
 
 def for_all(variables: list[Term], truth: Truth) -> Truth:
-    """Return whether something is true for all values of some variables."""
+    """Return the universal quantification over some variables."""
     return truth if isinstance(truth, bool) else _quantified(z3.ForAll(variables, truth))
 
 
 def exists(variables: list[Term], truth: Truth) -> Truth:
-    """Return whether something is true for some values of variables."""
+    """Return the existential quantification over some variables."""
     return truth if isinstance(truth, bool) else _quantified(z3.Exists(variables, truth))
 
 
 def _quantified(term: Term) -> Term:
-    # As any other truth value: Z3's class for quantifiers makes quantifiers of what is made of one.
+    # Z3's class QuantifierRef would make `type(then)(...)` in `choose_term` a quantifier: treat it as any other term.
     return z3.BoolRef(term.as_ast(), CONTEXT)
 
 
 def subterms(truth: Truth) -> Iterator[Term]:
-    """Iterate over the different terms that a truth value is made of, itself included."""
+    """Iterate over the distinct subterms of a truth value, including itself."""
     seen: set[int] = set()
     waiting = [] if isinstance(truth, bool) else [truth]
     while waiting:
@@ -161,10 +161,10 @@ def subterms(truth: Truth) -> Iterator[Term]:
 
 
 def is_quantifier(term: Term) -> bool:
-    """Say whether a term is a quantifier, of whatever class it is in Python."""
-    return bool(z3.Z3_get_ast_kind(_REF, term.as_ast()) == z3.Z3_QUANTIFIER_AST)
+    """Return whether a term is a quantifier, whatever its Python class."""
+    return bool(z3.Z3_get_ast_kind(CONTEXT_REF, term.as_ast()) == z3.Z3_QUANTIFIER_AST)
 
 
 def has_quantifier(truth: Truth) -> bool:
-    """Say whether a truth value has a quantifier in it."""
+    """Return whether a truth value contains a quantifier."""
     return any(is_quantifier(term) for term in subterms(truth))

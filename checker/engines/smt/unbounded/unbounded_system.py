@@ -9,13 +9,15 @@ import z3
 
 from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.conversion import converted, shaped
+from checker.engines.smt.lowering.encoding import constant, new_value, well_formed
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import Truth, all_of, has_quantifier, negate, truth_term
-from checker.engines.smt.lowering.symbolic_values import constant, new_value, well_formed
+from checker.engines.smt.lowering.open_bounds import open_number
 from checker.engines.smt.transition_system import SymbolicParameter, SymbolicProperty, Transition, either_failed
 from checker.engines.smt.unbounded.attempts import conjuncts
-from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
+from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext
+from checker.engines.smt.unbounded.lowering.statements import QuantifiedStatements
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.interpreter import ParameterDeclaration as Declared
@@ -63,26 +65,26 @@ class UnboundedSystem:
         for name in self.unbounded:
             declared = self.spec.constants[name]
             assert isinstance(declared, OpenNumber)
-            number = integers.open_number(declared)
+            number = open_number(declared)
             assert number is not None
-            yield integers.is_within(number)
+            yield integers.is_well_formed(number)
 
-    def _engine(self, state: State, old: State | None = None) -> QuantifiedLowering:
-        return QuantifiedLowering(state, old, self._quick_prover.is_implied)
+    def _context(self, state: State, old: State | None = None) -> QuantifiedContext:
+        return QuantifiedContext(state, old, self._quick_prover.is_implied)
 
     def _transition(self, action: nodes.Action, parameters: tuple[SymbolicParameter, ...], state: State) -> Transition:
-        engine = self._engine(state)
+        context = self._context(state)
         for parameter, given in zip(action.parameters, parameters, strict=True):
-            engine.frame.locals[parameter.local] = converted(given.value, given.type, parameter.local.type)[0]
+            context.frame.locals[parameter.local] = converted(given.value, given.type, parameter.local.type)[0]
         assumed = all_of(well_formed(given.type, given.value) for given in parameters)
-        with engine.under(assumed):
-            engine.statements(action.body)
-        found = engine.roots["self"]
+        with context.under(assumed):
+            QuantifiedStatements(context).visit_all(action.body)
+        found = context.roots["self"]
         successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
-        self.definitions += engine.definitions
-        made = Transition(action.name, parameters, assumed, engine.alive, tuple(engine.failures), successor)
-        self._cases[id(made)] = engine.cases
-        return made
+        self.definitions += context.definitions
+        transition = Transition(action.name, parameters, assumed, context.alive, tuple(context.failures), successor)
+        self._cases[id(transition)] = context.cases
+        return transition
 
     def cases_of(self, transition: Transition) -> list[SymbolicInteger]:
         """Return the numbers of few values on which a transition depends, for case splits."""
@@ -102,12 +104,14 @@ class UnboundedSystem:
         if predicate is None:
             predicate = next(found for found in self.program.constraints if found.name == name)
         with integers.mathematical(), self.spec.bound():
-            engine, function = self._engine(state, old), predicate.function
+            context, function = self._context(state, old), predicate.function
             assert function.result is not None
             call = nodes.HelperCall(function.result, nodes.Site("", 0, ""), function, ())
-            value, is_bool = converted(engine.evaluate(call), function.result, nodes.BOOL)
-            self.definitions += engine.definitions
-            return SymbolicProperty(name, Role(predicate.role), value, either_failed(engine.failed, is_bool))
+            value, is_bool = converted(
+                QuantifiedStatements(context).expressions.evaluate(call), function.result, nodes.BOOL
+            )
+            self.definitions += context.definitions
+            return SymbolicProperty(name, Role(predicate.role), value, either_failed(context.failed, is_bool))
 
     @property
     def constraints(self) -> list[str]:

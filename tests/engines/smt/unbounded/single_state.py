@@ -12,18 +12,11 @@ from typing import Any
 import z3
 
 from checker.engines.smt.lowering import integers
+from checker.engines.smt.lowering.encoding import constant, decoded, new_value, number_in
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.integers import SymbolicInteger, concrete
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, is_quantifier, subterms, truth_term
-from checker.engines.smt.lowering.symbolic_values import (
-    UnboundedSequence,
-    Value,
-    constant,
-    decoded,
-    new_value,
-    number_in,
-    parts_of,
-)
+from checker.engines.smt.lowering.symbolic_values import UnboundedSequence, Value, parts_of
 from checker.engines.smt.transition_system import SymbolicProperty, Transition
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.language.interpreter import State as PlainState

@@ -1,5 +1,6 @@
 """Terms about every value of a constant, at one value of it: the same successors and verdicts as the interpreter."""
 
+import dataclasses
 import os
 
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import strategies as st
 from spec_source import spec_source
 
 from checker.engines.smt.lowering import logic
-from checker.engines.smt.lowering.evaluation import SymbolicEvaluation
+from checker.engines.smt.lowering.evaluation import SymbolicContext
 from checker.engines.smt.lowering.symbolic_values import UnboundedSequence
-from checker.engines.smt.unbounded import quantified_lowering, sequences
-from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
+from checker.engines.smt.unbounded.lowering import collections, evaluation, sequences
+from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext
+from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops
 from checker.language import BoundsError, SpecError
 from specs.producer.idempotent.log import IdempotentLog, OldTakenForLast
 from tests.engines.smt.unbounded.single_state import UnboundedProbe, UndecidedError
@@ -152,40 +154,39 @@ def test_random_specs(folder, source, seed):
         return  # a loop without bounds that changes something, or an alternation of quantifiers too deep for Z3
 
 
-# Deliberate mistakes in the lowering: the comparison must notice every one of them.
+# Deliberate mistakes in the lowering: the comparison must notice each of them.
 
 
-def _no_bounds(self, node, test):
-    """Take every obligation for met."""
+def _without_checks(self, test, site):
+    """Record no failure."""
 
 
-def _endless(self, clause):
-    index, _, bound = _item(self, clause)
-    return index, True, bound
+def _always_present(self, clause):
+    return dataclasses.replace(_bound_item(self, clause), is_present=True)
 
 
-_item = QuantifiedLowering._item
+_bound_item = QuantifiedLoops.bound_item
 
 MISTAKES = {
-    "an obligation is dropped": (QuantifiedLowering, "check", _no_bounds),
-    "a capacity is dropped": (QuantifiedLowering, "_fits", lambda self, kind, length: True),
-    "the length does not end a quantifier": (QuantifiedLowering, "_item", _endless),
-    "what is after a deleted item stays": (
+    "failures are dropped": (QuantifiedContext, "check", _without_checks),
+    "capacities are ignored": (collections, "fits", lambda length, kind: True),
+    "a quantifier ignores the length of its sequence": (QuantifiedLoops, "bound_item", _always_present),
+    "the items after a deleted one do not move": (
         sequences,
         "without_span",
-        lambda base, start, size: UnboundedSequence(sequences.integers.subtract(base.length, size), base.at),
+        lambda base, start, size: UnboundedSequence(sequences.arithmetic.subtract(base.length, size), base.at),
     ),
     "an item is found past the end": (
         sequences,
         "contains",
         lambda base, item: logic.exists([(index := sequences.new_index()).term], sequences.equal(base.at(index), item)),
     ),
-    "an error after the deciding item counts": (quantified_lowering, "_none_before", lambda index, decides: True),
-    "a minimum is not attained": (QuantifiedLowering, "_define", lambda self, truth: None),
-    "every obligation is settled": (
-        QuantifiedLowering,
+    "a failure after the deciding item counts": (evaluation, "_none_before", lambda index, decides: True),
+    "a minimum is not attained": (QuantifiedContext, "define", lambda self, truth: None),
+    "every check is discharged": (
+        QuantifiedContext,
         "check",
-        lambda self, node, test: SymbolicEvaluation.check(self, node, True),
+        lambda self, test, site: SymbolicContext.check(self, True, site),
     ),
 }
 

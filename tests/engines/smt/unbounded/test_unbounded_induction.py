@@ -8,7 +8,7 @@ import pytest
 from checker.cli.app import main
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.unbounded.instances import examine
-from checker.engines.smt.unbounded.quantified_lowering import QuantifiedLowering
+from checker.engines.smt.unbounded.lowering import collections
 from checker.engines.smt.unbounded.unbounded_induction import prove
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.language import Constant, Range, Seq, Spec, action, invariant, lemma, require, step_invariant
@@ -130,7 +130,7 @@ def test_an_append_over_a_capacity_that_is_open_is_an_error():
 
 
 def test_a_dropped_obligation_would_prove_too_much(monkeypatch):
-    monkeypatch.setattr(QuantifiedLowering, "_fits", lambda self, kind, length: True)
+    monkeypatch.setattr(collections, "fits", lambda length, kind: True)
     proof = proof_of(Overflowing(), ["size", "most"])
     assert proof.verdict == "proved"
     with pytest.raises(AssertionError, match="engines disagree: bounds, append"):

@@ -1,0 +1,255 @@
+"""Encoding of values: constants, new Z3 constants, their well-formedness, and decoding of models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import z3
+
+from checker.engines.smt.lowering import integers
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
+from checker.engines.smt.lowering.logic import Term, Truth, all_of, both, either, for_all, implies, negate
+from checker.engines.smt.lowering.open_bounds import bounds_of, fits, within_open_bound
+from checker.engines.smt.lowering.symbolic_values import (
+    SymbolicArray,
+    SymbolicOption,
+    SymbolicSet,
+    SymbolicTuple,
+    UnboundedSequence,
+    Value,
+    equal,
+    is_bit_set,
+    is_unbounded_sequence,
+    less,
+    merged,
+    new_index,
+)
+from checker.language.symbols import is_open
+from checker.language.types import (
+    BagType,
+    BoolType,
+    DomainType,
+    EnumType,
+    IntType,
+    MapType,
+    NameType,
+    NeverType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+)
+
+
+def constant(kind: Type, value: Any) -> Value:
+    """Return a value of the interpreter as a symbolic one."""
+    if isinstance(kind, BoolType):
+        return bool(value)
+    if isinstance(kind, IntType):
+        return concrete(value)
+    if isinstance(kind, DomainType):
+        return concrete(value.index)
+    if isinstance(kind, EnumType):
+        return concrete(list(kind.declared).index(value))
+    if isinstance(kind, NameType):
+        return value
+    if isinstance(kind, OptionType):
+        return (
+            SymbolicOption(False, blank(kind.item))
+            if value is None
+            else SymbolicOption(True, constant(kind.item, value))
+        )
+    if isinstance(kind, StructType):
+        return SymbolicTuple(tuple(constant(field, value.field(name)) for name, field in kind.fields))
+    if isinstance(kind, MapType):
+        return SymbolicTuple(tuple(constant(kind.value, item) for item in value.items_in_order()))
+    if is_bit_set(kind):
+        assert isinstance(kind, SetType)
+        present = set(value)
+        return SymbolicSet(tuple(item in present for item in kind.item.values()))
+    assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
+    items = [constant(kind.item, item) for item in value]
+    if is_unbounded_sequence(kind):
+        return UnboundedSequence(concrete(len(items)), lambda index: _picked(items, index, kind.item))
+    blanks = [blank(kind.item)] * (kind.capacity - len(items))
+    return SymbolicArray(concrete(len(items)), (*items, *blanks))
+
+
+def _picked(items: list[Value], index: SymbolicInteger, kind: Type) -> Value:
+    result = blank(kind)
+    for position, item in enumerate(items):
+        result = merged(compare("==", index, concrete(position)), item, result)
+    return result
+
+
+def blank(kind: Type) -> Value:
+    """Return the value of unused parts: the first value of a type."""
+    if isinstance(kind, NeverType):
+        return None
+    if isinstance(kind, IntType):
+        return concrete(0 if kind.low is None or is_open(kind.low) else kind.low)
+    if isinstance(kind, (EnumType, DomainType)):
+        return concrete(0)
+    if isinstance(kind, OptionType):
+        return SymbolicOption(False, blank(kind.item))
+    if isinstance(kind, StructType):
+        return SymbolicTuple(tuple(blank(field) for _, field in kind.fields))
+    if isinstance(kind, MapType):
+        return SymbolicTuple((blank(kind.value),) * kind.key.cardinality())
+    if isinstance(kind, BoolType):
+        return False
+    if is_bit_set(kind):
+        assert isinstance(kind, SetType)
+        return SymbolicSet((False,) * kind.item.cardinality())
+    assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
+    if is_unbounded_sequence(kind):
+        return UnboundedSequence(concrete(0), lambda index: blank(kind.item))
+    return SymbolicArray(concrete(0), (blank(kind.item),) * kind.capacity)
+
+
+def new_value(kind: Type, name: str) -> Value:
+    """Return a value of new Z3 constants, whose names begin with `name`.
+
+    The constants can have more values than the type; `well_formed` restricts them. An unbounded sequence has an
+    uninterpreted function of the index in place of each constant.
+    """
+    if isinstance(kind, NeverType):
+        return None
+    if isinstance(kind, BoolType):
+        return z3.Bool(name)
+    if isinstance(kind, IntType):
+        return integers.new_integer(name, *bounds_of(kind))
+    if isinstance(kind, (EnumType, DomainType)):
+        return integers.new_integer(name, 0, kind.cardinality() - 1)
+    if isinstance(kind, OptionType):
+        return SymbolicOption(z3.Bool(f"{name}?"), new_value(kind.item, f"{name}!"))
+    if isinstance(kind, StructType):
+        return SymbolicTuple(tuple(new_value(field, f"{name}.{part}") for part, field in kind.fields))
+    if isinstance(kind, MapType):
+        return SymbolicTuple(tuple(new_value(kind.value, f"{name}[{i}]") for i in range(kind.key.cardinality())))
+    if is_bit_set(kind):
+        assert isinstance(kind, SetType)
+        return SymbolicSet(tuple(z3.Bool(f"{name}{{{i}}}") for i in range(kind.item.cardinality())))
+    assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
+    if is_unbounded_sequence(kind):
+        template = new_value(kind.item, f"{name}[]")
+        return UnboundedSequence(integers.new_integer(f"{name}#", 0, math.inf), lambda index: _indexed(template, index))
+    length = integers.new_integer(f"{name}#", 0, kind.capacity)
+    return SymbolicArray(length, tuple(new_value(kind.item, f"{name}[{i}]") for i in range(kind.capacity)))
+
+
+def _indexed(template: Value, index: SymbolicInteger) -> Value:
+    """Return an item made by `new_value` with each Z3 constant replaced by a function applied to the index."""
+    if isinstance(template, SymbolicOption):
+        return SymbolicOption(_indexed(template.present, index), _indexed(template.item, index))
+    if isinstance(template, SymbolicTuple):
+        return SymbolicTuple(tuple(_indexed(part, index) for part in template.parts))
+    if isinstance(template, SymbolicSet):
+        return SymbolicSet(tuple(_indexed(member, index) for member in template.members))
+    if isinstance(template, SymbolicArray):
+        return SymbolicArray(_indexed(template.length, index), tuple(_indexed(item, index) for item in template.items))
+    if isinstance(template, SymbolicInteger):
+        return (
+            template
+            if template.is_concrete
+            else SymbolicInteger(_applied(template.term, index), template.low, template.high)
+        )
+    assert not isinstance(template, UnboundedSequence)
+    return _applied(template, index) if isinstance(template, z3.ExprRef) else template
+
+
+def _applied(constant: Term, index: SymbolicInteger) -> Term:
+    function = z3.Function(constant.decl().name(), z3.IntSort(), constant.sort())
+    return function(integers.as_integer(index))
+
+
+def well_formed(kind: Type, value: Value) -> Truth:
+    """Return whether a value made by `new_value` is the canonical form of a value of the type."""
+    if isinstance(value, SymbolicInteger):
+        below = within_open_bound(value, kind) if isinstance(kind, IntType) else True
+        return both(integers.is_well_formed(value), below)
+    if isinstance(value, UnboundedSequence):
+        return _well_formed_unbounded(kind, value)
+    if isinstance(kind, OptionType):
+        if isinstance(kind.item, NeverType):
+            return negate(value.present)
+        rest = either(value.present, equal(value.item, blank(kind.item)))
+        return both(well_formed(kind.item, value.item), rest)
+    if isinstance(kind, StructType):
+        return all_of(well_formed(field, part) for (_, field), part in zip(kind.fields, value.parts, strict=True))
+    if isinstance(kind, MapType):
+        return all_of(well_formed(kind.value, part) for part in value.parts)
+    if isinstance(kind, (SetType, SeqType, BagType)) and not is_bit_set(kind):
+        return _well_formed_array(kind, value)
+    return True
+
+
+def _well_formed_array(kind: SetType | SeqType | BagType, value: SymbolicArray) -> Truth:
+    unused, found = blank(kind.item), [integers.is_well_formed(value.length)]
+    for position, item in enumerate(value.items):
+        is_used = compare("<", concrete(position), value.length)
+        found += [well_formed(kind.item, item), either(is_used, equal(item, unused))]
+        if position and not isinstance(kind, SeqType):
+            before = value.items[position - 1]
+            in_order = less(before, item)
+            if isinstance(kind, BagType):
+                in_order = negate(less(item, before))
+            found.append(implies(is_used, in_order))
+    return all_of(found)
+
+
+def _well_formed_unbounded(kind: Type, value: UnboundedSequence) -> Truth:
+    assert isinstance(kind, SeqType)
+    index = new_index()
+    # Items outside the sequence are unconstrained, so they may be assumed to be well formed: the quantifier needs no
+    # premise about the index.
+    items = for_all([index.term], well_formed(kind.item, value.at(index)))
+    return all_of((integers.is_well_formed(value.length), fits(value.length, kind), items))
+
+
+# Decoding.
+
+
+def decoded(kind: Type, value: Value, evaluate: Callable[[Term], Term]) -> Any:
+    """Return a symbolic value as a value of the interpreter; `evaluate` maps a Z3 expression to its value."""
+    if isinstance(kind, BoolType):
+        return _truth(value, evaluate)
+    if isinstance(kind, IntType):
+        return number_in(value, evaluate)
+    if isinstance(kind, (EnumType, DomainType)):
+        return list(kind.values())[number_in(value, evaluate)]
+    if isinstance(kind, OptionType):
+        return decoded(kind.item, value.item, evaluate) if _truth(value.present, evaluate) else None
+    if isinstance(kind, StructType):
+        parts = zip(kind.fields, value.parts, strict=True)
+        return kind.declared.of({name: decoded(field, part, evaluate) for (name, field), part in parts})
+    if isinstance(kind, MapType):
+        keys = kind.key.values()
+        return kind.coerce(
+            {key: decoded(kind.value, part, evaluate) for key, part in zip(keys, value.parts, strict=True)}
+        )
+    if is_bit_set(kind):
+        assert isinstance(kind, SetType)
+        items = zip(kind.item.values(), value.members, strict=True)
+        return kind.coerce({item for item, member in items if _truth(member, evaluate)})
+    assert isinstance(kind, (SetType, SeqType, BagType))
+    used = value.items[: number_in(value.length, evaluate)]
+    found = [decoded(kind.item, item, evaluate) for item in used]
+    return kind.coerce(set(found) if isinstance(kind, SetType) else found)
+
+
+def _truth(truth: Truth, evaluate: Callable[[Term], Term]) -> bool:
+    return truth if isinstance(truth, bool) else z3.is_true(evaluate(truth))
+
+
+def number_in(number: SymbolicInteger, evaluate: Callable[[Term], Term]) -> int:
+    """Return the value of an integer."""
+    if isinstance(number.term, int):
+        return number.term
+    found = evaluate(number.term)
+    if isinstance(found, z3.BitVecNumRef):
+        return int(found.as_signed_long() if number.low < 0 else found.as_long())
+    return int(found.as_long())

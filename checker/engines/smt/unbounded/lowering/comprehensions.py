@@ -1,0 +1,161 @@
+"""Lowering of comprehensions without a bound: `all` and `any` as quantifiers, `min` and `max` by definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from checker.engines.smt.lowering.collections import SymbolicCollections
+from checker.engines.smt.lowering.comprehensions import SymbolicComprehensions
+from checker.engines.smt.lowering.evaluation import SymbolicEvaluator
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare
+from checker.engines.smt.lowering.logic import (
+    Term,
+    Truth,
+    all_of,
+    any_of,
+    both,
+    either,
+    exists,
+    for_all,
+    implies,
+    negate,
+)
+from checker.engines.smt.lowering.open_bounds import bounds_of
+from checker.engines.smt.lowering.symbolic_values import Value
+from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext, unsupported
+from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops, without_interval
+from checker.ir import nodes
+from checker.language.types import IntType
+
+
+@dataclass(frozen=True)
+class ExtremumCandidate:
+    """The elements of `min` or `max`: `number`, for all values of `variables` for which `condition` is true."""
+
+    variables: list[Term]
+    condition: Truth
+    number: SymbolicInteger
+
+
+class QuantifiedComprehensions(SymbolicComprehensions):
+    """Evaluates comprehensions; a clause without a bound becomes a quantifier, other clauses are unrolled."""
+
+    context: QuantifiedContext
+    loops: QuantifiedLoops
+
+    def __init__(self, expressions: SymbolicEvaluator, loops: QuantifiedLoops, collections: SymbolicCollections):
+        super().__init__(expressions, loops, collections)
+
+    def fold(self, node: nodes.Fold) -> Value:
+        if node.kind in ("all", "any") or not any(self.loops.is_endless(clause) for clause in node.clauses):
+            return super().fold(node)
+        if node.kind in ("min", "max"):
+            return self._endless_extremum(node)
+        result = {"sum": "a sum", "set": "a set", "seq": "a list"}[node.kind]
+        message = f"{result} over something unbounded is not supported: use `all`, `any`, `min`, `max` or a slice"
+        raise unsupported(message, node.site)
+
+    # Quantifiers.
+
+    def quantified(self, node: nodes.Fold, *, is_all: bool) -> Truth:
+        """Return the value of `all` or `any`."""
+
+        def decided(clauses: tuple[nodes.Clause, ...]) -> Truth:
+            """Return whether an element of the remaining clauses decides: a false one of `all`, a true one of `any`."""
+            if not clauses:
+                found = self.expressions.truth(node.element)
+                return negate(found) if is_all else found
+            first, rest = clauses[0], clauses[1:]
+            if isinstance(first, nodes.IfClause):
+                wanted = self.expressions.truth(first.test)
+                if wanted is False:
+                    return False
+                with self.context.under(wanted):
+                    return both(wanted, decided(rest))
+            if self.loops.is_endless(first):
+                return self._decided_by_some(first, lambda: decided(rest))
+            result: Truth = False
+            for present, bound in self.loops.bindings(first):
+                is_undecided = negate(result)
+                if is_undecided is False:
+                    break
+                self.context.frame.locals.update(bound)
+                with self.context.under(present, is_undecided):
+                    result = either(result, both(present, decided(rest)))
+            return result
+
+        found = decided(node.clauses)
+        return negate(found) if is_all else found
+
+    def _decided_by_some(self, clause: nodes.ForClause, decided: Callable[[], Truth]) -> Truth:
+        """Return whether some item of an endless clause decides."""
+        item = self.loops.bound_item(clause)
+        if item.is_present is False:
+            return False
+        self.context.frame.locals.update(item.locals)
+        found: list[Truth] = [False]
+        with self.context.for_each(item.index, item.is_present, lambda: found[0]):
+            found[0] = decided()
+        return exists([item.index.term], both(item.is_present, found[0]))
+
+    # Minima and maxima.
+
+    def _endless_extremum(self, node: nodes.Fold) -> SymbolicInteger:
+        """Return a new number, defined as the least or greatest element, or as the default if there is no element.
+
+        The definition has two parts: some element is equal to the number, and no element is beyond it. Such a number
+        always exists, because in every state the elements are finitely many: the definition adds no contradiction.
+        """
+        candidates: list[ExtremumCandidate] = []
+        self._gather(node, node.clauses, [], True, candidates)
+        assert isinstance(node.type, IntType)
+        low, high = bounds_of(node.type)
+        result = SymbolicInteger(self.context.new_constant(), low, high)
+        has_element = any_of(exists(found.variables, found.condition) for found in candidates)
+        operator = "<=" if node.kind == "min" else ">="
+        number = without_interval(result)
+        attained = any_of(
+            exists(found.variables, both(found.condition, compare("==", number, found.number))) for found in candidates
+        )
+        best = all_of(
+            for_all(found.variables, implies(found.condition, compare(operator, number, found.number)))
+            for found in candidates
+        )
+        self.context.define(implies(has_element, both(attained, best)))
+        if node.default is None:
+            self.context.check(has_element, node.site)
+        else:
+            self.context.define(either(has_element, compare("==", number, self.expressions.number(node.default))))
+        return result
+
+    def _gather(
+        self,
+        node: nodes.Fold,
+        clauses: tuple[nodes.Clause, ...],
+        variables: list[Term],
+        test: Truth,
+        candidates: list[ExtremumCandidate],
+    ) -> None:
+        """Append the elements of `min` or `max` to `candidates`."""
+        if not clauses:
+            candidates.append(ExtremumCandidate(variables, test, self.expressions.number(node.element)))
+            return
+        first, rest = clauses[0], clauses[1:]
+        if isinstance(first, nodes.IfClause):
+            wanted = self.expressions.truth(first.test)
+            if wanted is not False:
+                with self.context.under(wanted):
+                    self._gather(node, rest, variables, both(test, wanted), candidates)
+        elif self.loops.is_endless(first):
+            item = self.loops.bound_item(first)
+            if item.is_present is False:
+                return
+            self.context.frame.locals.update(item.locals)
+            with self.context.for_each(item.index, item.is_present):
+                self._gather(node, rest, [*variables, item.index.term], both(test, item.is_present), candidates)
+        else:
+            for present, bound in self.loops.bindings(first):
+                self.context.frame.locals.update(bound)
+                with self.context.under(present):
+                    self._gather(node, rest, variables, both(test, present), candidates)

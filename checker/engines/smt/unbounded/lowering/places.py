@@ -1,0 +1,41 @@
+"""Lowering of places with unbounded types: open constants, and items of unbounded sequences."""
+
+from __future__ import annotations
+
+from checker.engines.smt.lowering import integers
+from checker.engines.smt.lowering.integers import SymbolicInteger, is_index
+from checker.engines.smt.lowering.open_bounds import open_number
+from checker.engines.smt.lowering.places import SymbolicPlaces
+from checker.engines.smt.lowering.symbolic_values import UnboundedSequence, Value, is_unbounded_sequence
+from checker.engines.smt.unbounded.lowering import sequences
+from checker.ir import nodes
+from checker.language.symbols import is_open
+
+
+class QuantifiedPlaces(SymbolicPlaces):
+    """Evaluates reads of unbounded values, and writes to them."""
+
+    def literal(self, node: nodes.Literal) -> Value:
+        if not is_open(node.value):
+            return super().literal(node)
+        number = open_number(node.value)
+        assert number is not None
+        return number
+
+    def index_read(self, node: nodes.IndexRead) -> Value:
+        if not is_unbounded_sequence(node.base.type):
+            return super().index_read(node)
+        base = self.expressions.evaluate(node.base)
+        return base.at(self._index(node, base))
+
+    def _index(self, node: nodes.IndexRead, base: UnboundedSequence) -> SymbolicInteger:
+        index = self.expressions.number(node.index)
+        self.context.check(is_index(index, base.length), node.site)
+        return integers.narrowed(index, 0, index.high)
+
+    def write_item(self, place: nodes.IndexRead, value: Value) -> None:
+        if not is_unbounded_sequence(place.base.type):
+            super().write_item(place, value)
+            return
+        base = self.expressions.evaluate(place.base)
+        self.write(place.base, sequences.with_replaced(base, self._index(place, base), value))
