@@ -1,7 +1,8 @@
-"""The errors of the project: each is one sentence and an exit status, never a traceback.
+"""The exceptions of the project.
 
-`UserError` is the base of everything that a user can put right. The command line prints its sentence and exits with its
-`exit_status`. `InternalError` is a mistake of the project itself.
+`UserError` is the base class of errors that the user can correct: the command line prints the message, one sentence,
+and exits with `exit_status`. `InternalError` is a bug of the project. `BoundsError` and `Disabled` are outcomes of
+running a spec, not errors of the program.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ EXIT_INTERNAL = 70
 
 
 class UserError(Exception):
-    """An error that the user can correct: where it is, what was found, and what to write instead."""
+    """An error that the user can correct: its location if known, what is wrong, and what to write instead."""
 
     exit_status: ClassVar[int] = EXIT_WRONG_INPUT
 
@@ -32,11 +33,11 @@ class UserError(Exception):
 
 
 class SpecError(UserError):
-    """A spec is wrong, or its constants are, or it is outside the language."""
+    """A spec or the value of a constant is wrong, or a construct is outside the language."""
 
 
 class InputError(UserError):
-    """The command line is wrong, or a file that it names: a trace, a log, a configuration, a folder of walks."""
+    """The command line or an input file (a trace, a log, a configuration, a folder of walks) is wrong."""
 
 
 class OutputError(UserError):
@@ -44,20 +45,20 @@ class OutputError(UserError):
 
 
 class MissingExtraError(UserError):
-    """A package that an extra installs is missing."""
+    """A package of an optional extra is not installed."""
 
 
 class InternalError(Exception):
-    """A mistake of the project itself: two engines disagree, or a result contradicts itself."""
+    """A bug of the project: two engines disagree, or a result contradicts itself."""
 
     exit_status: ClassVar[int] = EXIT_INTERNAL
 
 
 class BoundsError(Exception):
-    """A value left its type's bounds while a method ran: the verdict of the run is `error`, with a trace."""
+    """A value left the bounds of its type while a method ran: the verdict of the run is `error`, with a trace."""
 
 
-class Disabled(Exception):  # noqa: N818 - not an error: the instance is just not enabled
+class Disabled(Exception):  # noqa: N818 - an outcome, not an error
     """A `require` is false: the action instance is not enabled in this state."""
 
 

@@ -18,7 +18,7 @@ from checker.language.types import (
     SeqType,
     SetType,
     Type,
-    patterns,
+    count_codes,
 )
 
 NOTHING = NeverType()
@@ -33,7 +33,7 @@ def set_of(item: Type, size: int) -> SetType:
 
 def has_small_universe(kind: Type) -> bool:
     """Return whether a set of items of this type can be a bit set."""
-    return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and patterns(kind) <= SMALL_UNIVERSE
+    return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and count_codes(kind) <= SMALL_UNIVERSE
 
 
 def is_bounded(kind: Type) -> bool:

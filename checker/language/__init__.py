@@ -1,4 +1,4 @@
-"""The language that specs are written in; docs/language.md describes all of it."""
+"""The language of specs. docs/language.md describes it."""
 
 from enum import Enum
 

@@ -1,7 +1,7 @@
-"""What a spec is declared with: constants and types, before the constants have values.
+"""Declarations of constants and types, and their resolution for given values of the constants.
 
-A declaration may name constants in bounds and capacities: `high = "max_leader_epoch"`, `Seq(Record, "log_size")`.
-`Binding` puts the constants' values in and gives the resolved types of `checker.language.types`.
+Bounds and capacities may be expressions over constants: `high = "max_leader_epoch"`, `Seq(Record, "log_size")`.
+`Binding` evaluates them and returns the resolved types of `checker.language.types`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from checker.language.symbols import expression_of, is_open, open_extreme
 
 
 class Constant:
-    """A constant of a spec, set per scenario or with `--set`: an int, a bool, or one of some names."""
+    """A constant of a spec: an int, a bool, or one of the names in `one_of`.
+
+    A scenario or `--set` chooses its value. `at_least` and `at_most` bound an int, both included.
+    """
 
     def __init__(
         self,
@@ -34,7 +37,7 @@ class Constant:
         self.one_of = tuple(one_of) if one_of is not None else None
         self.name = ""
         if isinstance(default, str) and self.one_of is None:
-            raise SpecError(f"the constant with default {default!r} needs one_of=(...): the names that it may have")
+            raise SpecError(f"the constant with default {default!r} needs one_of=(...), the names that it may have")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -43,7 +46,7 @@ class Constant:
         return self if instance is None else instance.constants[self.name]
 
     def check(self, value: Any) -> Any:
-        """Return `value` if the constant may have it; raise SpecError otherwise."""
+        """Return `value`; raise SpecError if the constant cannot have it."""
         if type(value) is not type(self.default):
             kind = {int: "an integer", bool: "true or false", str: "a name"}[type(self.default)]
             raise SpecError(f"constant {self.name} must be {kind}, not {value!r}")
@@ -57,7 +60,7 @@ class Constant:
         return value
 
     def parse(self, text: str) -> Any:
-        """Return the value that `text` spells; raise SpecError if it spells none."""
+        """Return the value that a text such as "3", "true" or "all" denotes; raise SpecError if it denotes none."""
         if isinstance(self.default, bool):
             spelled = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
             return self.check(spelled.get(text.lower(), text))
@@ -71,7 +74,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Option:
-    """`Option(T)`: None, or a value of T."""
+    """`Option(T)`: None or a value of T."""
 
     item: Any
 
@@ -86,7 +89,7 @@ class Map:
 
 @dataclass(frozen=True)
 class SetOf:
-    """`SetOf(T)`, or `SetOf(T, capacity)` where T has more than 64 values."""
+    """`SetOf(T)`, or `SetOf(T, capacity)` if T has more than 64 values."""
 
     item: Any
     capacity: Bound | None = None
@@ -94,7 +97,7 @@ class SetOf:
 
 @dataclass(frozen=True)
 class Seq:
-    """`Seq(T, capacity)`: at most `capacity` items in order."""
+    """`Seq(T, capacity)`: a sequence of at most `capacity` items."""
 
     item: Any
     capacity: Bound
@@ -102,14 +105,14 @@ class Seq:
 
 @dataclass(frozen=True)
 class Bag:
-    """`Bag(T, capacity)`: at most `capacity` items, without order, each as often as it was added."""
+    """`Bag(T, capacity)`: a multiset of at most `capacity` items."""
 
     item: Any
     capacity: Bound
 
 
 def is_type(declaration: Any) -> bool:
-    """Say whether a class attribute declares a type (and so a state variable)."""
+    """Return whether a class attribute declares a type, and so a state variable."""
     if isinstance(declaration, (Option, Map, SetOf, Seq, Bag)):
         return True
     return isinstance(declaration, type) and (
@@ -118,18 +121,21 @@ def is_type(declaration: Any) -> bool:
 
 
 class Binding:
-    """The values of a spec's constants, and the types that they make of its declarations."""
+    """The values of a spec's constants, and the resolved types of its declarations under these values."""
 
     def __init__(self, constants: Mapping[str, int | bool | str]):
         self.constants = dict(constants)
         self._types: dict[Any, resolved.Type] = {}
 
     def active(self) -> AbstractContextManager[None]:
-        """While this holds, `for r in Replica` iterates over the members that these constants give."""
+        """While this holds, ranges and domains have the members that these constants give."""
         return resolving_with(self)
 
     def number(self, bound: Bound, what: str) -> int:
-        """Return the value of a bound or capacity; raise SpecError if it is not an integer over the constants."""
+        """Return the value of a bound, size or capacity; raise SpecError if it is not an integer.
+
+        `what` names it in messages. The value is an open number if the expression contains an open constant.
+        """
         if isinstance(bound, int) and not isinstance(bound, bool):
             return bound
         try:
@@ -138,9 +144,8 @@ class Binding:
             allowed = self.constants | {"min": open_extreme("min"), "max": open_extreme("max")}
             unknown = sorted(names - allowed.keys())
             if unknown:
-                raise SpecError(
-                    f"{what} names {unknown[0]}, which is not a constant; there are {', '.join(self.constants)}"
-                )
+                known = ", ".join(self.constants) or "none"
+                raise SpecError(f"{what} names {unknown[0]}, which is not a constant; the constants are: {known}")
             value = eval(compile(tree, what, "eval"), {"__builtins__": {}}, allowed)
             if any(is_open(self.constants.get(name)) for name in names):  # type: ignore[arg-type]
                 _require_open(tree, value, f"{what} is {bound!r}")
@@ -151,7 +156,7 @@ class Binding:
         return value
 
     def resolve(self, declaration: Any) -> Any:
-        """Return the resolved type of a declaration; raise SpecError if it declares none."""
+        """Return the resolved type of a declaration; raise SpecError if it is not a type."""
         if declaration not in self._types:
             self._types[declaration] = self._resolve(declaration)
         return self._types[declaration]
@@ -180,7 +185,7 @@ class Binding:
         item: resolved.Type = self.resolve(declaration)
         if isinstance(item, resolved.OptionType):
             raise SpecError(
-                "Option(Option(...)) cannot tell its two kinds of None apart: use an Enum or a bool beside it"
+                "Option(Option(...)) would have two kinds of None: use an Enum, or a bool beside the option"
             )
         return item
 
@@ -190,7 +195,7 @@ class Binding:
         if not isinstance(key, scalars):
             raise SpecError(f"a Map's key must be a bool, Range, Domain or Enum, not {key}")
         if isinstance(key, resolved.IntType) and is_open(key.high):
-            raise SpecError(f"a Map has a value for each of its keys, and those of {key} are unbounded: use a Seq")
+            raise SpecError(f"a Map cannot have keys of the unbounded type {key}: use a Seq")
         return key
 
     def _set(self, declaration: SetOf) -> resolved.Type:
@@ -198,10 +203,10 @@ class Binding:
         if declaration.capacity is not None:
             return resolved.SetType(item, self._bounded_capacity(declaration))
         if is_open(item.cardinality()):
-            raise SpecError(f"SetOf({item}) ranges over unbounded values: give a capacity that is not unbounded")
+            raise SpecError(f"SetOf({item}) has items of an unbounded type: give a bounded capacity")
         if item.cardinality() > resolved.SMALL_UNIVERSE:
             raise SpecError(
-                f"SetOf({item}) ranges over {item.cardinality()} values: give a capacity, SetOf({item}, capacity)"
+                f"SetOf({item}) has items of a type with {item.cardinality()} values: write SetOf({item}, capacity)"
             )
         return resolved.SetType(item)
 
@@ -209,14 +214,14 @@ class Binding:
         assert declaration.capacity is not None
         capacity = self.number(declaration.capacity, f"the capacity of {type(declaration).__name__}")
         if capacity < 0:
-            raise SpecError(f"the capacity of {type(declaration).__name__} is {capacity}: it must be 0 or more")
+            raise SpecError(f"the capacity of {type(declaration).__name__} is {capacity}: it must be at least 0")
         return capacity
 
     def _bounded_capacity(self, declaration: SetOf | Bag) -> int:
         capacity = self._capacity(declaration)
         if is_open(capacity):
             name = type(declaration).__name__
-            raise SpecError(f"{name} has the unbounded capacity {capacity}: of collections only a Seq may have one")
+            raise SpecError(f"{name} has the unbounded capacity {capacity}: only a Seq may have one")
         return capacity
 
     def _resolve_class(self, declaration: type) -> resolved.Type:
@@ -225,14 +230,14 @@ class Binding:
             low = self.number(declaration.low, f"{name}.low")
             high = self.number(declaration.high, f"{name}.high")
             if is_open(low):
-                raise SpecError(f"{name}.low is {low}, which is unbounded: only the upper bound of a Range may be")
+                raise SpecError(f"{name}.low is {low}, which is unbounded: only the upper bound may be")
             if low > high:
-                raise SpecError(f"{name} ranges from {low} to {high}: it has no values")
+                raise SpecError(f"{name} has no values: its bounds are {low} and {high}")
             return resolved.IntType(low, high, name)
         if issubclass(declaration, Domain):
             size = self.number(declaration.size, f"{name}.size")
             if is_open(size):
-                raise SpecError(f"{name}.size is {size}, which is unbounded: the members of a Domain are counted")
+                raise SpecError(f"{name}.size is {size}, which is unbounded: the size of a Domain must be bounded")
             if size < 1:
                 raise SpecError(f"{name}.size is {size}: a Domain has at least one member")
             return resolved.DomainType(declaration, tuple(declaration(index) for index in range(size)))
@@ -241,12 +246,12 @@ class Binding:
             return resolved.StructType(declaration, fields)
         if issubclass(declaration, enum.Enum):
             return resolved.EnumType(declaration)
-        raise SpecError(f"{name} is not a type that a state can hold")
+        raise SpecError(f"{name} is not a type of the language")
 
 
 def _require_open(tree: ast.AST, value: Any, what: str) -> None:
-    """Raise SpecError unless an expression over an unbounded constant is one that keeps the constant in it."""
+    """Raise SpecError unless an expression over an unbounded constant is built with the operators of open numbers."""
     taken = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.USub, ast.Name, ast.Load, ast.Constant, ast.Call)
     is_expressed = is_open(value) and expression_of(value) is not None
     if not is_expressed or not all(isinstance(node, taken) for node in ast.walk(tree)):
-        raise SpecError(f"{what}, which an unbounded constant cannot be in: use + - * // % min max of it")
+        raise SpecError(f"{what}: with an unbounded constant it must be unbounded, and use only + - * // % min max")

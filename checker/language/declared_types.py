@@ -41,6 +41,7 @@ def resolving_with(resolver: TypeResolver) -> Iterator[None]:
 
 
 def _current(name: str) -> TypeResolver:
+    """Return the resolver in force; raise SpecError, naming the class, if the code runs outside a spec."""
     resolver = _active.get()
     if resolver is None:
         raise SpecError(f"{name} has no members outside a spec: write `with spec.bound():` around it")
@@ -52,7 +53,7 @@ class _RangeMeta(type):
     high: Bound
 
     def __call__(cls, low: Bound, high: Bound) -> type[Range]:
-        """`Range(0, "log_size")` declares a range on the spot."""
+        """Return a new range, as in `Range(0, "log_size")`."""
         return _RangeMeta("Range", (Range,), {"low": low, "high": high})  # type: ignore[return-value]
 
     def __iter__(cls) -> Iterator[int]:
@@ -60,7 +61,7 @@ class _RangeMeta(type):
 
 
 class Range(metaclass=_RangeMeta):
-    """Integers from `low` to `high`, both included; subclass it, or call it as `Range(low, high)`."""
+    """The integers from `low` to `high`, both included: derive a class, or write `Range(low, high)`."""
 
     low: ClassVar[Bound] = 0
     high: ClassVar[Bound] = 0
@@ -76,14 +77,14 @@ class _DomainMeta(type):
     def __getitem__(cls, index: int) -> Any:
         members = _current(cls.__name__).resolve(cls).members
         if not 0 <= index < len(members):
-            raise BoundsError(f"{cls.__name__}[{index}]: there are {len(members)} members")
+            raise BoundsError(f"{cls.__name__}[{index}]: it has {len(members)} members, numbered from 0")
         return members[index]
 
 
 class Domain(metaclass=_DomainMeta):
-    """A finite set of interchangeable names: `size` (an int or an expression over constants) of them.
+    """A finite set of interchangeable names: derive a class with `size`, an int or an expression over constants.
 
-    `prefix` begins each name.
+    `prefix` is the start of each name (default: the name of the class).
     """
 
     size: ClassVar[Bound] = 1
@@ -106,7 +107,8 @@ class Domain(metaclass=_DomainMeta):
 class Struct:
     """An immutable value with named fields: `class Record(Struct): id: RecordId`, then `Record(id=0)`.
 
-    `shows` is a format that prints it in traces: `"r{id}@{epoch}"`.
+    `shows` is a format string for traces: `"r{id}@{epoch}"`. Public attributes of an instance are its fields, so all
+    other names begin with an underscore, except `field` and `of`.
     """
 
     shows: ClassVar[str] = ""
@@ -123,11 +125,13 @@ class Struct:
     def __init__(self, *positional: Any, **named: Any):
         names = list(self._fields)
         if len(positional) > len(names):
-            raise SpecError(f"{type(self).__name__} has {len(names)} fields, {len(positional)} were given")
+            raise SpecError(f"{type(self).__name__} has {len(names)} fields, {len(positional)} values were given")
         values = dict(zip(names, positional, strict=False)) | named
         if values.keys() != self._fields.keys():
-            wrong = sorted(values.keys() ^ self._fields.keys())
-            raise SpecError(f"{type(self).__name__} takes the fields {', '.join(names)}: check {', '.join(wrong)}")
+            missing = [f"{name} is missing" for name in names if name not in values]
+            unknown = [f"{name} is unknown" for name in values if name not in self._fields]
+            problems = ", ".join(missing + unknown)
+            raise SpecError(f"{type(self).__name__} takes the fields {', '.join(names)}: {problems}")
         self._hold({name: values[name] for name in names})
         resolver = _active.get()
         if resolver is not None:
@@ -136,7 +140,7 @@ class Struct:
 
     @classmethod
     def of(cls, values: dict[str, Any], owner: Any = None, key: Any = None) -> Any:
-        """Return the struct with these values, which are known to be of the fields' types, in the fields' order."""
+        """Return the struct with these values without checking them: they have the fields' types and order."""
         made = object.__new__(cls)
         made._hold(values, owner, key)
         return made
@@ -159,7 +163,7 @@ class Struct:
 
     def _put(self, name: str, value: Any) -> None:
         if self._owner is None:
-            raise SpecError(f"a {type(self).__name__} outside the state cannot be changed: use replace(...)")
+            raise SpecError(f"the {type(self).__name__} is not in the state and cannot be changed: use replace(...)")
         if name not in self._values:
             raise SpecError(f"{type(self).__name__} has no field {name}")
         self._owner._put(self._key, self.of(self._values | {name: value}))
@@ -193,6 +197,6 @@ def declared_fields(struct: type[Struct]) -> dict[str, Any]:
 
 
 def replace(record: Any, **fields: Any) -> Any:
-    """Return a copy of a struct with some fields changed."""
+    """Return a copy of a struct with some fields changed; raise SpecError for an unknown field."""
     values = {name: record.field(name) for name in declared_fields(type(record))}
     return type(record)(**(values | fields))

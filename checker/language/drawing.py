@@ -1,10 +1,10 @@
-"""How a spec is drawn: which of its variables are logs, markers, in-sync sets and messages, and in whose lane.
+"""Drawings of specs: the lanes, logs, messages and arrows that counterexample pages draw.
 
-A spec says it with `draws = Drawing(...)`. Nothing here touches what a spec means; the pages of `checker.output` read
-it, and a spec without it is shown as a table of its variables.
+A spec declares one with `draws = Drawing(...)`. It does not change the meaning of the spec. The page of a spec without
+a drawing shows a table of its variables.
 
-A *name* is a state variable (`quorum`), a path into one (`quorum.leader`), or a helper of the spec. In the lanes of a
-type a `Map` over that type stands for the value of the lane's own member, and a helper is called with that member.
+A *name* is a state variable (`quorum`), a path into one (`quorum.leader`), or a helper of the spec. In a lane for each
+value of a type, a `Map` over that type gives the value of the lane's member, and a helper is called with that member.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from checker.errors import SpecError
 
 @dataclass(frozen=True)
 class Log:
-    """A sequence that is drawn cell by cell on a ruler of offsets, the same for all lanes.
+    """A sequence, drawn as cells on a ruler of offsets that all lanes share.
 
-    `markers`: names of offsets and what they are called on the ruler, `{"high_watermark": "HW"}`; cells below the first
-    one are drawn as committed, the others hatched. `end` is what the log end offset is called. `colour`: the field of
-    an item by which cells are coloured, such as the leader epoch; "." is the item itself. `at`: what properties call an
-    offset of this log, so that the cell where one fails can be pointed at; `called`: what they call the value by which
-    items are coloured, so that the item that one fails for can be followed.
+    `markers` maps names of offsets to their labels on the ruler: `{"high_watermark": "HW"}`. Cells below the first
+    marker are drawn as committed, the others are hatched. `end` is the label of the log end offset. `colour` is the
+    field of an item that determines the colour of its cell, such as the leader epoch; "." is the item itself.
+    `at` lists the variables by which properties refer to an offset of this log: the page marks the offset at which a
+    property fails. `called` lists the variables by which they refer to the coloured value of an item: the page follows
+    the item for which a property fails.
     """
 
     name: str
@@ -38,12 +39,11 @@ class Log:
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane called `title`, or, with `each`, one lane for every value of a type.
+    """A lane with a title or, with `each`, a lane for every value of a type.
 
-    `logs`: sequences on the ruler. `boxes`: sequences, sets and bags as a row of boxes, by name and title. `members`:
-    sets of the lanes of some type, drawn as a bracket over those lanes for each one who holds such a set. `crowned`:
-    what says who leads, by name, and the words for it: a helper or a bool of the lane, or the member who leads.
-    `facts`: what else is shown, by name and title.
+    `logs` are sequences on the ruler. The other arguments map names to titles. `boxes` are sequences, sets and bags,
+    drawn as rows of boxes. `members` are sets of values that have lanes, drawn as a bracket over these lanes. `crowned`
+    marks the leader: a bool or a helper of the lane, or a variable with the leading member. `facts` are values as text.
     """
 
     title: str
@@ -64,11 +64,11 @@ class Lane:
 
 @dataclass(frozen=True)
 class Channel:
-    """A sequence, set or bag of messages under way, or a `Map` of those over the type of a lane.
+    """A sequence, set or bag of messages in transit, or a `Map` of those over the type of a lane.
 
-    `source` and `target` are titles of lanes; where there is a lane for each key of the map, that lane is meant. A
-    message is sent in the step in which it appears, and received in the one in which it is gone; by one of the actions
-    `lost`, it is lost instead. `answered`: a bool of the messages that is true of those on their way back.
+    `source` and `target` are titles of lanes; of lanes for each key of the map, the key's lane is meant. A message is
+    sent in the step in which it appears, and received in the step in which it disappears, or lost if the action of that
+    step is in `lost`. `answered` names a bool field of the messages that is true for messages on the way back.
     """
 
     name: str
@@ -80,11 +80,11 @@ class Channel:
 
 @dataclass(frozen=True)
 class Arrow:
-    """What flows between lanes in a step of `action`.
+    """A flow between two lanes in a step of `action`.
 
-    `source` and `target` are expressions over the action's parameters and the state before it: a member that has a
-    lane, or the title of a lane in quotes. `says` is the arrow's label, an f-string over the same names. `since`: an
-    expression for a message that was sent earlier; the arrow begins in the step in which it got its value.
+    `source` and `target` are expressions over the action's parameters and the state before the step. Their values are
+    members that have lanes, or titles of lanes in quotes. `says` is the label, an f-string over the same names. `since`
+    is an expression for a message that was sent earlier: the arrow begins in the step in which it got its value.
     """
 
     action: str
@@ -96,7 +96,7 @@ class Arrow:
 
 @dataclass(frozen=True, init=False)
 class Drawing:
-    """How a spec is drawn: its lanes from top to bottom, and what moves between them."""
+    """The drawing of a spec: its lanes from top to bottom, and the channels and arrows between them."""
 
     lanes: tuple[Lane, ...]
     channels: tuple[Channel, ...]
@@ -108,16 +108,15 @@ class Drawing:
         object.__setattr__(self, "arrows", arrows)
 
     def check(self, spec: type[Any]) -> None:
-        """Raise SpecError for a name that the spec does not have."""
+        """Raise SpecError for a name or a lane that does not exist."""
         for name in (*(name for lane in self.lanes for name in lane.names()), *(part.name for part in self.channels)):
             first = name.partition(".")[0]
             if first not in spec.declared_variables and not callable(getattr(spec, first, None)):
                 known = ", ".join(spec.declared_variables)
-                raise SpecError(
-                    f"{spec.__name__}.draws names {name}: {first} is no variable or helper; there are {known}"
-                )
+                problem = f"{first} is neither a variable nor a helper; the variables are: {known}"
+                raise SpecError(f"{spec.__name__}.draws names {name}: {problem}")
         titles = [lane.title for lane in self.lanes]
         for channel in self.channels:
             for title in (channel.source, channel.target):
                 if title not in titles:
-                    raise SpecError(f"{spec.__name__}.draws: channel {channel.name}: there is no lane {title}")
+                    raise SpecError(f"{spec.__name__}.draws: channel {channel.name} names an unknown lane {title}")

@@ -1,4 +1,4 @@
-"""Where in a spec's own source an exception was raised."""
+"""Locations in a spec's source at which exceptions were raised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from checker.language.spec import Spec
 
 
 def source_files(spec: type[Spec]) -> list[str]:
-    """Return the files that define a spec and the specs that it inherits from, the oldest base's first."""
+    """Return the files that define a spec and its bases, the oldest base first."""
     files: dict[str, None] = {}
     for base in reversed(spec.__mro__):
         if issubclass(base, Spec) and base is not Spec:
@@ -21,7 +21,7 @@ def source_files(spec: type[Spec]) -> list[str]:
 
 
 def line_in(files: Iterable[str], traceback: TracebackType | None) -> tuple[str, int] | None:
-    """Return the file and line of the innermost frame of a traceback that is in one of the files."""
+    """Return the file and line of the innermost frame of a traceback that is in one of the files, or None."""
     wanted, found = set(files), None
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
@@ -32,14 +32,14 @@ def line_in(files: Iterable[str], traceback: TracebackType | None) -> tuple[str,
 
 
 def located(error: BaseException, files: Iterable[str]) -> SpecError:
-    """Return an exception raised by a spec's own code as a SpecError that says where it was raised."""
+    """Return an exception of a spec's code as a SpecError with the file and line where it was raised."""
     place = line_in(files, error.__traceback__)
     if isinstance(error, SpecError):
         if error.file is not None or place is None:
             return error
         message = error.message
     elif isinstance(error, Disabled):
-        message = "require(...) disables an action: a property or constraint returns its truth value instead"
+        message = "require(...) is for actions: a property or constraint returns a bool"
     else:
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if place is None:

@@ -1,7 +1,7 @@
-"""The reference engine: a spec's methods, called as they are on plain Python objects.
+"""The interpreter, the reference for all engines: it calls a spec's methods as they are, on Python objects.
 
-`Interpreter` is the part of `Spec` that runs it: initial states, successors, properties. Put a breakpoint in an action
-and call `spec.successors(state)`.
+`Interpreter` is the part of `Spec` that runs it: initial states, successors, properties. To debug an action, put a
+breakpoint in it and call `spec.successors(state)`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from checker.language.types import BagType, SetType, Type
 from checker.language.values import show
 
 ENUMERATED = 256
-"""A parameter with more values than this must be bound by `require(parameter in self.collection)`."""
+"""The most values of a parameter that needs no leading `require(parameter in self.collection)`."""
 
+# Python's own errors in a method (a division by zero, an attribute of None) are bounds errors of the language.
 _RUNTIME_ERRORS = (BoundsError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError)
 
 
 class State:
-    """A state: an immutable, hashable assignment of values to the spec's variables, read as attributes."""
+    """A state: an immutable, hashable assignment of values to a spec's variables, which are its attributes."""
 
     __slots__ = ("_hash", "values")
 
@@ -50,7 +51,7 @@ class State:
         return isinstance(other, State) and self.values == other.values
 
     def __hash__(self) -> int:
-        # Computed when it is asked for: many a state is only looked at.
+        # Lazy: most states are never hashed.
         if self._hash is None:
             self._hash = hash(tuple(self.values.values()))
         return self._hash
@@ -61,7 +62,7 @@ class State:
 
 @dataclass(frozen=True)
 class Step:
-    """An action instance that is enabled: its name, its arguments, its number, and the state that it leads to."""
+    """An enabled action instance with its number and its successor state."""
 
     action: str
     arguments: tuple[Any, ...]
@@ -74,7 +75,7 @@ class Step:
 
 @dataclass(frozen=True)
 class BoundsFailure:
-    """An action instance that left a type's bounds."""
+    """An action instance in which a value left the bounds of its type, with the message."""
 
     action: str
     arguments: tuple[Any, ...]
@@ -83,16 +84,16 @@ class BoundsFailure:
 
 
 def call_text(action: str, arguments: tuple[Any, ...]) -> str:
-    """Return `follower_fetch(b2, b1)`."""
+    """Return the text of an action instance: `follower_fetch(b2, b1)`."""
     return f"{action}({', '.join(show(argument) for argument in arguments)})"
 
 
 @dataclass(frozen=True)
 class ParameterDeclaration:
-    """A parameter of an action.
+    """A parameter of an action or of `init`.
 
-    `collection` is the expression of the `require(parameter in collection)` that binds it, where its type has too many
-    values to enumerate; `choices` is how many action instances it stands for.
+    If its type has too many values to enumerate, `collection` is the expression in the `require(parameter in ...)` that
+    binds it, else None. `choices` is the number of its values: those of its type, or the capacity of the collection.
     """
 
     name: str
@@ -103,7 +104,11 @@ class ParameterDeclaration:
 
 @dataclass(frozen=True)
 class ActionShape:
-    """An action's parameters, and the number of its first instance among all the spec's instances."""
+    """An action's parameters, and the number of its first instance among all instances of the spec.
+
+    Instances are numbered consecutively, action by action, in the order of the arguments; the last parameter varies
+    fastest. A parameter that is bound to a collection is numbered by its position in the collection.
+    """
 
     name: str
     parameters: tuple[ParameterDeclaration, ...]
@@ -111,7 +116,7 @@ class ActionShape:
 
     @property
     def instances(self) -> int:
-        """How many instances the action has."""
+        """The number of instances of the action."""
         count = 1
         for parameter in self.parameters:
             count *= parameter.choices
@@ -119,7 +124,7 @@ class ActionShape:
 
 
 def _binding_collection(source: Source, parameter: str) -> ast.expr | None:
-    """Return the collection in the leading `require(parameter in collection)` of an action, if there is one."""
+    """Return the collection in the leading `require(parameter in collection)` of an action, or None."""
     for statement in source.tree.body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             continue
@@ -139,7 +144,7 @@ def _binding_collection(source: Source, parameter: str) -> ast.expr | None:
 
 
 class Interpreter:
-    """Runs a spec's methods; mixed into `Spec`, which provides the declarations."""
+    """Runs a spec's methods. `Spec` derives from it and provides the declarations."""
 
     name: ClassVar[str]
     roles: ClassVar[dict[str, Role]] = {}
@@ -165,14 +170,14 @@ class Interpreter:
         return self.names_of(*PROPERTY_ROLES)
 
     def bound(self) -> AbstractContextManager[None]:
-        """While this holds, domains and ranges have the members that this spec's constants give them."""
+        """While this holds, ranges and domains have the members that this spec's constants give."""
         return self._binding.active()
 
     def resolved_type(self, declaration: Any) -> Any:
         """Return the resolved type of a declaration under this spec's constants; raise SpecError if it has none."""
         return self._binding.resolve(declaration)
 
-    # The working copy: a spec instance with a state, on which methods run.
+    # The working copy: a copy of the spec with a state of its own, on which a method runs.
 
     def _working(self, values: dict[str, Any]) -> Any:
         copy = object.__new__(type(self))
@@ -194,14 +199,14 @@ class Interpreter:
         object.__setattr__(self, name, value)
 
     def state_of(self, values: dict[str, Any]) -> State:
-        """Return the state with these values; raise BoundsError if one is not of its variable's type."""
+        """Return the state with these values; raise BoundsError if a value is not of its variable's type."""
         with self.bound():
             return State({name: kind.coerce(values[name]) for name, kind in self.variables.items()})
 
     # Parameters.
 
     def unenumerated(self) -> Self:
-        """Return the spec for an engine that enumerates no parameter's values: there may be any number of them."""
+        """Return the spec for an engine with symbolic parameters: a parameter may have any number of values."""
         copied = copy.copy(self)
         copied._shapes, copied._most_choices = None, math.inf
         return copied
@@ -214,7 +219,7 @@ class Interpreter:
         return copied
 
     def shapes(self) -> list[ActionShape]:
-        """Return the actions' parameters and instance numbers; raise SpecError where a parameter has no usable type."""
+        """Return the parameters and instance numbers of the actions; raise SpecError for a wrong parameter."""
         if self._shapes is None:
             shapes, first = [], 0
             for name in self.actions:
@@ -225,7 +230,7 @@ class Interpreter:
         return self._shapes
 
     def parameters_of(self, method: str) -> tuple[ParameterDeclaration, ...]:
-        """Return the parameters of an action or of `init`."""
+        """Return the parameters of an action or of `init`; raise SpecError if one has no type or a wrong one."""
         function = getattr(type(self), method)
         source = source_of(function)
         arguments = source.tree.args
@@ -256,7 +261,7 @@ class Interpreter:
             raise source.error(
                 argument,
                 f"{argument.arg} has {count} values: begin the action with require({argument.arg} in self.collection), "
-                "a SetOf or a Bag",
+                "where the collection is a SetOf or a Bag",
             )
         if not (isinstance(collection, ast.Attribute) and ast.unparse(collection).startswith("self.")):
             raise source.error(collection, f"write require({argument.arg} in self.variable) with a SetOf or a Bag")
@@ -267,7 +272,7 @@ class Interpreter:
         return ParameterDeclaration(argument.arg, kind, capacity, collection)
 
     def _choices(self, parameter: ParameterDeclaration, values: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-        """Iterate over (number, value) of what a parameter may be in a state."""
+        """Iterate over the numbers and values of a parameter's choices; equal items of a bag are one choice."""
         if parameter.collection is None:
             yield from enumerate(parameter.type.values())
             return
@@ -278,13 +283,13 @@ class Interpreter:
                 yield number, item
 
     def arguments_of(self, instance: int, state: State) -> tuple[str, tuple[Any, ...]]:
-        """Return the action and the arguments that an instance number stands for in a state."""
+        """Return the action and the arguments of an instance number in a state; raise SpecError if it has none."""
         for shape in self.shapes():
             if instance < shape.first_instance + shape.instances:
                 for number, arguments in self.instances_of(shape, state):
                     if number == instance:
                         return shape.name, arguments
-        raise SpecError(f"there is no action instance {instance} in this state")
+        raise SpecError(f"{self.name} has no action instance {instance} in this state")
 
     def instances_of(self, shape: ActionShape, state: State) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Iterate over the numbers and arguments of an action's instances in a state, enabled or not.
@@ -301,7 +306,7 @@ class Interpreter:
     # Running.
 
     def initial_states(self) -> list[State]:
-        """Return the initial states, without repetitions; raise BoundsError if `init` leaves a type's bounds."""
+        """Return the distinct initial states; raise BoundsError if a value leaves its type's bounds in `init`."""
         with self.bound():
             first = {name: kind.first() for name, kind in self.variables.items()}
             if not hasattr(self, "init"):
@@ -323,7 +328,7 @@ class Interpreter:
         return dict(working._values)
 
     def expand(self, state: State) -> tuple[list[Step], list[BoundsFailure]]:
-        """Return every enabled action instance with its successor, and every one that left a type's bounds."""
+        """Return the enabled action instances with their successors, and the instances that left a type's bounds."""
         steps, failures = [], []
         with self.bound():
             for shape in self.shapes():
@@ -339,7 +344,7 @@ class Interpreter:
         return steps, failures
 
     def successors(self, state: State) -> list[Step]:
-        """Return every enabled action instance with its successor; raise BoundsError if one leaves a type's bounds."""
+        """Return the enabled action instances with their successors; raise BoundsError if one left a type's bounds."""
         steps, failures = self.expand(state)
         if failures:
             first = failures[0]
@@ -347,12 +352,19 @@ class Interpreter:
         return steps
 
     def step(self, state: State, action: str, *arguments: Any) -> State:
-        """Take one step. Arguments may be values or their texts ("b1"); raise Disabled or BoundsError."""
+        """Return the state after an action. Arguments are values or their texts ("b1").
+
+        Raises Disabled if the instance is not enabled, BoundsError if a value leaves its type's bounds, and SpecError
+        for an unknown action or a wrong argument.
+        """
         shape = next((shape for shape in self.shapes() if shape.name == action), None)
         if shape is None:
-            raise SpecError(f"{self.name} has no action {action}; there are: {', '.join(self.actions)}")
+            raise SpecError(f"{self.name} has no action {action}; the actions are: {', '.join(self.actions)}")
         if len(arguments) != len(shape.parameters):
-            raise SpecError(f"{action} takes {len(shape.parameters)} arguments, {len(arguments)} were given")
+            parameters = ", ".join(parameter.name for parameter in shape.parameters)
+            raise SpecError(
+                f"{action} takes {len(shape.parameters)} arguments ({parameters}), {len(arguments)} were given"
+            )
         with self.bound():
             given = tuple(
                 _argument(parameter.type, argument)
@@ -361,7 +373,10 @@ class Interpreter:
             return State(self._run(action, state.values, given))
 
     def holds(self, name: str, state: State, old: State | None = None) -> bool:
-        """Return whether a property is true in a state, a step invariant of the step from `old`; raise BoundsError."""
+        """Return whether a property is true in `state`, or a step invariant for the step from `old` to `state`.
+
+        Raises BoundsError if a value leaves its type's bounds.
+        """
         with self.bound():
             working = self._working(state.values)
             arguments = () if old is None else (self._working(old.values),)
@@ -371,7 +386,7 @@ class Interpreter:
                 raise _bounds_error(error) from error
 
     def in_state(self, state: State) -> Any:
-        """Return the spec in a state: call its helpers and read its variables inside `with spec.bound():`."""
+        """Return a copy of the spec in a state. Call its methods and read its variables inside `with spec.bound():`."""
         return self._working(state.values)
 
     def within_constraints(self, state: State) -> bool:
@@ -384,6 +399,7 @@ def _bounds_error(error: Exception) -> BoundsError:
 
 
 def _argument(kind: Type, argument: Any) -> Any:
+    """Return an argument given as a value or as its text; raise SpecError if it is not a value of the type."""
     if isinstance(argument, str):
         for value in kind.values():
             if show(value) == argument:

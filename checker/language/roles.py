@@ -1,4 +1,4 @@
-"""The roles of a spec's methods, the decorators that give them, and the functions that methods call."""
+"""The roles of a spec's methods, the decorators that assign them, and the functions `require` and `implies`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Role(enum.Enum):
-    """What a decorated method is to the checker."""
+    """The role of a decorated method."""
 
     ACTION = "action"
     INVARIANT = "invariant"
@@ -26,7 +26,7 @@ PROPERTY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
 
 
 def require(condition: bool) -> None:
-    """Disable the action instance where `condition` is false."""
+    """Disable the action instance if `condition` is false."""
     if not condition:
         raise Disabled
 
@@ -52,7 +52,7 @@ def message_of(method: Any) -> str:
 
 
 def action(method: Method) -> Method:
-    """Mark a method as an action: one atomic step, an instance for each choice of its parameters."""
+    """Mark a method as an action: one atomic step, with an instance for each choice of arguments."""
     return _marked(method, Role.ACTION)
 
 
@@ -61,25 +61,28 @@ def _property(method: Method | None, role: Role, says: str) -> Any:
 
 
 def invariant(method: Method | None = None, *, says: str = "") -> Any:
-    """Mark a method as true in every reachable state. `says`: words for a failure, an f-string over its bindings."""
+    """Mark a method as an invariant: true in every reachable state.
+
+    `says` is the message of a failure, an f-string over `self` and the bindings of the `all(...)` that failed.
+    """
     return _property(method, Role.INVARIANT, says)
 
 
 def step_invariant(method: Method | None = None, *, says: str = "") -> Any:
-    """Mark a method `(self, old)` as true of every step from `old` to `self`."""
+    """Mark a method `(self, old)` as a step invariant: true for every step from `old` to `self`."""
     return _property(method, Role.STEP_INVARIANT, says)
 
 
 def reachable(method: Method) -> Method:
-    """Mark a method as true in some reachable state."""
+    """Mark a method as reachable: true in at least one reachable state."""
     return _marked(method, Role.REACHABLE)
 
 
 def lemma(method: Method | None = None, *, says: str = "") -> Any:
-    """Mark a method as a lemma: always true, and proved by the prover together with the invariants that it helps."""
+    """Mark a method as a lemma: an invariant for the prover only, which proves it together with the invariants."""
     return _property(method, Role.LEMMA, says)
 
 
 def constraint(method: Method) -> Method:
-    """Mark a method as a bound: states in which it is false are checked, but not explored further."""
+    """Mark a method as a constraint: a state in which it is false is checked, but its successors are not explored."""
     return _marked(method, Role.CONSTRAINT)

@@ -1,4 +1,4 @@
-"""From a function to its syntax tree, with the file's own line numbers."""
+"""Syntax trees of functions, and locations of declarations, with the line numbers of their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from checker.errors import SpecError
 
 @dataclass(frozen=True)
 class Source:
-    """A function's syntax tree and where it stands."""
+    """The syntax tree of a function, and its file."""
 
     file: str
     tree: ast.FunctionDef
@@ -43,12 +43,12 @@ def source_of(function: Callable[..., Any]) -> Source:
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
     tree = _definitions(code.co_filename, text).get(code.co_firstlineno) if text else None
     if tree is None:
-        raise SpecError(f"the source of {function.__qualname__} cannot be read: put the spec in a file")
+        raise SpecError(f"the source of {function.__qualname__} cannot be read: write the spec in a file")
     return Source(code.co_filename, tree)
 
 
 def declaration_error(owner: type, name: str, message: str) -> SpecError:
-    """Return a SpecError that points at the line of a class, or of a base of it, that declares an attribute."""
+    """Return a SpecError that points at the declaration of an attribute in a class or in one of its bases."""
     for base in owner.__mro__:
         module = sys.modules.get(base.__module__)
         file = getattr(module, "__file__", None)

@@ -1,4 +1,4 @@
-"""What a spec is: a class with constants, state variables, actions and properties, and its scenarios."""
+"""The base class of specs, and the declarations of scenarios and bugs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from checker.language.values import attached
 
 
 class StateVariable:
-    """A state variable: reads give a snapshot that knows its place, writes are checked against the type."""
+    """A state variable of a spec class: a read returns a snapshot attached to its place, a write checks the type."""
 
     def __init__(self, name: str, declaration: Any):
         self.name, self.declaration = name, declaration
@@ -29,7 +29,7 @@ class StateVariable:
         if instance is None:
             return self
         if instance._values is None:
-            raise SpecError(f"{self.name} is a state variable: it has a value in a state, not in the spec")
+            raise SpecError(f"{self.name} is a state variable: read it from a state, or from spec.in_state(state)")
         return attached(instance._values[self.name], instance, self.name)
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -56,7 +56,7 @@ def _spec_name(cls: type) -> str:
 
 
 class Spec(Interpreter):
-    """The base of all specs; see docs/language.md. `Kip320(replicas=2)` is a spec with its constants set."""
+    """The base class of specs; see docs/language.md. `Kip320(replicas=2)` is a spec with its constants set."""
 
     name: ClassVar[str] = ""
     abstract: ClassVar[bool] = True
@@ -70,9 +70,9 @@ class Spec(Interpreter):
         cls.name = cls.__dict__.get("name", _spec_name(cls))
         for attribute, value in list(vars(cls).items()):
             is_nested_class = isinstance(value, type) and value.__qualname__.startswith(cls.__qualname__ + ".")
-            is_spoken_for = hasattr(Spec, attribute) and not attribute.startswith("__")
-            if is_spoken_for and (is_type(value) or isinstance(value, (Constant, FunctionType))):
-                raise SpecError(f"{cls.__name__}.{attribute}: the name is taken by the language, choose another")
+            is_reserved = hasattr(Spec, attribute) and not attribute.startswith("__")
+            if is_reserved and (is_type(value) or isinstance(value, (Constant, FunctionType))):
+                raise SpecError(f"{cls.__name__}.{attribute}: the name is reserved by the language, choose another")
             if is_type(value) and not is_nested_class:
                 setattr(cls, attribute, StateVariable(attribute, value))
         cls._collect()
@@ -81,7 +81,10 @@ class Spec(Interpreter):
 
     @classmethod
     def _collect(cls) -> None:
-        """Gather constants, variables and roles over the bases, the oldest base first."""
+        """Collect constants, variables and roles from the bases, the oldest base first.
+
+        `name = None` in a subclass removes an action or property. An override keeps the role of what it overrides.
+        """
         cls.declared_constants, cls.declared_variables, cls.roles = {}, {}, {}
         for base in reversed(cls.__mro__):
             if not issubclass(base, Spec) or base is Spec:
@@ -100,14 +103,14 @@ class Spec(Interpreter):
         unknown = sorted(constants.keys() - self.declared_constants.keys())
         if unknown:
             known = ", ".join(self.declared_constants) or "none"
-            raise SpecError(f"{self.name} has no constant {unknown[0]}; there are: {known}")
+            raise SpecError(f"{self.name} has no constant {unknown[0]}; the constants are: {known}")
         defaults = {name: constant.default for name, constant in self.declared_constants.items()}
         values = {name: self.declared_constants[name].check(value) for name, value in (defaults | constants).items()}
         self._values = None
         self._bind(values)
 
     def _bind(self, values: dict[str, int | bool | str]) -> None:
-        """Give the constants values, and the variables the types that these make of their declarations."""
+        """Set the constants, and resolve the types of the variables with them."""
         self.constants = values
         self._binding = Binding(values)
         self.variables = {}
@@ -119,18 +122,19 @@ class Spec(Interpreter):
                 raise declaration_error(type(self), variable, message) from None
 
     def unbounded(self, names: Collection[str]) -> Self:
-        """Return the spec for the prover with some constants left open: types have bounds that are expressions of them.
+        """Return the spec with some constants left open, for the prover.
 
-        Raises SpecError where a constant cannot be left open.
+        Bounds of types that depend on these constants are open numbers (`checker.language.symbols`). Raises SpecError
+        if a constant cannot be left open.
         """
         opened: dict[str, int | bool | str] = dict(self.constants)
         for name in names:
             constant = self.declared_constants.get(name)
             if constant is None:
                 known = ", ".join(self.declared_constants) or "none"
-                raise SpecError(f"{self.name} has no constant {name}; there are: {known}")
+                raise SpecError(f"{self.name} has no constant {name}; the constants are: {known}")
             if type(constant.default) is not int:
-                raise SpecError(f"constant {name} is no number: it cannot be left unbounded")
+                raise SpecError(f"constant {name} is not an integer: it cannot be left unbounded")
             opened[name] = OpenNumber.constant(name, constant.at_least, constant.at_most)
         copied = copy.copy(self)
         copied._shapes = None
@@ -148,11 +152,11 @@ Expectation = str | Mapping[str, int | None]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A configuration of a spec and the verdict that it must have.
+    """A configuration of a spec and its expected verdict.
 
-    `expect`: "holds", "error", or the properties that must be violated, each with the number of states of its
-    shortest counterexample (None: not stated). `properties`: the ones to check (None: all). `deadlock`: a state
-    without successors violates the built-in property `deadlock`.
+    `expect` is "holds", "error", or a mapping from each violated property to the number of states of its shortest
+    counterexample (None leaves it open). `properties` names the properties to check (None: all). With `deadlock`, a
+    state without successors violates the built-in property `deadlock`.
     """
 
     spec: type[Spec]
@@ -177,14 +181,14 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug and its remedy, as up to three scenarios of one spec.
+    """A bug and its remedy: up to three scenarios.
 
-    `name` is violated as `violates` says (see `Scenario.expect`), on the constants `size | faulty`. `{name}_fixed`
-    holds on `size | fixed`, and `{name}_fixed_larger` on `larger | fixed` where `larger` is given.
-    `fixed_name` replaces `{name}_fixed`, for a remedy that has a name.
-    `promises`: the properties that the remedy is checked for (None: all of them). `remedy` describes it.
-    `deadlock`: the fixed scenarios are also checked for the built-in property `deadlock`.
-    `spec` is the faulty spec; `fixed_spec` the repaired one where the remedy is a spec and not a constant.
+    Scenario `name` violates the properties in `violates` (see `Scenario.expect`) with the constants `size | faulty`.
+    Scenario `{name}_fixed` holds with `size | fixed`, and `{name}_fixed_larger` with `larger | fixed` if `larger` is
+    given. `fixed_name` replaces `{name}_fixed`.
+    `promises` names the properties that the fixed scenarios check (None: all); with `deadlock` they also check the
+    built-in property `deadlock`. `description` describes the bug, `remedy` the fixed scenarios.
+    `spec` is the faulty spec. If the remedy is another spec and not a constant, `fixed_spec` is that spec.
     """
 
     name: str
@@ -202,7 +206,7 @@ class Bug:
     deadlock: bool = False
 
     def scenarios(self) -> list[Scenario]:
-        """Return the faulty scenario and the fixed ones; raise SpecError for names that are not properties."""
+        """Return the faulty scenario, then the fixed ones; raise SpecError for a name that is not a property."""
         repaired = self.fixed_spec or self.spec
         remedy = self.remedy or (f"Fixed: {self.description}" if self.description else "")
         faulty = {**self.size, **self.faulty}

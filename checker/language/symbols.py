@@ -1,7 +1,8 @@
-"""Numbers that depend on a constant whose value is left open: to types an infinity, to the prover an expression.
+"""Numbers that depend on an open constant, a constant without a value in an unbounded proof.
 
-`OpenNumber` is an `int` greater than every other one, so bindings and the front end resolve types with it as with any
-number. It keeps its expression over the open constants, which the prover substitutes for the number.
+`OpenNumber` is an `int` that is greater (or, negated, less) than every other int. Bindings and the front end therefore
+resolve types with it as with any number: a bound that depends on an open constant is infinite. It also keeps its
+expression over the open constants, which the prover uses in place of the number.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 INFINITE = 2**62
-"""The number that stands for infinity: the largest that the language has."""
+"""The int that represents infinity: the largest integer of the language."""
 
 Expression = Any
-"""An int, `("constant", name, at_least, at_most)`, or `(operator, left, right)`; None: it is not known."""
+"""An int, `("constant", name, at_least, at_most)`, `(operator, left, right)`, or None if it is unknown."""
 
 
 class OpenNumber(int):
-    """A number without a value of its own: `expression` over open constants; equal to the same expression only."""
+    """A number that depends on open constants through `expression`; equal only to a number with the same expression."""
 
     expression: Expression
 
@@ -34,7 +35,7 @@ class OpenNumber(int):
 
     @property
     def least(self) -> int:
-        """The least value of an open constant, as far as it is declared."""
+        """The declared lower bound of an open constant; minus infinity for other open numbers."""
         is_bounded = isinstance(self.expression, tuple) and self.expression[0] == "constant"
         at_least = self.expression[2] if is_bounded else None
         return OpenNumber(is_negative=True) if at_least is None else int(at_least)
@@ -110,7 +111,11 @@ _FLOATS: dict[str, Callable[[float, float], float]] = {
 
 
 def _computed(operator: str, left: int, right: int) -> int:
-    """Return the result with infinities for open numbers; where that says nothing (inf - inf), an infinity."""
+    """Return the result of an operator, with infinities in place of open numbers.
+
+    A finite result is an ordinary int: `3 // open` is 0, which declarations refuse. An infinite or undefined result
+    (inf - inf) is an open number with the expression of the operation.
+    """
     try:
         value = _FLOATS[operator](_as_float(left), _as_float(right))
     except ZeroDivisionError:
@@ -129,7 +134,7 @@ def _as_float(number: int) -> float:
 
 
 def expression_of(number: int) -> Expression:
-    """Return the expression of an open number, or the number."""
+    """Return the expression of an open number; other numbers unchanged."""
     return number.expression if isinstance(number, OpenNumber) else number
 
 
@@ -147,12 +152,12 @@ def _text(expression: Expression) -> str:
 
 
 def is_open(number: int | None) -> bool:
-    """Say whether a bound or capacity depends on an open constant."""
+    """Return whether a bound or capacity depends on an open constant."""
     return isinstance(number, OpenNumber)
 
 
 def open_extreme(operator: str) -> Callable[..., int]:
-    """Return `min` or `max` as a declaration's bound has it: of open numbers the expression, not one of them."""
+    """Return the function `min` or `max` for bounds in declarations: of open numbers it returns the expression."""
     choose: Callable[..., int] = min if operator == "min" else max
 
     def extreme(*numbers: int) -> int:

@@ -1,4 +1,4 @@
-"""Tables of guarantees: a family says what each cell asks of which spec, and exploring the specs answers it."""
+"""Declarations of guarantee tables: settings against questions, which the exploration of specs answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from checker.language.spec import Spec
 
 @dataclass(frozen=True)
 class GuaranteeCheck:
-    """Properties of a spec on some constants; `deadlock` is one of them, as in a scenario."""
+    """Properties to check of a spec with some constants; `deadlock` is a property, as in a scenario."""
 
     spec: type[Spec]
     constants: Mapping[str, int | bool | str]
@@ -22,15 +22,14 @@ class GuaranteeCheck:
         known = [name for name, role in self.spec.roles.items() if role in PROPERTY_ROLES]
         for name in self.properties:
             if name not in (*known, "deadlock"):
-                raise SpecError(f"a table asks {self.spec.name} for {name}, which is not a property of it")
+                raise SpecError(f"a table checks {name} of {self.spec.name}, which does not have this property")
 
 
 @dataclass(frozen=True)
 class GuaranteeCell:
-    """A question, whether something bad can happen: yes if a property of a check is violated, no if all of them hold.
+    """A question whether something bad can happen: yes if a check finds a violation, no if all its properties hold.
 
-    `documented`: the answer that the documentation of the real system gives; None: it gives none. `notes` names notes
-    of the table, on what else there is to know.
+    `documented` is the answer in the documentation of the real system, or None. `notes` names notes of the table.
     """
 
     checks: tuple[GuaranteeCheck, ...]
@@ -40,7 +39,7 @@ class GuaranteeCell:
 
 @dataclass(frozen=True)
 class GuaranteeRow:
-    """Settings, and a cell for each column; or, where the real system refuses the settings, why, and no cells."""
+    """Settings with a cell for each column, or with the reason why the real system refuses them (`refused`)."""
 
     settings: Mapping[str, str]
     cells: Mapping[str, GuaranteeCell] = field(default_factory=dict)
@@ -49,7 +48,7 @@ class GuaranteeRow:
 
 @dataclass(frozen=True)
 class GuaranteeNote:
-    """What a cell leaves out, in words, and the checks that show it: each of them has to be violated."""
+    """A remark on a cell, and the checks that demonstrate it: each must find a violation."""
 
     text: str
     checks: tuple[GuaranteeCheck, ...] = ()
@@ -57,9 +56,10 @@ class GuaranteeNote:
 
 @dataclass(frozen=True)
 class Table:
-    """Settings against guarantees. `columns` maps the name of each column to its heading, a question.
+    """Settings against guarantees.
 
-    `legend` says what is explored in every row, a paragraph an item.
+    `columns` maps the name of each column to its heading, a question. `legend` describes the configurations that every
+    row explores, one paragraph per item.
     """
 
     name: str
@@ -77,16 +77,16 @@ class Table:
     def _check(self, row: GuaranteeRow) -> None:
         here = f"table {self.name}, row {', '.join(f'{name}={value}' for name, value in row.settings.items())}"
         if row.settings.keys() != self.rows[0].settings.keys():
-            raise SpecError(f"{here}: its settings are not those of the first row")
+            raise SpecError(f"{here}: its settings differ from those of the first row")
         if not row.refused and row.cells.keys() != self.columns.keys():
-            raise SpecError(f"{here}: its cells are not the columns {', '.join(self.columns)}")
+            raise SpecError(f"{here}: its cells must be the columns {', '.join(self.columns)}")
         for cell in row.cells.values():
             for name in cell.notes:
                 if name not in self.notes:
-                    raise SpecError(f"{here} has a note {name}, which the table does not")
+                    raise SpecError(f"{here} names the note {name}, which the table does not have")
 
     def checks(self) -> Iterator[GuaranteeCheck]:
-        """Yield the checks of all cells, row by row, and those of the notes."""
+        """Iterate over the checks of all cells, row by row, then over those of the notes."""
         for row in self.rows:
             for cell in row.cells.values():
                 yield from cell.checks

@@ -1,8 +1,8 @@
-"""Resolved types: what a declared type becomes once the spec's constants are known.
+"""Resolved types: the types of a spec whose constants have values.
 
-A resolved type knows its values: how many there are, how they are numbered, which one comes first, and how a
-plain Python value becomes one of them. The interpreter checks stores with them, the front end infers with them,
-the native layout packs by them.
+A resolved type describes its values: their number, their order, the first of them, and the conversion of a plain Python
+value to one of them. The interpreter checks stores with these types, the front end infers with them, and the native
+engine packs states by them.
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from checker.language.symbols import is_open
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
 
 LARGEST = 2**62
-"""Bounds beyond this could overflow the 64 bits that compiled engines compute in."""
+"""The largest magnitude of an integer: the compiled engines compute in 64 bits, and larger bounds could overflow."""
 
 
 @dataclass(frozen=True)
 class Type:
-    """The base of all resolved types."""
+    """The base class of resolved types.
+
+    The values of a type are numbered 0, 1, ... in the order of `values`. Every engine uses this order.
+    """
 
     def cardinality(self) -> int:
-        """Return how many values the type has."""
+        """Return the number of values; an open number if it depends on an open constant."""
         raise NotImplementedError
 
     def first(self) -> Any:
-        """Return the value that a variable of this type has before `init` runs."""
+        """Return the first value, which a variable of this type has before `init` runs."""
         raise NotImplementedError
 
     def values(self) -> Iterator[Any]:
@@ -40,7 +43,7 @@ class Type:
         raise NotImplementedError
 
     def coerce(self, value: Any) -> Any:
-        """Return `value` as a canonical value of this type; raise BoundsError if it is none."""
+        """Return `value` as a canonical value of this type; raise BoundsError if it is not a value of the type."""
         raise NotImplementedError
 
     def sort_key(self, value: Any) -> Any:
@@ -54,13 +57,13 @@ class Type:
             return text
         return f"an {text}" if text[0] in "AEIOaeio" else f"a {text}"
 
-    def _refuse(self, value: Any) -> BoundsError:
+    def _not_a_value(self, value: Any) -> BoundsError:
         return BoundsError(f"{show(value)} is not a value of {self}")
 
 
 @dataclass(frozen=True)
 class NeverType(Type):
-    """The item type of an empty display, and of the option that `None` alone is: no values."""
+    """The type without values: the item type of an empty display and of the option that has only `None`."""
 
     def cardinality(self) -> int:
         return 0
@@ -74,7 +77,7 @@ class NeverType(Type):
 
 @dataclass(frozen=True)
 class BoolType(Type):
-    """True and False, numbered False, True."""
+    """The type of False and True, in this order."""
 
     def cardinality(self) -> int:
         return 2
@@ -87,7 +90,7 @@ class BoolType(Type):
 
     def coerce(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         return value
 
     def sort_key(self, value: Any) -> Any:
@@ -99,7 +102,10 @@ class BoolType(Type):
 
 @dataclass(frozen=True)
 class IntType(Type):
-    """The integers from `low` to `high`, both included. `None` for a bound: not known (only inside expressions)."""
+    """The integers from `low` to `high`, both included.
+
+    A bound is None if it is unknown, which only happens inside expressions: a variable's type has known bounds.
+    """
 
     low: int | None
     high: int | None
@@ -119,7 +125,7 @@ class IntType(Type):
 
     def coerce(self, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         assert self.low is not None and self.high is not None
         if not self.low <= value <= self.high:
             raise BoundsError(f"{value} is outside {self}")
@@ -136,7 +142,7 @@ class IntType(Type):
 
 @dataclass(frozen=True)
 class DomainType(Type):
-    """The interchangeable members of a Domain."""
+    """The members of a Domain, in the order of their indices."""
 
     declared: type[Domain]
     members: tuple[Domain, ...]
@@ -152,7 +158,7 @@ class DomainType(Type):
 
     def coerce(self, value: Any) -> Domain:
         if type(value) is not self.declared or value.index >= len(self.members):
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         return self.members[value.index]
 
     def sort_key(self, value: Any) -> Any:
@@ -179,7 +185,7 @@ class EnumType(Type):
 
     def coerce(self, value: Any) -> enum.Enum:
         if type(value) is not self.declared:
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         return value
 
     def sort_key(self, value: Any) -> Any:
@@ -191,13 +197,13 @@ class EnumType(Type):
 
 @dataclass(frozen=True)
 class NameType(Type):
-    """The names that a constant declared with `one_of` may have; exists only in expressions."""
+    """The type of a constant declared with `one_of`. It exists only in expressions: a variable cannot hold a name."""
 
     names: tuple[str, ...]
 
     def coerce(self, value: Any) -> str:
         if value not in self.names:
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         return str(value)
 
     def __str__(self) -> str:
@@ -206,7 +212,7 @@ class NameType(Type):
 
 @dataclass(frozen=True)
 class OptionType(Type):
-    """None, or a value of `item`; None is numbered first."""
+    """None or a value of `item`; None comes first."""
 
     item: Type
 
@@ -231,7 +237,7 @@ class OptionType(Type):
 
 @dataclass(frozen=True)
 class StructType(Type):
-    """The values of a Struct, field by field; the last field varies fastest."""
+    """The values of a Struct: all combinations of the fields' values, of which the last field varies fastest."""
 
     declared: type[Struct]
     fields: tuple[tuple[str, Type], ...]
@@ -253,7 +259,7 @@ class StructType(Type):
 
     def coerce(self, value: Any) -> Struct:
         if type(value) is not self.declared:
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         coerced: Struct = self.declared.of({name: kind.coerce(value.field(name)) for name, kind in self.fields})
         return coerced
 
@@ -261,7 +267,7 @@ class StructType(Type):
         return tuple(kind.sort_key(value.field(name)) for name, kind in self.fields)
 
     def type_of(self, name: str) -> Type | None:
-        """Return the type of the field `name`, or None if there is none."""
+        """Return the type of the field `name`, or None if the struct does not have it."""
         return dict(self.fields).get(name)
 
     def __str__(self) -> str:
@@ -270,7 +276,7 @@ class StructType(Type):
 
 @dataclass(frozen=True)
 class MapType(Type):
-    """Total maps from a finite scalar type."""
+    """Total maps from a scalar type, ordered by the value of the first key, then of the second, and so on."""
 
     key: Type
     value: Type
@@ -288,18 +294,18 @@ class MapType(Type):
     def coerce(self, value: Any) -> Any:
         if isinstance(value, MapValue):
             if value.type.key != self.key:
-                raise self._refuse(value)
+                raise self._not_a_value(value)
             items = value.items_in_order()
         elif isinstance(value, dict):
             items = tuple(value[key] if key in value else self._missing(key) for key in self.key.values())
             if len(value) != len(items):
-                raise self._refuse(value)
+                raise self._not_a_value(value)
         else:
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         return MapValue(self, tuple(self.value.coerce(item) for item in items))
 
     def _missing(self, key: Any) -> Any:
-        raise BoundsError(f"a {self} needs a value for every key; {show(key)} has none")
+        raise BoundsError(f"{self:a} needs a value for every key, and {show(key)} has no value")
 
     def sort_key(self, value: Any) -> Any:
         return tuple(self.value.sort_key(item) for item in value.items_in_order())
@@ -308,21 +314,25 @@ class MapType(Type):
         return f"Map({self.key}, {self.value})"
 
 
-def patterns(kind: Type) -> int:
-    """Return how many numbers, unused ones included, stand for values of a type whose parts are packed side by side."""
+def count_codes(kind: Type) -> int:
+    """Return the number of codes of a type in the packed representation, the unused codes included.
+
+    A scalar has one code for each value. The parts of a compound type are packed side by side, each in a whole number
+    of bits, so a compound type has more codes than values unless all its parts have a power of two of them.
+    """
     scalars = (BoolType, IntType, DomainType, EnumType, NeverType)
     if isinstance(kind, scalars) or (isinstance(kind, OptionType) and isinstance(kind.item, scalars)):
         return kind.cardinality()
     if isinstance(kind, OptionType):
-        return 2 * _power_of_two(patterns(kind.item))
+        return 2 * _power_of_two(count_codes(kind.item))
     if isinstance(kind, StructType):
-        return math.prod(_power_of_two(patterns(field)) for _, field in kind.fields)
+        return math.prod(_power_of_two(count_codes(field)) for _, field in kind.fields)
     if isinstance(kind, MapType):
-        return int(_power_of_two(patterns(kind.value)) ** kind.key.cardinality())
+        return int(_power_of_two(count_codes(kind.value)) ** kind.key.cardinality())
     if isinstance(kind, SetType) and kind.capacity is None:
-        return int(2 ** patterns(kind.item))
+        return int(2 ** count_codes(kind.item))
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
-    return _power_of_two(kind.capacity + 1) * int(_power_of_two(patterns(kind.item)) ** kind.capacity)
+    return _power_of_two(kind.capacity + 1) * int(_power_of_two(count_codes(kind.item)) ** kind.capacity)
 
 
 def _power_of_two(count: int) -> int:
@@ -330,12 +340,16 @@ def _power_of_two(count: int) -> int:
 
 
 SMALL_UNIVERSE = 64
-"""A SetOf over at most this many values is a bit set and needs no capacity."""
+"""The most values of an item type whose sets need no capacity: such a set is a bit set in one 64-bit word."""
 
 
 @dataclass(frozen=True)
 class SetType(Type):
-    """Sets of `item`: of any size (`capacity` None, a bit set), or of at most `capacity` items."""
+    """Sets of `item`: of any size if `capacity` is None (a bit set), else of at most `capacity` items.
+
+    Bit sets are ordered by their bits read as a number, in which the first item is the lowest bit. Other sets are
+    ordered by size, and then by their items. A set iterates over its items in the order of the item type.
+    """
 
     item: Type
     capacity: int | None = None
@@ -361,7 +375,7 @@ class SetType(Type):
 
     def coerce(self, value: Any) -> Any:
         if not isinstance(value, (SetValue, set, frozenset)):
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         items = sorted({self.item.coerce(item) for item in value}, key=self.item.sort_key)
         if self.capacity is not None and len(items) > self.capacity:
             raise BoundsError(f"a set of {len(items)} items is over the capacity {self.capacity}")
@@ -378,6 +392,7 @@ class SetType(Type):
 
 
 def _combinations(universe: int, capacity: int) -> int:
+    """Return the number of subsets with at most `capacity` of `universe` items."""
     total, row = 0, 1
     for size in range(min(universe, capacity) + 1):
         total += row
@@ -387,7 +402,7 @@ def _combinations(universe: int, capacity: int) -> int:
 
 @dataclass(frozen=True)
 class SeqType(Type):
-    """Sequences of at most `capacity` items."""
+    """Sequences of at most `capacity` items, ordered by length and then by their items."""
 
     item: Type
     capacity: int
@@ -408,7 +423,7 @@ class SeqType(Type):
 
     def coerce(self, value: Any) -> Any:
         if not isinstance(value, (SeqValue, list, tuple)):
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         items = tuple(self.item.coerce(item) for item in value)
         if len(items) > self.capacity:
             raise BoundsError(f"a sequence of {len(items)} items is over the capacity {self.capacity}")
@@ -423,7 +438,7 @@ class SeqType(Type):
 
 @dataclass(frozen=True)
 class BagType(Type):
-    """Multisets of at most `capacity` items."""
+    """Multisets of at most `capacity` items, ordered by size and then by their items."""
 
     item: Type
     capacity: int
@@ -443,7 +458,7 @@ class BagType(Type):
 
     def coerce(self, value: Any) -> Any:
         if not isinstance(value, (BagValue, list, tuple)):
-            raise self._refuse(value)
+            raise self._not_a_value(value)
         items = sorted((self.item.coerce(item) for item in value), key=self.item.sort_key)
         if len(items) > self.capacity:
             raise BoundsError(f"a bag of {len(items)} items is over the capacity {self.capacity}")
@@ -457,6 +472,7 @@ class BagType(Type):
 
 
 def _combinations_exact(universe: int, size: int) -> int:
+    """Return the binomial coefficient. `math.comb` does not take open numbers."""
     result = 1
     for step in range(size):
         result = result * (universe - step) // (step + 1)

@@ -63,7 +63,11 @@ def attached(value: Any, owner: Any, key: Any) -> Any:
 
 
 class CollectionValue:
-    """The base of maps, sets, sequences and bags."""
+    """The base class of maps, sets, sequences and bags.
+
+    `_owner` and `_key` are the place that the value was read from; `_owner` is None outside the state. A set or bag
+    holds its items sorted, so that equal values have equal items.
+    """
 
     __slots__ = ("_items", "_key", "_owner", "type")
 
@@ -73,12 +77,15 @@ class CollectionValue:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.type, self._items)
 
+    # Owners are states, structs and collections. They call `_with_owner` and `_put` of each other. The names begin with
+    # an underscore because the public attributes of a state or a struct are its variables or fields.
+
     def _with_owner(self, owner: Any, key: Any) -> CollectionValue:
         return type(self)(self.type, self._items, owner, key)
 
     def _change(self, items: Any) -> None:
         if self._owner is None:
-            raise SpecError("a value outside the state cannot be changed: build a new one, or write through self")
+            raise SpecError("a value outside the state cannot be changed: build a new value, or write through self")
         self._owner._put(self._key, self.type.coerce(items))
 
     def __eq__(self, other: object) -> bool:
@@ -89,7 +96,7 @@ class CollectionValue:
 
 
 class MapValue(CollectionValue):
-    """A total map: its values in the order of its keys."""
+    """A total map; holds its values in the order of its keys."""
 
     type: KeyedType
 
@@ -127,7 +134,7 @@ class MapValue(CollectionValue):
 
 
 class SetValue(CollectionValue):
-    """A set; iterates in the order of its item type."""
+    """A set; iterates over its items in the order of the item type."""
 
     type: CollectionType
 
@@ -185,21 +192,21 @@ class SetValue(CollectionValue):
         return self._plain() > frozenset(other)
 
     def add(self, item: Any) -> None:
-        """Add an item; no change if it is present."""
+        """Add an item, unless it is present."""
         self._change(self._plain() | {self.type.item.coerce(item)})
 
     def discard(self, item: Any) -> None:
-        """Take an item out; no change if it is absent."""
+        """Remove an item, if it is present."""
         self._change(frozenset(present for present in self._items if present != item))
 
     def remove(self, item: Any) -> None:
-        """Take an item out; BoundsError if it is absent."""
+        """Remove an item; raise BoundsError if it is absent."""
         if item not in self._items:
-            raise BoundsError(f"remove({show(item)}): it is not in the set {self}")
+            raise BoundsError(f"remove({show(item)}): {self} does not contain it")
         self.discard(item)
 
     def clear(self) -> None:
-        """Take every item out."""
+        """Remove all items."""
         self._change(frozenset())
 
     def __repr__(self) -> str:
@@ -207,7 +214,7 @@ class SetValue(CollectionValue):
 
 
 class SeqValue(CollectionValue):
-    """A sequence; indices are never negative, slices are clipped as Python's are."""
+    """A sequence; a negative index is an error, and slices are clipped as in Python."""
 
     type: CollectionType
 
@@ -260,36 +267,36 @@ class SeqValue(CollectionValue):
         return [*other, *self._items]
 
     def append(self, item: Any) -> None:
-        """Add an item at the end; BoundsError over the capacity."""
+        """Add an item at the end; raise BoundsError if the capacity is exceeded."""
         self._change((*self._items, item))
 
     def extend(self, items: Iterable[Any]) -> None:
-        """Add items at the end; BoundsError over the capacity."""
+        """Add items at the end; raise BoundsError if the capacity is exceeded."""
         self._change((*self._items, *items))
 
     def insert(self, index: int, item: Any) -> None:
-        """Put an item before the one at `index`; BoundsError past the end or over the capacity."""
+        """Insert an item before index `index`; raise BoundsError past the end or if the capacity is exceeded."""
         position = self._position(index, len(self) + 1)
         self._change((*self._items[:position], item, *self._items[position:]))
 
     def pop(self, index: int | None = None) -> Any:
-        """Take an item out, the last one if no index is given, and return it."""
+        """Remove and return the item at `index` (default: the last); raise BoundsError if the index is outside."""
         position = self._position(len(self) - 1 if index is None else index, len(self))
         self._change(self._items[:position] + self._items[position + 1 :])
         return self._items[position]
 
     def clear(self) -> None:
-        """Take every item out."""
+        """Remove all items."""
         self._change(())
 
     def index(self, item: Any) -> int:
-        """Return the position of the first equal item; BoundsError if there is none."""
+        """Return the index of the first equal item; raise BoundsError if the item is absent."""
         if item not in self._items:
-            raise BoundsError(f"index({show(item)}): it is not in the sequence {self}")
+            raise BoundsError(f"index({show(item)}): {self} does not contain it")
         return self._items.index(item)
 
     def count(self, item: Any) -> int:
-        """Return how many items are equal to `item`."""
+        """Return the number of items that are equal to `item`."""
         return self._items.count(item)
 
     def __repr__(self) -> str:
@@ -297,7 +304,7 @@ class SeqValue(CollectionValue):
 
 
 class BagValue(CollectionValue):
-    """A multiset; iterates in the order of its item type, equal items one after the other."""
+    """A multiset; iterates over its items in the order of the item type, equal items one after the other."""
 
     type: CollectionType
 
@@ -311,22 +318,22 @@ class BagValue(CollectionValue):
         return item in self._items
 
     def add(self, item: Any) -> None:
-        """Add one copy; BoundsError over the capacity."""
+        """Add one copy; raise BoundsError if the capacity is exceeded."""
         self._change((*self._items, item))
 
     def remove(self, item: Any) -> None:
-        """Take one copy out; BoundsError if there is none."""
+        """Remove one copy; raise BoundsError if the item is absent."""
         if item not in self._items:
-            raise BoundsError(f"remove({show(item)}): it is not in the bag {self}")
+            raise BoundsError(f"remove({show(item)}): {self} does not contain it")
         position = self._items.index(item)
         self._change(self._items[:position] + self._items[position + 1 :])
 
     def clear(self) -> None:
-        """Take every item out."""
+        """Remove all items."""
         self._change(())
 
     def count(self, item: Any) -> int:
-        """Return how many copies of `item` there are."""
+        """Return the number of copies of `item`."""
         return self._items.count(item)
 
     def __repr__(self) -> str:

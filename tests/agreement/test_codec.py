@@ -23,7 +23,7 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
-    patterns,
+    count_codes,
 )
 
 SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, database=None)
@@ -59,7 +59,7 @@ def composites(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
     plain = inner.filter(lambda kind: not isinstance(kind, OptionType))
     narrow = inner.filter(lambda kind: not layout_of(kind).is_wide)
     keys = scalars.filter(lambda kind: kind.cardinality() <= 8)
-    small = narrow.filter(lambda kind: kind.cardinality() <= 64 and patterns(kind) <= 64)
+    small = narrow.filter(lambda kind: kind.cardinality() <= 64 and count_codes(kind) <= 64)
     return st.one_of(
         st.builds(OptionType, plain),
         st.builds(lambda left, right: StructType(Pair, (("left", left), ("right", right))), inner, inner),

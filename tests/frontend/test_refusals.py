@@ -265,19 +265,19 @@ def test_refused_method(case: tuple[str, str, str], tmp_path: Path) -> None:
 
 
 DECLARATIONS = {
-    "class Odd(Spec):\n    x = Range(3, 2)": "it has no values",
+    "class Odd(Spec):\n    x = Range(3, 2)": "Range has no values: its bounds are 3 and 2",
     "class Odd(Spec):\n    x = Range(0, 'missing')": "names missing, which is not a constant",
     "class Odd(Spec):\n    x = Range(0, '1 +')": "is not an integer expression over constants",
-    "class Odd(Spec):\n    x = Option(Option(bool))": "cannot tell its two kinds of None apart",
+    "class Odd(Spec):\n    x = Option(Option(bool))": "would have two kinds of None",
     "class Odd(Spec):\n    x = Map(SetOf(bool), bool)": "a Map's key must be a bool, Range, Domain or Enum",
-    "class Odd(Spec):\n    x = SetOf(Range(0, 99))": "give a capacity",
-    "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be 0 or more",
+    "class Odd(Spec):\n    x = SetOf(Range(0, 99))": "write SetOf(Range 0..99, capacity)",
+    "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be at least 0",
     "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
     "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
-    "class Odd(Spec):\n    holds = bool": "the name is taken by the language",
-    "class Odd(Spec):\n    x = bool\n    def step(self):\n        pass": "the name is taken by the language",
-    "class Odd(Spec):\n    x = bool\n    def _put(self):\n        pass": "the name is taken by the language",
-    "class Odd(Spec):\n    bound = Constant(1)": "the name is taken by the language",
+    "class Odd(Spec):\n    holds = bool": "the name is reserved by the language",
+    "class Odd(Spec):\n    x = bool\n    def step(self):\n        pass": "the name is reserved by the language",
+    "class Odd(Spec):\n    x = bool\n    def _put(self):\n        pass": "the name is reserved by the language",
+    "class Odd(Spec):\n    bound = Constant(1)": "the name is reserved by the language",
 }
 
 

@@ -128,14 +128,14 @@ def test_first_sentence_of_a_docstring(text, sentence):
 
 
 def test_drawing_with_unknown_names_is_refused():
-    with pytest.raises(UserError, match=r"Wrong\.draws names wire: wire is no variable or helper; there are log"):
+    with pytest.raises(UserError, match=r"Wrong\.draws names wire: wire is neither a variable nor a helper"):
 
         class Wrong(Spec):
             replicas = 1
             log = Map(Replica, Seq(Range(0, 1), 1))
             draws = Drawing(Lane("a", logs=(Log("log"),)), channels=(Channel("wire", "a", "a"),))
 
-    with pytest.raises(UserError, match="channel log: there is no lane nobody"):
+    with pytest.raises(UserError, match="channel log names an unknown lane nobody"):
 
         class WrongToo(Spec):
             log = Seq(Range(0, 1), 1)

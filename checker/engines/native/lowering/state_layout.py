@@ -27,7 +27,7 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
-    patterns,
+    count_codes,
 )
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue
 
@@ -126,7 +126,7 @@ def layout_of(kind: Type) -> ValueLayout:
 
 def _universe_bits(kind: SetType) -> int:
     """Return how many bits a bit set of this type has: one for each number that may stand for an item."""
-    count = patterns(kind.item)
+    count = count_codes(kind.item)
     if count > WORD:
         bits = layout_of(kind.item).bits
         raise SpecError(f"{kind}: packed, an item takes {bits} bits, too many for a bit set: give a capacity")

@@ -29,15 +29,15 @@ class Wrong(Spec):
 """
 
 DECLARATIONS = {
-    "    counts = Map(Number, bool)": "a Map has a value for each of its keys",
-    "    chosen = SetOf(Number)": "SetOf(Number 0..most) ranges over unbounded values",
+    "    counts = Map(Number, bool)": "a Map cannot have keys of the unbounded type",
+    "    chosen = SetOf(Number)": "SetOf(Number 0..most) has items of an unbounded type",
     '    chosen = SetOf(Number, "most")': "SetOf has the unbounded capacity most",
     '    wire = Bag(Number, "most + 1")': "Bag has the unbounded capacity most + 1",
-    '    above = Range("most", "most + 3")': "only the upper bound of a Range may be",
-    '    half = Range(0, "7 // most")': "which an unbounded constant cannot be in",
-    '    power = Range(0, "most ** 2")': "which an unbounded constant cannot be in",
-    '    shifted = Range(0, "most << 1")': "which an unbounded constant cannot be in",
-    '    either = Range(0, "most if most > 2 else 2")': "which an unbounded constant cannot be in",
+    '    above = Range("most", "most + 3")': "only the upper bound may be",
+    '    half = Range(0, "7 // most")': "with an unbounded constant it must be unbounded",
+    '    power = Range(0, "most ** 2")': "with an unbounded constant it must be unbounded",
+    '    shifted = Range(0, "most << 1")': "with an unbounded constant it must be unbounded",
+    '    either = Range(0, "most if most > 2 else 2")': "with an unbounded constant it must be unbounded",
 }
 
 STATEMENTS = {
@@ -61,9 +61,9 @@ HELPER = """
 """
 
 CONSTANTS = {
-    "nodes": "the members of a Domain are counted",
-    "is_fast": "constant is_fast is no number",
-    "mode": "constant mode is no number",
+    "nodes": "the size of a Domain must be bounded",
+    "is_fast": "constant is_fast is not an integer",
+    "mode": "constant mode is not an integer",
     "missing": "wrong has no constant missing",
 }
 
