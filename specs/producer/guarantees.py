@@ -44,12 +44,12 @@ IDEMPOTENT_PROPERTIES = {
 """The properties that a column checks of a spec that derives from `IdempotentProducer`."""
 
 LEGEND = (
-    "yes, N: violated; the shortest counterexample has N states, the initial state included. no, N: not violated in N"
-    " distinct states, which are all states. An acknowledged record is one whose future succeeded. Reorders: a copy "
-    "of a record, first or not, is after a later record. Stuck: no action is enabled while a future is incomplete, or"
-    " the broker refuses a batch forever while the client keeps resending it (until delivery.timeout.ms). Gap: a "
-    "record is in the log while an earlier one is neither in the log nor known to have failed. Answers with the same "
-    "steps, in any order, share a counterexample.",
+    "An answer `yes, N` has a shortest counterexample of N states, the initial state included. An answer `no, N` holds "
+    "in all N distinct states. An acknowledged record is one whose future succeeded. Reorders: a copy of a record, "
+    "first or not, is after a later record. Stuck: no action is enabled while a future is incomplete, or the broker "
+    "refuses a batch forever while the client keeps resending it (until delivery.timeout.ms). Gap: a record is in the "
+    "log while an earlier one is neither in the log nor known to have failed. Answers with the same steps, in any "
+    "order, share a counterexample.",
     "Explored: one partition, and one fault of each kind at any moment. Without idempotence: six records, a retriable"
     " refusal and a connection that closes and loses its contents; and three records, a connection that closes, a "
     "leader that moves, and (acks=all) a refusal after the append. With idempotence: six batches, a refusal, a "
