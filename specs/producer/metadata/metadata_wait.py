@@ -110,7 +110,7 @@ class MetadataWait(Spec):
         """Remember the version that the requested update will replace."""
         self.seen[thread] = self.version
 
-    def wait_or_go_on(self, thread: Thread):
+    def wait_or_continue(self, thread: Thread):
         """Test the condition under the lock, and release the lock to wait only if the version is not newer."""
         if self.closed:
             self.leave(thread, At.FAILED)
@@ -144,13 +144,13 @@ class MetadataWait(Spec):
     def await_update(self, thread: Thread):
         """A thread waits, unless the update has already arrived."""
         require(self.at[thread] == At.ABOUT_TO_WAIT)
-        self.wait_or_go_on(thread)
+        self.wait_or_continue(thread)
 
     @action
     def run_again(self, thread: Thread):
         """A notified thread has the lock again and tests the condition again."""
         require(self.at[thread] == At.NOTIFIED)
-        self.wait_or_go_on(thread)
+        self.wait_or_continue(thread)
 
     @action
     def wake_spuriously(self, thread: Thread):
@@ -300,7 +300,7 @@ class VersionReadTooLate(MetadataWait):
         """A thread reads the version, then waits for a newer one."""
         require(self.at[thread] == At.ABOUT_TO_WAIT)
         self.seen[thread] = self.version
-        self.wait_or_go_on(thread)
+        self.wait_or_continue(thread)
 
 
 class WaitWithoutTest(MetadataWait):

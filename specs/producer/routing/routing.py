@@ -121,8 +121,8 @@ class Routing(Spec):
         """Return whether this may be the sticky partition: it has a leader, or no partition has, or it is not full."""
         if partition >= self.known_count:
             return False
-        nobody_leads = not any(self.has_leader[other] for other in range(self.known_count))
-        return self.has_leader[partition] or nobody_leads or (partition == self.sticky and not self.sticky_is_full())
+        none_has_leader = not any(self.has_leader[other] for other in range(self.known_count))
+        return self.has_leader[partition] or none_has_leader or (partition == self.sticky and not self.sticky_is_full())
 
     def sticky_is_full(self):
         """Return whether the next record is the sticky partition's last."""
