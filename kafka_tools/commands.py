@@ -31,6 +31,10 @@ def advise(
         Literal["first", "last"] | None,
         typer.Option(help="When the application commits, before or after processing, where it does so itself."),
     ] = None,
+    ignored: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="NAME", help="Accept this unknown setting, or pattern such as 'my.*'."),
+    ] = None,
     failures: Annotated[
         list[str] | None, typer.Option("--failure", metavar="NAME,...", help="Ask about these failures only.")
     ] = None,
@@ -60,16 +64,17 @@ def advise(
 
     options = AdviseOptions(
         kafka,
-        client,
-        replication_factor,
-        commits,
-        tuple(failures or ()),
-        require,
-        changes,
-        max_states,
-        workers or default_workers(),
-        json,
-        out,
+        client=client,
+        replication_factor=replication_factor,
+        commits=commits,
+        ignored=tuple(ignored or ()),
+        failures=tuple(failures or ()),
+        require=require,
+        largest_change=changes,
+        max_states=max_states,
+        processes=workers or default_workers(),
+        json=json,
+        out=out,
     )
     raise typer.Exit(execute(files, options))
 

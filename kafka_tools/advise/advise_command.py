@@ -40,6 +40,7 @@ class AdviseOptions:
     client: Client | None = None
     replication_factor: int | None = None
     commits: str | None = None
+    ignored: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     require: str = ""
     largest_change: int = 3
@@ -99,7 +100,7 @@ def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
 
 
 def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
-    cluster = gather([read(file) for file in files], versions.checked(options.kafka), options.client)
+    cluster = gather([read(file) for file in files], versions.checked(options.kafka), options.client, options.ignored)
     if options.replication_factor is not None:
         cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))
     return cluster.committing(options.commits)

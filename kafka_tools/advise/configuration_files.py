@@ -77,8 +77,7 @@ def read(argument: str) -> ConfigurationFile:
     settings = tuple(_properties(path, text))
     if any(_SPRING.match(given.name) for given in settings):
         return _spring(path, settings)
-    role = role or _guess(path, settings)
-    return ConfigurationFile(path.name, {role: settings})
+    return ConfigurationFile(path.name, _by_role(path, settings, role))
 
 
 def _role_and_path(argument: str) -> tuple[Role | None, Path]:
@@ -150,16 +149,17 @@ def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> Confi
     sections: dict[Role, tuple[WrittenSetting, ...]] = {}
     for name in ROLES:
         if isinstance(parsed.get(name), dict):
-            sections[name] = tuple(_flat(path, parsed[name]))
+            found = _by_role(path, tuple(_flat(path, parsed[name])), name)
+            sections |= {role: sections.get(role, ()) + found[role] for role in found}
     if sections:
-        outside = sorted(set(parsed) - set(sections))
+        outside = sorted(set(parsed) - set(ROLES))
         if outside:
             raise InputError(f"{path}: {_plain(outside[0])} is outside the sections {', '.join(ROLES)}")
         return ConfigurationFile(path.name, sections)
     settings = tuple(_flat(path, parsed))
     if any(_SPRING.match(given.name) for given in settings):
         return _spring(path, settings)
-    return ConfigurationFile(path.name, {role or _guess(path, settings): settings})
+    return ConfigurationFile(path.name, _by_role(path, settings, role))
 
 
 def _flat(path: Path, table: Mapping[str, Any], prefix: str = "") -> Iterator[WrittenSetting]:
@@ -227,21 +227,63 @@ def _spring(path: Path, settings: tuple[WrittenSetting, ...]) -> ConfigurationFi
     for given in settings:
         match = _SPRING.match(given.name)
         if match is None:
+            # A name such as spring.cloud.stream.kafka.binder.required-acks may have an effect that is not known here.
+            if "kafka" in given.name.lower():
+                roles["producer"].append(given)
             continue
         part, bracketed, name = match.groups()
         name = bracketed or _SPRING_NAMES.get(name, name.replace("-", "."))
         # Spring writes Java's constants with hyphens.
         value = given.value.lower().replace("-", "_") if name == "isolation.level" else given.value
         renamed = WrittenSetting(name, value, given.file, given.line)
-        for role in ("producer", "consumer"):
-            if part == role or (part is None and renamed.name in names_of(role)):
-                roles[role].append(renamed)
+        readers = [role for role in _CLIENTS if role == part or (part is None and renamed.name in names_of(role))]
+        for role in readers:
+            roles[role].append(renamed)
+        if part is None and not readers and not renamed.name.startswith(_SPRING_WITHOUT_EFFECT):
+            roles["producer"].append(renamed)
         if part == "listener":
             roles["consumer"].append(WrittenSetting(f"listener.{name}", given.value, given.file, given.line))
     return ConfigurationFile(path.name, {role: tuple(found) for role, found in roles.items()}, is_spring=True)
 
 
+_SPRING_WITHOUT_EFFECT = ("admin.", "jaas.", "retry.", "security.", "ssl.", "template.")
+"""Parts of Spring's settings that configure neither the producer nor the consumer."""
+
 _SPRING_NAMES = {"transaction-id-prefix": "transactional.id", "auto-commit-interval": "auto.commit.interval.ms"}
+
+
+def _by_role(
+    path: Path, settings: tuple[WrittenSetting, ...], role: Role | None
+) -> dict[Role, tuple[WrittenSetting, ...]]:
+    """Return the settings of a file by the role that reads each of them, whatever the role of the file.
+
+    A file such as `client.properties` may configure several roles. A setting that only another role knows is a setting
+    of that role: it must never be dropped. A setting that several roles know belongs to the role of the file, and to
+    each client that has a setting of its own in the file.
+    """
+    client = _client_of(settings)
+    readers: dict[str, list[Role]] = {
+        given.name: [reader for reader in ROLES if given.name in names_of(reader, client)] for given in settings
+    }
+    main: Role | None
+    present: list[Role] = [role for role in _CLIENTS if [role] in readers.values()]
+    main = role or (None if len(present) == 2 else _guess(path, settings))
+    by_role: dict[Role, list[WrittenSetting]] = {}
+    for given in settings:
+        known = readers[given.name]
+        chosen = [reader for reader in known if reader == main or reader in present]
+        clients = [reader for reader in known if reader in _CLIENTS]
+        fallback: list[Role] = [main or "producer"]
+        for reader in chosen or clients or known[:1] or fallback:
+            by_role.setdefault(reader, []).append(given)
+    return {reader: tuple(found) for reader, found in by_role.items()}
+
+
+_CLIENTS: tuple[Role, ...] = ("producer", "consumer")
+
+
+def _client_of(settings: tuple[WrittenSetting, ...]) -> Client:
+    return "librdkafka" if any(is_of_librdkafka_alone(given.name) for given in settings) else "java"
 
 
 def _guess(path: Path, settings: tuple[WrittenSetting, ...]) -> Role:
@@ -250,7 +292,7 @@ def _guess(path: Path, settings: tuple[WrittenSetting, ...]) -> Role:
     named: list[Role] = [role for word, role in words.items() if word in path.stem.lower()]  # type: ignore[misc]
     if len(set(named)) == 1:
         return named[0]
-    client: Client = "librdkafka" if any(is_of_librdkafka_alone(given.name) for given in settings) else "java"
+    client = _client_of(settings)
     known = {role: sum(given.name in names_of(role, client) for given in settings) for role in ROLES}
     best = [role for role in ROLES if known[role] == max(known.values()) and known[role]]
     if len(best) == 1:

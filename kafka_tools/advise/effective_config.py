@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.cluster import CHANGED, ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION, Role
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
@@ -230,7 +230,8 @@ def _resolve_topic(resolution: _ConfigResolution) -> None:
 
 def _resolve_replication_factor(resolution: _ConfigResolution) -> None:
     cluster = resolution.cluster
-    has_broker = any(role == "broker" for role, _ in cluster.written)
+    # A change that is tried on the broker says nothing about the file that creates topics.
+    has_broker = any(role == "broker" and given.where != CHANGED for (role, _), given in cluster.written.items())
     if cluster.replication_factor is not None:
         resolution.choose("replication.factor", str(cluster.replication_factor), "--replication-factor")
     elif has_broker:

@@ -161,7 +161,7 @@ def test_unknown_names_and_names_without_effect_are_listed_apart():
         WrittenSetting("linger.mss", "5", "p", 2),
         WrittenSetting("batch.size", "1", "p", 3),
     )
-    cluster = gather([ConfigurationFile("p", {"producer": given})], "3.7")
+    cluster = gather([ConfigurationFile("p", {"producer": given})], "3.7", ignored=["linger.*"])
     assert cluster.unknown == ("linger.mss",)
     assert "batch.size" in cluster.without_effect
 
@@ -177,7 +177,7 @@ def test_possible_pieces_of_secrets_are_not_printed():
         "ack": "all",
     }
     given = tuple(WrittenSetting(name, value, "p", line) for line, (name, value) in enumerate(written.items(), 1))
-    unknown = gather([ConfigurationFile("p", {"producer": given})], "3.7").unknown
+    unknown = gather([ConfigurationFile("p", {"producer": given})], "3.7", ignored=["*"]).unknown
     assert unknown == (*(f"a name that is not printed (p:{line})" for line in range(1, 5)), "ack", "my.setting")
 
 
@@ -216,3 +216,27 @@ def test_reset_by_duration_needs_4_0():
 def test_an_unknown_version():
     with pytest.raises(UserError, match=r"choose from 2\.8, 3\.0"):
         versions.checked("9.9")
+
+
+def test_an_unknown_setting_is_an_error_with_a_suggestion():
+    given = (WrittenSetting("acsk", "1", "p", 1), WrittenSetting("my.own", "2", "p", 2))
+    with pytest.raises(
+        UserError, match=r"p:1: acsk \(did you mean acks, of the producer\?\); p:2: my.own. .* --ignore"
+    ):
+        gather([ConfigurationFile("p", {"producer": given})], "3.7")
+    with pytest.raises(UserError, match="acsk") as raised:
+        gather([ConfigurationFile("p", {"producer": given})], "3.7", ignored=["my.*"])
+    assert "my.own" not in str(raised.value)
+
+
+@pytest.mark.parametrize("value", ["${ACKS:all}", "{{ acks }}", "%(acks)s"])
+def test_a_placeholder_is_an_error(value):
+    given = (WrittenSetting("acks", value, "p", 1),)
+    with pytest.raises(UserError, match="p:1: the value of acks is a placeholder"):
+        gather([ConfigurationFile("p", {"producer": given})], "3.7")
+
+
+def test_a_tried_change_of_the_broker_keeps_the_assumed_replication_factor():
+    cluster = gather([ConfigurationFile("p", {"producer": ()})], "4.0")
+    changed = cluster.changed("broker", "eligible.leader.replicas.version", "1")
+    assert resolve(cluster)["replication.factor"] == resolve(changed)["replication.factor"] == "3"

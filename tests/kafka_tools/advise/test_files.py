@@ -173,3 +173,55 @@ def test_numbers_and_booleans_of_json(tmp_path):
     path = tmp_path / "producer.json"
     path.write_text(json.dumps({"enable.idempotence": True, "retries": 3}))
     assert settings(read(str(path)), "producer") == {"enable.idempotence": "true", "retries": "3"}
+
+
+BOTH_CLIENTS = "acks=1\ngroup.id=orders\nenable.auto.commit=false\nrequest.timeout.ms=1000\n"
+
+
+@pytest.mark.parametrize("prefix", ["", "producer=", "consumer="])
+@pytest.mark.parametrize("name", ["client.properties", "consumer.properties", "producer.properties"])
+def test_a_setting_belongs_to_the_role_that_knows_it(tmp_path, prefix, name):
+    path = tmp_path / name
+    path.write_text(BOTH_CLIENTS)
+    found = read(f"{prefix}{path}")
+    assert settings(found, "producer") == {"acks": "1", "request.timeout.ms": "1000"}
+    assert settings(found, "consumer") == {
+        "group.id": "orders",
+        "enable.auto.commit": "false",
+        "request.timeout.ms": "1000",
+    }
+
+
+def test_a_setting_in_the_section_of_another_role_is_used(tmp_path):
+    path = tmp_path / "all.toml"
+    path.write_text('[consumer]\nacks = 1\n"group.id" = "g"\n[producer]\n"linger.ms" = 5\n')
+    found = read(str(path))
+    assert settings(found, "producer") == {"acks": "1", "linger.ms": "5"}
+    assert settings(found, "consumer") == {"group.id": "g"}
+
+
+def test_librdkafka_settings_of_both_clients(tmp_path):
+    path = tmp_path / "client.json"
+    path.write_text(json.dumps({"request.required.acks": 1, "enable.auto.offset.store": False, "group.id": "g"}))
+    found = read(str(path))
+    assert settings(found, "producer") == {"request.required.acks": "1"}
+    assert settings(found, "consumer") == {"enable.auto.offset.store": "false", "group.id": "g"}
+
+
+def test_a_topic_setting_in_a_client_file_is_used(tmp_path):
+    path = tmp_path / "producer.properties"
+    path.write_text("acks=all\nmin.insync.replicas=2\n")
+    assert settings(read(str(path)), "topic") == {"min.insync.replicas": "2"}
+
+
+def test_settings_that_a_broker_shares_with_clients_stay_with_the_broker(tmp_path):
+    path = tmp_path / "server.properties"
+    path.write_text("process.roles=broker\ncompression.type=lz4\nconnections.max.idle.ms=1\n")
+    assert set(read(str(path)).roles) == {"broker"}
+
+
+def test_names_of_spring_cloud_stream_are_not_dropped(tmp_path):
+    path = tmp_path / "application.properties"
+    path.write_text("spring.kafka.producer.acks=all\nspring.cloud.stream.kafka.binder.required-acks=1\nserver.port=1\n")
+    assert "spring.cloud.stream.kafka.binder.required-acks" in settings(read(str(path)), "producer")
+    assert "server.port" not in settings(read(str(path)), "producer")
