@@ -84,7 +84,7 @@ def compact() -> AbstractContextManager[object]:
         (loops, "MOST_UNROLLED"),
         (outlined, "SMALLEST_BODY"),
         (outlined, "SMALLEST_TOTAL"),
-        (program, "WRITTEN_OUT"),
+        (program, "MOST_UNROLLED_NODES"),
     ):
         stack.enter_context(mock.patch.object(module, name, 0))
     return stack

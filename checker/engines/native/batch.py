@@ -1,7 +1,16 @@
-"""Many states in one call: the successors of an array of states, the properties of each; no Python object a state.
+"""Kernels on arrays of states, for engines that keep the states elsewhere: successors, properties and hashes.
 
-`compile_batch` turns a typed program into `BatchCode`, which is small, says all there is and can be sent to another
-process (pickled). `BatchEngine` is its machine code. States are rows of packed words (n, words), see `layout.encode`.
+`compile_batch` compiles a typed program to `BatchCode`, which is small and complete: it can be pickled and sent to
+another process. `BatchEngine` is its machine code. States are rows of packed words (n, words): `StateLayout.encode`.
+
+    batch.expand(states):                           batch.check(states):        batch.hash(states):
+        for state in states:                            for state in states:        for state in states:
+            stop if its successors might not fit            check_state                 state_hash
+            list its successors, if it is within
+              the constraint
+            for successor in the listed ones:
+                hash it; check the step to it
+            write the summary of the state
 """
 
 from __future__ import annotations
@@ -17,7 +26,6 @@ from checker.engines.native.explore.shard_record import state_hash
 from checker.engines.native.explore.store import Words
 from checker.engines.native.llvm.control_flow import (
     I8,
-    I32,
     I64,
     WORD_POINTER,
     LocalVariable,
@@ -26,27 +34,32 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.llvm.words import item, read_words, write_words
+from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.program import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.ir import nodes
 
 MOST_SUCCESSORS = 1 << 18
-"""How many successors a call lists, unless a single state may have more."""
+"""The number of successors for which a call of `BatchEngine.expand` has memory, or the action instances if more."""
 
 _EXPAND, _CHECK, _HASH = "batch.expand", "batch.check", "batch.hash"
 
 _SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER, I64, I64, I64])
+"""The struct to which `emit` and `fail` report. Its fields, in order:
+
+the addresses of the next successor and of its origin, the parent's position, the number of failures, the first one.
+"""
+
 _NEXT_STATE, _NEXT_ORIGIN, _PARENT, _FAILURES, _FAILED = range(5)
 
 _WITHIN, _SUCCESSORS, _STATE_FAILURES, _STATE_FAILED = range(4)
 _SUMMARY = 4
-"""The words of a state's summary, and their number."""
+"""The words of a state's summary (whether it is within the constraint; three numbers), and their number."""
 
 
 @dataclass(frozen=True)
 class BatchCode:
-    """A spec's functions as LLVM's text, for any machine; `words` of a state, number of action `instances`."""
+    """A spec's kernels as the text of an LLVM module, for any machine; `words` per state, number of `instances`."""
 
     text: str
     words: int
@@ -55,12 +68,15 @@ class BatchCode:
 
 @dataclass(frozen=True)
 class ExpandedBatch:
-    """The successors (m) of the first `taken` states of a batch, in the order of their parents and instances.
+    """The m successors of the first `taken` states of a batch, in the order of their parents and instances.
 
-    `states` (m, words), `hashes` (m,), `parents` (m,): positions in the batch, `instances` (m,). `steps` (m,): the bits
-    of the step invariants that the step violates, bit 63 where one left its bounds. Of the states (taken,):
-    `within` says whether a state is within the constraint, and was expanded; `counts` how many successors it has,
-    `failures` how many of its action instances left a type's bounds, `failed` the first of those.
+    Of each successor (m,):
+    - `states` (m, words) and `hashes`; `parents`: positions in the batch; `instances`: the action instances.
+    - `steps`: the bits of the step invariants that the step violates; bit 63: one left its bounds.
+
+    Of each expanded state (taken,):
+    - `within`: whether it is within the constraint. `counts`: the number of its successors.
+    - `failures`: the number of its action instances that left a type's bounds. `failed`: the first of those.
     """
 
     taken: int
@@ -76,12 +92,12 @@ class ExpandedBatch:
 
     @property
     def deadlocked(self) -> NDArray[np.intp]:
-        """The positions of the states that nothing is enabled in, though they are within the constraint."""
+        """The positions of the states within the constraint in which no action instance is enabled."""
         return np.flatnonzero(self.within & (self.counts == 0) & (self.failures == 0))
 
 
 def compile_batch(program: nodes.Program) -> tuple[BatchCode, StateLayout]:
-    """Return the batch code of a typed program, and the layout of its states; raise SpecError as the lowering does."""
+    """Return the batch code of a typed program and the layout of its states; raise SpecError as `lower` does."""
     native = lower(program)
     _define_emit(native)
     _define_fail(native)
@@ -92,7 +108,7 @@ def compile_batch(program: nodes.Program) -> tuple[BatchCode, StateLayout]:
 
 
 class BatchEngine:
-    """Batch code compiled for this process. Its calls release the interpreter lock."""
+    """Batch code compiled for this process. Calls release the global interpreter lock."""
 
     def __init__(self, code: BatchCode):
         self.words, self.instances = code.words, code.instances
@@ -103,9 +119,9 @@ class BatchEngine:
         )
 
     def expand(self, states: Words, step_mask: int = 0) -> ExpandedBatch:
-        """Return the successors of the first of some states (n, words), n >= 1: of as many as one call lists.
+        """Return the successors of the first of some states (n, words), n >= 1: of as many as fit into one call.
 
-        `step_mask`: the bits of the step invariants to check.
+        `step_mask`: the bits of the step invariants to check. Raises ValueError for a wrong shape.
         """
         states = self._rows(states)
         room = max(MOST_SUCCESSORS, self.instances)
@@ -131,65 +147,63 @@ class BatchEngine:
         )
 
     def check(self, states: Words, mask: int) -> Words:
-        """Return (n,) the bits, of those in `mask`, of the invariants that are false and the reachables that are true.
+        """Return the bits in `mask` of the invariants that are false and the reachables that are true (n,).
 
-        Bit 63: evaluating a property, or a constraint, left its bounds.
+        Bit 63: the evaluation of a property or constraint left its bounds. Raises ValueError for a wrong shape.
         """
         states, bits = self._rows(states), np.empty(len(states), np.uint64)
         self._check(states.ctypes.data, bits.ctypes.data, len(states), mask)
         return bits
 
     def hashes(self, states: Words) -> Words:
-        """Return the 64-bit hashes (n,) of states: the same everywhere."""
+        """Return the 64-bit hashes (n,) of states: the same in every process and on every machine."""
         states, hashes = self._rows(states), np.empty(len(states), np.uint64)
         self._hash(states.ctypes.data, hashes.ctypes.data, len(states))
         return hashes
 
     def _rows(self, states: Words) -> Words:
+        """Return states as a C-contiguous array, as the kernels need it."""
         rows = np.require(states, np.uint64, ["C", "A"])
         if rows.ndim != 2 or rows.shape[1] != self.words:
             raise ValueError(f"states have shape (n, {self.words}), not {rows.shape}")
         return rows
 
 
-def _slot(builder: ir.IRBuilder, sink: ir.Value, index: int) -> ir.Value:
-    return builder.gep(sink, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)
-
-
 def _define_emit(native: NativeSpec) -> None:
-    """Append the successor, and its origin: parent | instance << 32."""
+    """Give `emit` its body: append the successor, and its origin: parent | instance << 32."""
     native.emit.attributes.add("alwaysinline")
     builder = ir.IRBuilder(native.emit.append_basic_block("entry"))
     sink = builder.bitcast(native.emit.args[0], _SINK.as_pointer())
     words = native.layout.words
-    state_slot, origin_slot = _slot(builder, sink, _NEXT_STATE), _slot(builder, sink, _NEXT_ORIGIN)
-    state, origin = builder.load(state_slot), builder.load(origin_slot)
+    next_state, next_origin = struct_field(builder, sink, _NEXT_STATE), struct_field(builder, sink, _NEXT_ORIGIN)
+    state, origin = builder.load(next_state), builder.load(next_origin)
     write_words(builder, state, read_words(builder, native.emit.args[1], words))
     instance = builder.shl(builder.zext(native.emit.args[2], I64), word(32))
-    builder.store(builder.or_(builder.load(_slot(builder, sink, _PARENT)), instance), origin)
-    builder.store(item(builder, state, word(1), words), state_slot)
-    builder.store(item(builder, origin, word(1), 1), origin_slot)
+    builder.store(builder.or_(builder.load(struct_field(builder, sink, _PARENT)), instance), origin)
+    builder.store(item(builder, state, word(1), words), next_state)
+    builder.store(item(builder, origin, word(1), 1), next_origin)
     builder.ret_void()
 
 
 def _define_fail(native: NativeSpec) -> None:
-    """Count the failure, and remember the first instance that failed."""
+    """Give `fail` its body: count the failure, and keep the first instance that failed."""
     native.fail.attributes.add("alwaysinline")
     builder = ir.IRBuilder(native.fail.append_basic_block("entry"))
     sink = builder.bitcast(native.fail.args[0], _SINK.as_pointer())
-    failures_slot = _slot(builder, sink, _FAILURES)
-    failures = builder.load(failures_slot)
+    failures_field = struct_field(builder, sink, _FAILURES)
+    failures = builder.load(failures_field)
     with builder.if_then(builder.icmp_unsigned("==", failures, word(0))):
-        builder.store(builder.zext(native.fail.args[1], I64), _slot(builder, sink, _FAILED))
-    builder.store(builder.add(failures, word(1)), failures_slot)
+        builder.store(builder.zext(native.fail.args[1], I64), struct_field(builder, sink, _FAILED))
+    builder.store(builder.add(failures, word(1)), failures_field)
     builder.ret_void()
 
 
 def _define_expand(native: NativeSpec) -> None:
     """Define `i64 batch.expand(states, found, origins, hashes, steps, summary, count, room, step_mask)`.
 
-    All are i64, the first six addresses. It ends where the successors of one more state might not fit, and returns the
-    number of states that it took.
+    All arguments are i64; the first six are addresses. `count`: the number of states. `room`: the number of successors
+    for which there is memory. The kernel stops when the successors of one more state might not fit. It returns the
+    number of states that it expanded.
     """
     words = native.layout.words
     builder, arguments = _function(native, _EXPAND, 9)
@@ -199,29 +213,32 @@ def _define_expand(native: NativeSpec) -> None:
     count, room, step_mask = arguments[6:]
     sink, state = builder.alloca(_SINK), builder.alloca(I64, words)
     position, listed = LocalVariable(builder, word(0)), LocalVariable(builder, word(0))
-    builder.store(found, _slot(builder, sink, _NEXT_STATE))
-    builder.store(origins, _slot(builder, sink, _NEXT_ORIGIN))
+    builder.store(found, struct_field(builder, sink, _NEXT_STATE))
+    builder.store(origins, struct_field(builder, sink, _NEXT_ORIGIN))
     with endless_loop(builder) as loop:
         current, first = position.get(), listed.get()
         loop.leave_if(builder.icmp_unsigned(">=", current, count))
-        loop.leave_if(builder.icmp_unsigned(">", builder.add(first, word(native.instances)), room))
-        builder.store(current, _slot(builder, sink, _PARENT))
-        builder.store(word(0), _slot(builder, sink, _FAILURES))
-        builder.store(word(0), _slot(builder, sink, _FAILED))
-        # A copy of its own, so that LLVM knows that listing successors does not change the state being expanded.
+        # A state has at most one successor per action instance.
+        most = builder.add(first, word(native.instances))
+        loop.leave_if(builder.icmp_unsigned(">", most, room))
+        builder.store(current, struct_field(builder, sink, _PARENT))
+        builder.store(word(0), struct_field(builder, sink, _FAILURES))
+        builder.store(word(0), struct_field(builder, sink, _FAILED))
+        # A copy on the stack: LLVM then knows that writing successors does not change the state that is expanded.
         write_words(builder, state, read_words(builder, item(builder, states, current, words), words))
         within = _expand_within(builder, native, state, builder.bitcast(sink, I8.as_pointer()))
-        end = builder.ptrtoint(builder.load(_slot(builder, sink, _NEXT_ORIGIN)), I64)
+        end = builder.ptrtoint(builder.load(struct_field(builder, sink, _NEXT_ORIGIN)), I64)
         total = builder.udiv(builder.sub(end, builder.ptrtoint(origins, I64)), word(8))
         listed.set(total)
         with counted_loop(builder, first, total) as index:
             successor = item(builder, found, index, words)
-            builder.store(state_hash(builder, read_words(builder, successor, words)), item(builder, hashes, index, 1))
-            bits = word(0)
+            hashed = state_hash(builder, read_words(builder, successor, words))
+            builder.store(hashed, item(builder, hashes, index, 1))
+            violated = word(0)
             if native.check_step is not None:
-                bits = builder.call(native.check_step, [state, successor, step_mask])
-            builder.store(bits, item(builder, steps, index, 1))
-        failures, failed = (builder.load(_slot(builder, sink, field)) for field in (_FAILURES, _FAILED))
+                violated = builder.call(native.check_step, [state, successor, step_mask])
+            builder.store(violated, item(builder, steps, index, 1))
+        failures, failed = (builder.load(struct_field(builder, sink, field)) for field in (_FAILURES, _FAILED))
         write_words(
             builder,
             item(builder, summary, current, _SUMMARY),
@@ -232,7 +249,7 @@ def _define_expand(native: NativeSpec) -> None:
 
 
 def _expand_within(builder: ir.IRBuilder, native: NativeSpec, state: ir.Value, sink: ir.Value) -> ir.Value:
-    """Expand a state that is within the constraint; return (i64) whether it is."""
+    """Emit the expansion of a state that is within the constraint; return (i64) whether it is."""
     if native.within_constraint is None:
         builder.call(native.expand_state, [state, sink])
         return word(1)

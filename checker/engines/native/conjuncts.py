@@ -1,4 +1,7 @@
-"""Which operand of a property's outermost `and` is false, for many states at once."""
+"""A kernel that finds the first false operand of a property's outermost `and`, for many states at once.
+
+Its results group violations of one property by cause: see `Walks.conjunct`.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,14 @@ from checker.ir import nodes
 
 FIND = "conjuncts.find"
 NONE = -1
-"""The number where a property has no conjuncts, or none is false."""
+"""The number for a property without conjuncts, or with only true ones."""
 
 MOST_CONJUNCTS = 63
+"""Each conjunct is a property of the module, and a mask has 63 bits for properties; later operands are ignored."""
 
 
 def conjuncts_of(predicate: nodes.Predicate) -> list[nodes.Predicate]:
-    """Return the operands of the `and` that a property returns at its end, as properties; fewer than two: none."""
+    """Return the operands of the `and` that a property's last statement returns, as properties; else an empty list."""
     function = predicate.function
     last = function.body[-1] if function.body else None
     if not isinstance(last, nodes.Return) or not isinstance(last.value, nodes.Logical):
@@ -44,7 +48,7 @@ def conjuncts_of(predicate: nodes.Predicate) -> list[nodes.Predicate]:
 
 
 class Conjuncts:
-    """One property of a program, as machine code that says which of its conjuncts is the first to be false."""
+    """One property of a program, as machine code that finds its first false conjunct."""
 
     def __init__(self, program: nodes.Program, predicate: nodes.Predicate):
         parts = conjuncts_of(predicate)[:MOST_CONJUNCTS]
@@ -57,9 +61,9 @@ class Conjuncts:
         self._find = kind(self._code.address_of(FIND))
 
     def first_false(self, states: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the number (n,) of the first false conjunct, or NONE, in pairs of a state and the one before.
+        """Return the number of the first false conjunct, or NONE, for each of n states (n,).
 
-        `states`: (n, 2, words of a state).
+        `states` (n, 2, words): each state, and the state before it.
         """
         pairs = np.ascontiguousarray(states, dtype=np.uint64)
         found = np.full(len(pairs), NONE, dtype=np.int64)
@@ -68,12 +72,13 @@ class Conjuncts:
 
 
 def _define_empty(native: NativeSpec) -> None:
-    """Give `emit` and `fail` bodies: without actions nothing calls them."""
+    """Give `emit` and `fail` empty bodies: a program without actions does not call them."""
     for function in (native.emit, native.fail):
         ir.IRBuilder(function.append_basic_block("entry")).ret_void()
 
 
 def _define_find(native: NativeSpec, conjuncts: int, *, is_of_step: bool) -> None:
+    """Define `void conjuncts.find(i64* pairs, i64 count, i64* found)`."""
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, WORD_POINTER])
     function = ir.Function(native.module, kind, FIND)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -83,7 +88,7 @@ def _define_find(native: NativeSpec, conjuncts: int, *, is_of_step: bool) -> Non
         state = item(builder, pairs, index, 2 * words)
         old = builder.gep(state, [word(words)], inbounds=True)
         number = LocalVariable(builder, word(0))
-        # One after the other, as `and` does: what comes after a false one may leave its bounds.
+        # In order, and no further than the first false one: as with `and`, a later operand may leave its bounds.
         with endless_loop(builder) as search:
             search.leave_if(builder.icmp_unsigned("==", number.get(), word(conjuncts)))
             alone = builder.shl(word(1), number.get())

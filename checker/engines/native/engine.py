@@ -1,4 +1,10 @@
-"""The native engine: compiles a spec and explores it; the interpreter tells the counterexamples."""
+"""The native engine: compiles a spec to machine code and explores it.
+
+explore(spec, plan)
+    compile_native:     source -> typed program -> LLVM functions (`lowering`) + kernels (`explore`) -> machine code
+    initial_states:     `init` runs in the interpreter
+    explore_compiled:   breadth-first search on packed states; `ResultBuilder` rebuilds traces with the interpreter
+"""
 
 from __future__ import annotations
 
@@ -37,7 +43,10 @@ from checker.run.result import Result
 
 @dataclass
 class CompiledSpec:
-    """A spec as machine code. Bit i of a mask is property i; the bits of the `extra` predicates follow."""
+    """A spec as machine code.
+
+    Bit i of a mask is property i of the spec; the bits of the `extra` predicates follow those of the properties.
+    """
 
     spec: Spec
     native: NativeSpec
@@ -49,14 +58,14 @@ class CompiledSpec:
         return self.native.layout.encode(state.values)
 
     def state_of(self, words: Any) -> State:
-        """Return the state that some words (k,) stand for."""
+        """Return the state that is packed in some words (k,)."""
         return State(self.native.layout.decode([int(word) for word in words]))
 
 
 def compile_native(spec: Spec, properties: list[str], *, quick: bool = False) -> CompiledSpec:
-    """Return a spec as machine code that checks some properties. `quick`: see `Plan`.
+    """Return a spec as machine code that checks the named properties. `Plan` documents `quick`.
 
-    Raises SpecError where the spec is outside the language.
+    Raises SpecError if the spec is outside the language.
     """
     with garbage_collection_paused():
         return compile_program(spec, compile_spec(spec, properties), properties, quick=quick)
@@ -64,7 +73,7 @@ def compile_native(spec: Spec, properties: list[str], *, quick: bool = False) ->
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Disable the garbage collector while compiling: this saves a sixth of the time."""
+    """Disable the garbage collector inside the block: while compiling, this saves a sixth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -85,7 +94,7 @@ def compile_program(
     """Return a typed program of a spec as machine code.
 
     The program's predicates are the named properties, followed by the `extra` ones. An extra predicate is never
-    violated: an exploration records where it is first true.
+    violated; an exploration records the first state or step in which it is true.
     """
     require_sizes(spec, program, properties)
     native = lower(program)
@@ -105,17 +114,17 @@ def compile_program(
 
 
 def _kernels(native: NativeSpec, text: str, *, quick: bool) -> Kernels:
-    """Return the kernels in a module's text; quick ones know how to make better ones."""
+    """Compile the kernels in a module's text; quickly compiled ones can compile optimised ones."""
     code = MachineCode(text, quick=quick)
     better = functools.partial(_kernels, native, text, quick=False) if quick else None
     return Kernels(native.layout.words, native.instances, code.address_of, code, better)
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
-    """Explore a spec breadth-first and return what was found, as `checker.engines.python.explorer.explore` does.
+    """Explore a spec breadth-first and return the result, as `checker.engines.python.explorer.explore` does.
 
-    The run ends with the round (a part of a level) in which what it was asked for was found. Raises SpecError where the
-    spec is outside the language.
+    A run that stops at a violation ends with the round (a part of a level) in which it was found. Raises SpecError if
+    the spec is outside the language.
     """
     started = time.perf_counter()
     compiled = compile_native(spec, property_names(plan), quick=plan.quick)
@@ -128,9 +137,9 @@ def explore(spec: Spec, plan: Plan) -> Result:
 
 
 def explore_from(spec: Spec, plan: Plan, starts: Iterable[list[State]]) -> Iterator[Result]:
-    """Yield what `explore` would return if each of some lists of states in turn were the spec's initial states.
+    """Yield a result for each list of states: the one that `explore` would return with these as initial states.
 
-    The spec is compiled once, which takes longer than most explorations; it counts for the first one.
+    The spec is compiled once, which takes longer than most explorations. The first result has the compile time.
     """
     started = time.perf_counter()
     compiled = compile_native(spec, property_names(plan), quick=plan.quick)
@@ -148,7 +157,7 @@ def property_names(plan: Plan) -> list[str]:
 def explore_compiled(
     compiled: CompiledSpec, plan: Plan, initial: list[State], compile_seconds: float
 ) -> tuple[Result, exploration.Exploration]:
-    """Explore a compiled spec from some states; return the result and the exploration that it was made from."""
+    """Explore a compiled spec from some initial states; return the result and the exploration on packed states."""
     names = property_names(plan)
     found = _search(compiled, plan, names, initial)
     result = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found).result(compile_seconds)
@@ -156,13 +165,14 @@ def explore_compiled(
 
 
 def extra_masks(extra: Sequence[nodes.Predicate], first_bit: int) -> tuple[int, int]:
-    """Return the bits of extra predicates, and of the predicates of steps among them; the first is `first_bit`."""
+    """Return the bits of extra predicates, from `first_bit` on, and the bits of those among them that are of steps."""
     bits = [1 << (first_bit + number) for number in range(len(extra))]
     of_steps = sum(bit for bit, predicate in zip(bits, extra, strict=True) if predicate.role == "step premise")
     return sum(bits), of_steps
 
 
 def _search(compiled: CompiledSpec, plan: Plan, names: list[str], initial: list[State]) -> exploration.Exploration:
+    """Run the search that a plan describes."""
     spec = compiled.spec
     awaited = plan.stop if isinstance(plan.stop, frozenset) else frozenset()
     extra_mask, extra_step_mask = extra_masks(compiled.extra, first_bit=len(names))
@@ -179,12 +189,12 @@ def _search(compiled: CompiledSpec, plan: Plan, names: list[str], initial: list[
         await_deadlock=plan.deadlock and DEADLOCK in awaited,
         max_states=plan.max_states,
         max_depth=plan.max_depth,
-        on_progress=None if plan.on_progress is None else lambda progress: _pass_on(plan, progress),
+        on_progress=None if plan.on_progress is None else lambda progress: _report_progress(plan, progress),
         cancelled=plan.cancelled,
     )
 
 
-def _pass_on(plan: Plan, progress: exploration.SearchProgress) -> None:
+def _report_progress(plan: Plan, progress: exploration.SearchProgress) -> None:
     assert plan.on_progress is not None
     counts = (progress.level, progress.distinct, progress.generated, progress.queue)
     plan.on_progress(ExplorationProgress(*counts, progress.seconds, progress.memory_bytes))

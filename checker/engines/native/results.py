@@ -1,4 +1,4 @@
-"""From an exploration of packed states to a `Result`, for every engine that explores them: in memory or on Spark."""
+"""Results of explorations of packed states, for every engine that explores them: in memory or on Spark."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from checker.run.result import Coverage, End, Result, TraceStep, Violation
 
 MOST_INSTANCES = 65535
 MOST_PROPERTIES = 63
+"""Limits of the packed formats: uint16 instances, of which one value is reserved, and 63 of 64 mask bits."""
 
 
 def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
-    """Raise SpecError where a spec has more action instances or properties than there are numbers for."""
+    """Raise SpecError if a spec has more action instances or properties than the packed formats can number."""
     if program.instances > MOST_INSTANCES:
         raise SpecError(
             f"{spec.name} has {program.instances} action instances, over {MOST_INSTANCES}: "
@@ -32,7 +33,7 @@ def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> 
 
 
 def initial_states(spec: Spec) -> list[State]:
-    """Return the initial states; raise BoundsError as `init` does, and SpecError where there are none."""
+    """Return the initial states; raise BoundsError if `init` leaves its bounds, and SpecError if there is no state."""
     initial = spec.initial_states()
     if not initial:
         raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
@@ -40,12 +41,12 @@ def initial_states(spec: Spec) -> list[State]:
 
 
 def property_mask(spec: Spec, names: list[str], *roles: Role) -> int:
-    """Return the bits of the properties that have one of some roles; bit i is that of names[i]."""
+    """Return a mask of the properties with one of some roles; bit i is property names[i]."""
     return sum(1 << bit for bit, name in enumerate(names) if spec.roles[name] in roles)
 
 
 def failed_init(engine: str, spec: Spec, plan: Plan, compile_seconds: float) -> Result:
-    """Return the result of a run whose `init` leaves a type's bounds."""
+    """Return the result of a run in which `init` leaves a type's bounds."""
     violation = violations.bounds_in_init(spec)
     return Result(
         engine,
@@ -64,9 +65,10 @@ def failed_init(engine: str, spec: Spec, plan: Plan, compile_seconds: float) -> 
 
 
 class ResultBuilder:
-    """Turns an exploration's numbers into a result, with the interpreter's words for what failed.
+    """Builds the result of an exploration of packed states.
 
-    `state_of` unpacks the words of a state; bit i of the exploration is the property names[i].
+    Traces are rebuilt with the interpreter: it names the action of each instance, and explains each violation.
+    `state_of` unpacks the words of a state. Bit i of the exploration is the property names[i].
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class ResultBuilder:
         return result
 
     def _failed_property(self, trace: tuple[TraceStep, ...]) -> Violation:
+        """Return the violation of the first property or constraint that leaves its bounds at the end of a trace."""
         for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT)]:
             is_step = self.spec.roles[name] is Role.STEP_INVARIANT
             if is_step and len(trace) < 2:

@@ -1,4 +1,11 @@
-"""One state at a time through a spec's machine code, without a store: what the engines are compared by."""
+"""A spec's machine code for one state at a time, without a store: the interface by which engines are compared.
+
+`emit` and `fail` append an entry each to a buffer: one word with the number of entries, followed by the entries.
+
+    +------------------+-----------------------------+---------------------------------+
+    | action instance  | 0, or the site's number + 1 | words of the successor          |
+    +------------------+-----------------------------+---------------------------------+
+"""
 
 from __future__ import annotations
 
@@ -16,12 +23,12 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 
 _INSTANCE, _SITE, _HEADER = range(3)
-"""An entry of the buffer: the action instance, 0 for a successor or a site's number + 1, and the successor's words."""
+"""The words of an entry before the successor's, and their number."""
 
 
 @dataclass
 class ExpandedState:
-    """What the action instances of a state do: the `words` of each successor, `failures` with the text of the site."""
+    """The outcome of each action instance in a state: the words of its successor, or the source text that failed."""
 
     words: dict[int, list[int]] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
@@ -29,14 +36,14 @@ class ExpandedState:
 
 @dataclass(frozen=True)
 class CheckedState:
-    """The (step) invariants that are false and the reachables that are true; `failed`: one left its bounds."""
+    """The (step) invariants that are false and the reachables that are true. `failed`: one of them left its bounds."""
 
     names: frozenset[str]
     failed: bool
 
 
 class SingleStateEngine:
-    """A spec as machine code that expands and checks the states it is given. Raises SpecError as the engine does."""
+    """A spec as machine code that expands and checks single states. Raises SpecError as `compile_native` does."""
 
     def __init__(self, spec: Spec, properties: list[str] | None = None):
         self.spec = spec
@@ -52,22 +59,22 @@ class SingleStateEngine:
 
     def _callable(self, name: str, arguments: int) -> ctypes._FuncPointer:
         kind = ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_void_p] * arguments)
-        return kind(self._code.address_of(f"probe.{name}"))
+        return kind(self._code.address_of(f"single.{name}"))
 
     def words_of(self, state: State) -> list[int]:
         """Return the packed words of a state."""
         return self._native.layout.encode(state.values)
 
     def state_of(self, words: Iterable[int]) -> State:
-        """Return the state that some words stand for."""
+        """Return the state that is packed in some words."""
         return State(self._native.layout.decode(list(words)))
 
     def expand(self, state: State) -> ExpandedState:
-        """Return what every action instance does in a state."""
+        """Return the outcome of every action instance in a state."""
         return self.expand_words(self.words_of(state))
 
     def expand_words(self, words: Iterable[int]) -> ExpandedState:
-        """Return what every action instance does in the state that some words stand for."""
+        """Return the outcome of every action instance in a packed state."""
         buffer = (ctypes.c_uint64 * (1 + self._entry * self._native.instances))()
         self._functions["expand_state"](self._words(words), buffer)
         found = ExpandedState()
@@ -80,19 +87,19 @@ class SingleStateEngine:
         return found
 
     def check(self, state: State, names: Iterable[str]) -> CheckedState:
-        """Check invariants and reachables in a state, and that every constraint can be evaluated in it."""
+        """Check the named invariants and reachables in a state, and that every constraint can be evaluated in it."""
         return self.check_words(self.words_of(state), names)
 
     def check_words(self, words: Iterable[int], names: Iterable[str]) -> CheckedState:
-        """Check the same in the state that some words stand for."""
+        """Check the same in a packed state."""
         return self._finding(self._functions["check_state"](self._words(words), self._mask(names)))
 
     def check_step(self, old: State, new: State, names: Iterable[str]) -> CheckedState:
-        """Check step invariants of the step between two states."""
+        """Check the named step invariants on the step between two states."""
         return self._finding(self._functions["check_step"](self._array(old), self._array(new), self._mask(names)))
 
     def within_constraints(self, state: State) -> bool:
-        """Return whether every constraint is true in a state; false where one leaves its bounds."""
+        """Return whether every constraint is true in a state; false if one leaves its bounds."""
         if "within_constraint" not in self._functions:
             return True
         return bool(self._functions["within_constraint"](self._array(state)))
@@ -112,21 +119,22 @@ class SingleStateEngine:
 
 
 def _define_buffer(native: NativeSpec, entry: int) -> None:
-    """Give `emit` and `fail` bodies that append to a buffer: the number of its entries, then the entries."""
+    """Give `emit` and `fail` their bodies: append an entry to the buffer."""
     emit = ir.IRBuilder(native.emit.append_basic_block("entry"))
     sink, successor, instance = native.emit.args
-    target = _append(emit, sink, entry, instance, ir.Constant(I64, 0))
+    target = _append_header(emit, sink, entry, instance, ir.Constant(I64, 0))
     for word in range(native.layout.words):
         loaded = emit.load(emit.gep(successor, [ir.Constant(I32, word)]))
         emit.store(loaded, emit.gep(target, [ir.Constant(I32, _HEADER + word)]))
     emit.ret_void()
     fail = ir.IRBuilder(native.fail.append_basic_block("entry"))
     sink, instance, site = native.fail.args
-    _append(fail, sink, entry, instance, fail.add(fail.zext(site, I64), ir.Constant(I64, 1)))
+    _append_header(fail, sink, entry, instance, fail.add(fail.zext(site, I64), ir.Constant(I64, 1)))
     fail.ret_void()
 
 
-def _append(builder: ir.IRBuilder, sink: ir.Value, entry: int, instance: ir.Value, site: ir.Value) -> ir.Value:
+def _append_header(builder: ir.IRBuilder, sink: ir.Value, entry: int, instance: ir.Value, site: ir.Value) -> ir.Value:
+    """Emit the first words of a new entry, and return its address."""
     buffer = builder.bitcast(sink, WORD_POINTER)
     count = builder.load(buffer)
     offset = builder.add(builder.mul(count, ir.Constant(I64, entry)), ir.Constant(I64, 1))
@@ -138,14 +146,14 @@ def _append(builder: ir.IRBuilder, sink: ir.Value, entry: int, instance: ir.Valu
 
 
 def _export(native: NativeSpec) -> dict[str, int]:
-    """Add functions of external linkage around the spec's own; return how many arguments each takes."""
+    """Add functions of external linkage that call the spec's own; return the number of arguments of each."""
     spec_functions = (native.expand_state, native.check_state, native.check_step, native.within_constraint)
     found = {}
     for inner in spec_functions:
         if inner is None:
             continue
         arguments = [argument.type for argument in inner.args]
-        outer = ir.Function(native.module, ir.FunctionType(I64, arguments), f"probe.{inner.name}")
+        outer = ir.Function(native.module, ir.FunctionType(I64, arguments), f"single.{inner.name}")
         builder = ir.IRBuilder(outer.append_basic_block("entry"))
         result = builder.call(inner, outer.args)
         if inner.type.pointee.return_type == I1:

@@ -1,1 +1,1 @@
-"""The python engine: breadth-first exploration through the interpreter, the reference for the other engines."""
+"""The Python engine: breadth-first exploration with the interpreter. It is the reference for the other engines."""

@@ -1,7 +1,6 @@
-"""The `python` engine: breadth-first over the interpreter.
+"""The `python` engine: breadth-first exploration with the interpreter.
 
-Slow, and simple enough to be read at one sitting: the counts, the depth and the lengths that the other engines must
-give are the ones that it gives.
+It is slow and simple. Its counts, depths and counterexample lengths are the reference for the other engines.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _PROGRESS_INTERVAL = 0.1
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
-    """Explore a spec breadth-first and return what was found.
+    """Explore a spec breadth-first and return the result.
 
-    Properties are checked on each new state, step invariants on each step (those to known states included). States
-    outside the constraints are checked and not expanded. A run that has found what it was asked for ends with the level
-    in which it did; a value that leaves its bounds ends it likewise, whatever else was asked.
+    Properties are checked in each new state, step invariants on each step, including steps to known states. States
+    outside the constraints are checked, but not expanded. A run that the plan lets stop at its findings ends with the
+    level in which it has them. A value that leaves its bounds always ends the run with the level.
 
-    Raises SpecError where the spec's own code raises an exception that is no matter of bounds.
+    Raises SpecError if the spec's own code raises an exception other than BoundsError.
     """
     return explore_states(spec, plan).result
 
@@ -45,7 +44,7 @@ class ExploredStates:
 
 
 def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
-    """Explore as `explore` does, and keep the states."""
+    """Explore as `explore` does, and return the states too."""
     exploration = _Exploration(spec, plan)
     try:
         ended = exploration.run()
@@ -58,7 +57,7 @@ def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
 
 
 class _Exploration:
-    """The store of one run: states in breadth-first order, each with its parent and the step that found it."""
+    """One run. `states` are in breadth-first order; `_origins` has the parent and the first step of each."""
 
     def __init__(self, spec: Spec, plan: Plan):
         self._spec, self._plan = spec, plan
@@ -87,7 +86,7 @@ class _Exploration:
         while True:
             if self._failed or self._plan.satisfied_by(set(self._violations)):
                 return "violation"
-            # States of the last level count as left, whether or not the constraints would let them be expanded.
+            # At `max_depth` the search is incomplete even if no state of the last level is within the constraints.
             if has_new and self._plan.max_depth is not None and len(self._levels) >= self._plan.max_depth:
                 return "max_depth"
             if not frontier:
@@ -102,7 +101,7 @@ class _Exploration:
             frontier = self._to_expand(first_new)
 
     def result(self, ended: End) -> Result:
-        """Return what was found."""
+        """Return the result of a run that has ended."""
         return Result(
             engine="python",
             workers=1,
@@ -134,13 +133,14 @@ class _Exploration:
         return self._to_expand(0)
 
     def _complete(self) -> End:
+        """Report the reachables that were never true in a complete exploration."""
         for name in self._reachables:
             if name not in self._reached:
                 self._violations[name] = violations.never_reached(name, len(self.states))
         return "complete"
 
     def _expand_level(self, frontier: list[int]) -> End | None:
-        """Expand every state of a level; return what cut that short, if anything did."""
+        """Expand every state of a level; return why it stopped early, or None."""
         limit = self._plan.max_states
         for done, number in enumerate(frontier):
             if self._plan.cancelled.is_set():
@@ -169,6 +169,7 @@ class _Exploration:
             self._violations[DEADLOCK] = violations.deadlock(self._trace(number))
 
     def _store(self, state: State, origin: tuple[int, Step] | None) -> None:
+        """Store a new state, and check the properties of states in it."""
         number = self._index[state] = len(self.states)
         self.states.append(state)
         self._origins.append(origin)
@@ -180,7 +181,7 @@ class _Exploration:
                 self._reached[name] = len(self._trace(number))
 
     def _true(self, name: str, number: int, *, if_failed: bool = True) -> bool:
-        """Return whether a property is true in a state; `if_failed` where it cannot be evaluated, which is reported."""
+        """Return whether a property is true in a state; if it leaves its bounds, record that and return `if_failed`."""
         try:
             return self._spec.holds(name, self.states[number])
         except BoundsError:
@@ -199,7 +200,7 @@ class _Exploration:
                 self._fail(violations.bounds_in_property(self._spec, name, self._trace_with(number, step)))
 
     def _fail(self, violation: Violation) -> None:
-        """Keep the first failure of an action or property: breadth-first order makes its trace a shortest one."""
+        """Keep the first failure of each action or property: in breadth-first order its trace is a shortest one."""
         self._failed = True
         self._violations.setdefault(violation.property, violation)
 
@@ -221,7 +222,7 @@ class _Exploration:
         return tuple(reversed(steps))
 
     def _trace_with(self, number: int, step: Step) -> tuple[TraceStep, ...]:
-        """Return the steps to a stored state and one step more, wherever it leads."""
+        """Return the steps to a stored state, and one more step."""
         return (*self._trace(number), TraceStep(step.action, step.arguments, step.state))
 
     def _report(self, queue: int) -> None:

@@ -42,18 +42,12 @@ from checker.engines.native.llvm.control_flow import (
     endless_loop,
     word,
 )
-from checker.engines.native.llvm.words import item, read_words, write_words
+from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 
 _SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER, I64, I64, I64])
 """The struct to which `emit` and `fail` report, as the module's docstring draws it."""
 
 _NEXT_ENTRY, _GENERATED, _FAILURES, _INSTANCE, _SITE = range(5)
-
-
-def _sink_field(builder: ir.IRBuilder, sink: ir.Value, index: int) -> ir.Value:
-    """Return the address of a field of the sink."""
-    int32 = ir.IntType(32)
-    return builder.gep(sink, [ir.Constant(int32, 0), ir.Constant(int32, index)], inbounds=True)
 
 
 def define_emit(spec: SpecFunctions) -> None:
@@ -63,11 +57,11 @@ def define_emit(spec: SpecFunctions) -> None:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     sink = builder.bitcast(function.args[0], _SINK.as_pointer())
     instance = builder.zext(function.args[2], I64)
-    next_field = _sink_field(builder, sink, _NEXT_ENTRY)
+    next_field = struct_field(builder, sink, _NEXT_ENTRY)
     entry = builder.load(next_field)
     write_words(builder, entry, [*read_words(builder, function.args[1], layout.words), instance])
     builder.store(item(builder, entry, word(1), layout.entry_words), next_field)
-    counter = item(builder, builder.load(_sink_field(builder, sink, _GENERATED)), instance, 1)
+    counter = item(builder, builder.load(struct_field(builder, sink, _GENERATED)), instance, 1)
     builder.store(builder.add(builder.load(counter), word(1)), counter)
     builder.ret_void()
 
@@ -78,11 +72,11 @@ def define_fail(spec: SpecFunctions) -> None:
     function.attributes.add("alwaysinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     sink = builder.bitcast(function.args[0], _SINK.as_pointer())
-    failures_field = _sink_field(builder, sink, _FAILURES)
+    failures_field = struct_field(builder, sink, _FAILURES)
     failures = builder.load(failures_field)
     with builder.if_then(builder.icmp_unsigned("==", failures, word(0))):
-        builder.store(builder.zext(function.args[1], I64), _sink_field(builder, sink, _INSTANCE))
-        builder.store(builder.zext(function.args[2], I64), _sink_field(builder, sink, _SITE))
+        builder.store(builder.zext(function.args[1], I64), struct_field(builder, sink, _INSTANCE))
+        builder.store(builder.zext(function.args[2], I64), struct_field(builder, sink, _SITE))
     builder.store(builder.add(failures, word(1)), failures_field)
     builder.ret_void()
 
@@ -143,17 +137,16 @@ def _expand(
         sink = builder.alloca(_SINK)
         state = builder.alloca(I64, spec.layout.words)
     first_entry = record.array("successors")
-    builder.store(first_entry, _sink_field(builder, sink, _NEXT_ENTRY))
-    builder.store(record.array("generated"), _sink_field(builder, sink, _GENERATED))
-    builder.store(word(0), _sink_field(builder, sink, _FAILURES))
+    builder.store(first_entry, struct_field(builder, sink, _NEXT_ENTRY))
+    builder.store(record.array("generated"), struct_field(builder, sink, _GENERATED))
+    builder.store(word(0), struct_field(builder, sink, _FAILURES))
     # A copy on the stack: LLVM then knows that writing successors does not change the state that is expanded.
     write_words(builder, state, read_words(builder, stored, spec.layout.words))
     builder.call(spec.expand_state, [state, builder.bitcast(sink, I8.as_pointer())])
-    bytes_listed = builder.sub(
-        builder.ptrtoint(builder.load(_sink_field(builder, sink, _NEXT_ENTRY)), I64), builder.ptrtoint(first_entry, I64)
-    )
+    end = builder.load(struct_field(builder, sink, _NEXT_ENTRY))
+    bytes_listed = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first_entry, I64))
     listed = builder.udiv(bytes_listed, word(8 * spec.layout.entry_words))
-    failures = builder.load(_sink_field(builder, sink, _FAILURES))
+    failures = builder.load(struct_field(builder, sink, _FAILURES))
     is_deadlock = builder.icmp_unsigned("==", builder.or_(listed, failures), word(0))
     with builder.if_then(is_deadlock, likely=False):
         _keep_first(builder, record, "deadlock", position)
@@ -176,8 +169,8 @@ def _record_failure(
     """Emit the count of a state's failures in the record, and keep the first failure of the exploration."""
     with builder.if_then(builder.icmp_unsigned("==", record.get("failures"), word(0))):
         record.set("failed_state", position)
-        record.set("failed_instance", builder.load(_sink_field(builder, sink, _INSTANCE)))
-        record.set("failed_site", builder.load(_sink_field(builder, sink, _SITE)))
+        record.set("failed_instance", builder.load(struct_field(builder, sink, _INSTANCE)))
+        record.set("failed_site", builder.load(struct_field(builder, sink, _SITE)))
     record.set("failures", builder.add(record.get("failures"), failures))
 
 

@@ -67,7 +67,7 @@ class StateStore(Protocol):
         """Return a copy of a state's words."""
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
-        """Return the parent (a state id) and the action instance that first reached a state, or None if it is initial."""
+        """Return the parent (a state id) and the action instance that first reached a state; None if it is initial."""
 
     def all_states(self) -> Words:
         """Return a copy of all states (distinct, words)."""

@@ -1,7 +1,7 @@
 """The hash table of a shard: open addressing with linear probing (Knuth, TAOCP 6.4, algorithm L) over uint32 slots.
 
 A slot holds a tag and the local index of a state; `memory_layout` shows its bits. The states themselves are in the
-shard's `states` array. A search compares whole states, so it is exact: two states with one hash are told apart.
+shard's `states` array. A search compares whole states, so it is exact even if two states have the same hash.
 
     find(state):                                        add(state, local):
         position = hash(state) & mask                       the same search, which ends at an empty slot

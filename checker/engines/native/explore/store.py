@@ -165,7 +165,7 @@ class Store:
         return words
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
-        """Return the parent (a state id) and the action instance that first reached a state, or None if it is initial."""
+        """Return the parent (a state id) and the action instance that first reached a state; None if it is initial."""
         shard, local = state_id % SHARDS, state_id >> SHARD_BITS
         parent = int(self.parents[shard, local])
         return None if parent == INITIAL_PARENT else (parent, int(self.instances[shard, local]))

@@ -1,10 +1,10 @@
-"""Reads and writes of 64-bit words in arrays, in kernels under construction."""
+"""Reads and writes of 64-bit words in arrays and structs, in kernels under construction."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-from checker.engines.native.llvm.control_flow import word
+from checker.engines.native.llvm.control_flow import I32, word
 
 
 def item(builder: ir.IRBuilder, array: ir.Value, index: ir.Value, size: int) -> ir.Value:
@@ -21,3 +21,8 @@ def write_words(builder: ir.IRBuilder, address: ir.Value, values: list[ir.Value]
     """Store words from an address on."""
     for i, value in enumerate(values):
         builder.store(value, builder.gep(address, [word(i)], inbounds=True))
+
+
+def struct_field(builder: ir.IRBuilder, struct: ir.Value, index: int) -> ir.Value:
+    """Return the address of field `index` of the struct at an address."""
+    return builder.gep(struct, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)

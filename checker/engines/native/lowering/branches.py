@@ -1,4 +1,4 @@
-"""Which branches a step took: both sides of every `if` and `x if c else y` of the actions and their helpers."""
+"""Branch coverage of steps: both sides of every `if` and `x if c else y` of the actions and their helpers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = 64
 
 
 def branches_of(program: nodes.Program) -> list[nodes.Site]:
-    """Return the conditions that a program's actions branch on, in the order in which they are written."""
+    """Return the conditions on which a program's actions branch, in source order."""
     found: dict[nodes.Site, None] = {}
     helpers: set[nodes.Function] = set()
 
@@ -35,9 +35,10 @@ def branches_of(program: nodes.Program) -> list[nodes.Site]:
 
 
 class Branches:
-    """The branches of the action instance that runs, as bits of a variable of the module, for one thread at a time.
+    """The branches that the current action instance took, as bits of a global variable of the module.
 
-    Bit 2i is the true side of condition i of `branches_of`, bit 2i + 1 the false one.
+    Bit 2i is the true side of condition i of `branches_of`, bit 2i + 1 the false side. The variable is not thread-safe:
+    only one thread at a time may run code of the module.
     """
 
     def __init__(self, module: ir.Module, program: nodes.Program):
@@ -49,12 +50,12 @@ class Branches:
         self._taken.initializer = ir.Constant(kind, None)
 
     def clear(self, builder: ir.IRBuilder) -> None:
-        """Emit the beginning of an action instance."""
+        """Emit the reset of all bits, at the start of an action instance."""
         for number in range(self.words):
             builder.store(word(0), self._word(builder, number))
 
     def mark(self, builder: ir.IRBuilder, site: nodes.Site, is_true: bool) -> None:
-        """Emit that a side of a condition is taken; a condition of properties alone is passed over."""
+        """Emit the mark of one side of a condition; a condition that occurs only in properties is ignored."""
         if site not in self._numbers:
             return
         bit = 2 * self._numbers[site] + (not is_true)
@@ -62,7 +63,7 @@ class Branches:
         builder.store(builder.or_(builder.load(place), word(1 << bit % _WORD)), place)
 
     def taken(self, builder: ir.IRBuilder) -> list[ir.Value]:
-        """Return the words of the branches that were taken since `clear`."""
+        """Return the words with the branches that were taken since `clear`."""
         return read_words(builder, self._word(builder, 0), self.words)
 
     def _word(self, builder: ir.IRBuilder, number: int) -> ir.Value:
@@ -70,5 +71,5 @@ class Branches:
 
 
 def branch_words(conditions: int) -> int:
-    """Return how many words the bits of some conditions take."""
+    """Return the number of words for the bits of some conditions."""
     return -(-2 * conditions // _WORD)

@@ -1,4 +1,4 @@
-"""Lowering of conversions: the same value as one of another type, or a failure where that type does not have it."""
+"""Lowering of conversions: the same value as one of another type, or a failure if that type does not have it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from checker.language.types import BagType, IntType, MapType, NeverType, OptionT
 
 
 def _within(number: int, kind: IntType) -> int:
-    """Return a number as it is, or another one where a check before has made what follows unreachable."""
+    """Return a number, clamped to the bounds of its type: a number outside failed a check, and is never used."""
     low, high = kind.low, kind.high
     return number if low is None or high is None else min(max(number, low), high)
 
 
 class ConversionLowering:
-    """Emits conversions."""
+    """Emits conversions. `fail` emits the end of the evaluation for a value that the target type does not have."""
 
     def __init__(self, emit: Emitter, arrays: ArrayEmitter):
         self.emit = emit
         self.arrays = arrays
 
     def convert(self, value: Value, target: Type, fail: Fail, source: Type | None = None) -> Value:
-        """Return a value as one of `target`; emits `fail` for where it is none. `source`: its type, if not its own."""
+        """Return a value as one of type `target`, or emit `fail`. `source`: its static type (default: its own type)."""
         source = value.type if source is None else source
         if isinstance(source, IntType) and isinstance(target, IntType):
             return self._integer(value, source, target, fail)
         if source == target:
             return value
         if isinstance(source, NeverType):
-            # There is no such value: this code never runs.
+            # A type without values: this code never runs.
             return PackedValue(target, target.low or 0) if isinstance(target, IntType) else self._zero(target)
         if isinstance(target, OptionType):
             return self._option(value, source, target, fail)
@@ -45,7 +45,7 @@ class ConversionLowering:
         return self._items(value, target, fail)
 
     def if_convertible(self, value: Value, target: Type, use: Callable[[Value], None]) -> None:
-        """Emit `use(converted)` for where a value is one of `target`."""
+        """Emit `use(converted)` for the case that a value is one of type `target`."""
         otherwise = self.emit.block("otherwise")
         use(self.convert(value, target, lambda: self.emit.jump(otherwise)))
         self.emit.jump(otherwise)
@@ -140,7 +140,7 @@ class ConversionLowering:
         return self.emit.load(result, copy=False)
 
     def _items(self, value: Value, target: Type, fail: Fail) -> Value:
-        """Return a sequence, bag or sorted set item by item."""
+        """Convert a sequence, bag or sorted set item by item."""
         assert isinstance(target, (SeqType, BagType, SetType))
         result = self.emit.temporary(target)
         source = self.emit.spill(value)

@@ -55,7 +55,11 @@ class MemoryPlace:
 
 
 class Emitter:
-    """Wraps an IRBuilder of one function: everything below emits at its current position."""
+    """Emits the instructions of one LLVM function, at the current position of its builder.
+
+    Operations on numbers that are known now are computed now. `entry` holds all stack slots, so that LLVM can keep them
+    in registers; the code starts in `body`.
+    """
 
     def __init__(self, function: ir.Function):
         self.function = function
@@ -66,7 +70,7 @@ class Emitter:
         self._body = body
 
     def finish(self) -> None:
-        """Join the entry block, which holds the stack slots, to the body."""
+        """Emit the jump from the entry block to the body; call it once, at the end."""
         self._entry_builder.branch(self._body)
 
     # Numbers.
@@ -106,13 +110,13 @@ class Emitter:
         return self.builder.mul(self.value(left), self.value(right))
 
     def shift_left(self, number: Number, by: Number) -> Number:
-        """Return a number's bits moved up."""
+        """Return number << by."""
         if isinstance(number, int) and isinstance(by, int):
             return number << by & 0xFFFF_FFFF_FFFF_FFFF
         return number if isinstance(by, int) and by == 0 else self.builder.shl(self.value(number), self.value(by))
 
     def shift_right(self, number: Number, by: Number) -> Number:
-        """Return a number's bits moved down, zeros coming in."""
+        """Return number >> by, of an unsigned number."""
         if isinstance(number, int) and isinstance(by, int):
             return number >> by
         return number if isinstance(by, int) and by == 0 else self.builder.lshr(self.value(number), self.value(by))
@@ -145,7 +149,7 @@ class Emitter:
         return self.builder.extract_value(pair, 0)
 
     def count_ones(self, number: Number) -> Number:
-        """Return how many bits are set."""
+        """Return the number of bits that are set."""
         if isinstance(number, int):
             return number.bit_count()
         return self.builder.ctpop(number)
@@ -205,12 +209,12 @@ class Emitter:
         return self.function.append_basic_block(name)
 
     def position(self, block: ir.Block) -> None:
-        """Go on emitting at the end of a block."""
+        """Continue emitting at the end of a block."""
         self.builder.position_at_end(block)
 
     @property
     def is_open(self) -> bool:
-        """Whether the current block still lacks its end."""
+        """Whether the current block has no terminator yet."""
         return not self.builder.block.is_terminated
 
     def jump(self, block: ir.Block) -> None:
@@ -257,7 +261,10 @@ class Emitter:
 
     @contextmanager
     def loop(self, low: Number, high: Number) -> Iterator[tuple[Number, ir.Block, ir.Block]]:
-        """Emit a counting loop around the body of the `with`: gives the counter, where to go on, and where to leave."""
+        """Emit a loop of a counter from `low` to `high` - 1 around the body of the `with` block.
+
+        Yields the counter, the block that starts the next iteration, and the block after the loop.
+        """
         counter = self.slot()
         self.builder.store(self.value(low), counter)
         head, body, step, end = (self.block(name) for name in ("loop", "loop.body", "loop.step", "loop.end"))
@@ -283,7 +290,7 @@ class Emitter:
         return self._entry_builder.bitcast(array, WORD_POINTER)
 
     def temporary(self, kind: Type) -> MemoryPlace:
-        """Return a place of its own for a value of a type, all zero."""
+        """Return new stack memory for a value of a type, all zero."""
         layout = layout_of(kind)
         pointer = self.slot(layout.storage)
         for word in range(layout.storage):
@@ -335,7 +342,7 @@ class Emitter:
     # Values.
 
     def bits_of(self, value: PackedValue) -> Number:
-        """Return the bits that stand for a packed value in memory."""
+        """Return the bits of a packed value in memory: an integer is stored as its distance from the low bound."""
         if isinstance(value.type, BoolType):
             return self.widened(value.number)
         if isinstance(value.type, IntType) and value.type.low is not None:
@@ -343,7 +350,7 @@ class Emitter:
         return value.number
 
     def from_bits(self, kind: Type, bits: Number) -> PackedValue:
-        """Return the packed value that some bits stand for."""
+        """Return the packed value with some bits: the inverse of `bits_of`."""
         if isinstance(kind, BoolType):
             return PackedValue(kind, bool(bits) if isinstance(bits, int) else self.compare("!=", bits, 0))
         if isinstance(kind, IntType) and kind.low is not None:
@@ -351,7 +358,7 @@ class Emitter:
         return PackedValue(kind, bits)
 
     def load(self, place: MemoryPlace, *, copy: bool = True) -> Value:
-        """Return the value at a place; a wide one is copied, unless the caller knows that nothing writes there."""
+        """Return the value at a place. `copy=False`: the place is not written while the value lives."""
         if not place.layout.is_wide:
             return self.from_bits(place.layout.type, self.load_bits(place))
         if not copy:
@@ -382,7 +389,7 @@ class Emitter:
         return WideValue(kind, place)
 
     def spill(self, value: Value) -> MemoryPlace:
-        """Return a place that holds a value."""
+        """Return a place that holds a value: its own if it is wide, else new stack memory."""
         if isinstance(value, WideValue):
             return value.place
         place = MemoryPlace(layout_of(value.type), self.slot(), 0, 0)
@@ -403,11 +410,11 @@ class Emitter:
         return self.part(place, place.layout.parts[index])
 
     def item(self, place: MemoryPlace, index: Number) -> MemoryPlace:
-        """Return the place of an item of the composite at a place; the index is in bounds wherever the code runs."""
+        """Return the place of an item of the composite at a place; the caller has checked the index."""
         items = place.layout.items
         assert items is not None
         if isinstance(index, int) and not 0 <= index < items.count:
-            # A check before has made this unreachable; any place will do.
+            # The check of the index always fails: this place is never used.
             index = 0
         word, shift = self._item_offset(items, index)
         return MemoryPlace(items.layout, place.pointer, self.add(place.word, word), self.add(place.shift, shift))

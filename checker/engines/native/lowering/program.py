@@ -1,4 +1,10 @@
-"""From a typed program to LLVM functions: successors, properties and constraints, on packed states."""
+"""Lowering of a typed program to LLVM functions on packed states.
+
+- `expand_state` calls `emit` for each successor of a state, and `fail` for each evaluation that leaves its bounds.
+- `check_state` and `check_step` evaluate properties. `within_constraint` evaluates the constraints.
+
+`emit` and `fail` are declared only: each kernel (`explore`, `walk`, `batch`) defines them for its own purpose.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +29,31 @@ from checker.engines.native.lowering.emitter import (
 )
 from checker.engines.native.lowering.evaluation import EvaluationContext, NativeFrame
 from checker.engines.native.lowering.outlining import Outliner
-from checker.engines.native.lowering.state_layout import StateLayout, bit_items, state_layout
+from checker.engines.native.lowering.state_layout import StateLayout, bit_items, packed_number, state_layout
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.ir import nodes
 from checker.language.types import SetType
 
 SINK = ir.IntType(8).as_pointer()
+"""The type of the pointer that `expand_state` passes to `emit` and `fail`: a struct that only the kernel knows."""
+
 FAILED_BIT = 63
-"""The bit that `check_state` and `check_step` set where a property left a type's bounds."""
+"""The bit that `check_state` and `check_step` set if a property left a type's bounds."""
 
 PREMISE_ROLES = ("premise", "step premise")
 STEP_ROLES = ("step invariant", "step premise")
 
-WRITTEN_OUT = 300
-"""An action whose instances times syntax nodes stay within this gets code of its own for each instance."""
+MOST_UNROLLED_NODES = 300
+"""The code of an action is emitted once per instance, with known parameters, up to this many nodes times instances."""
 
 
 @dataclass
 class NativeSpec:
-    """A spec's functions in an LLVM module, and what their numbers mean.
+    """The LLVM functions of a spec, in one module.
 
-    `properties`: bit i of every mask is properties[i]. `sites`: what `fail` numbers. `branches`: where they are
-    recorded, what `emit` may ask for those that led to the successor.
+    - `properties`: bit i of every mask is properties[i].
+    - `sites`: the argument `site` of `fail` is a position in this list.
+    - `branches`: the branches that led to a successor, which `emit` may read; None if they are not recorded.
     """
 
     module: ir.Module
@@ -64,7 +73,7 @@ class NativeSpec:
 def lower(program: nodes.Program, *, branches: bool = False) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
-    `branches`: actions record which branches they take.
+    `branches`: record the branches that actions take.
     """
     return _Assembly(program, branches).native
 
@@ -112,6 +121,7 @@ class _Assembly:
         fail: Callable[[nodes.Site], None],
         disabled: ir.Block | None,
     ) -> StatementLowering:
+        """Return the lowering of one evaluation in the function that `emit` builds."""
         context = EvaluationContext(
             emit, self.layout, roots, fail, disabled, outliner=self.outliner, branches=self.branches
         )
@@ -137,6 +147,7 @@ class _Assembly:
     # Properties.
 
     def _check(self, name: str, properties: list[nodes.Predicate]) -> ir.Function:
+        """Define `check_state` or `check_step`, which checks the properties whose bits are in its mask."""
         states = 2 if name == "check_step" else 1
         function, emit = self._function(name, I64, [WORD_POINTER] * states + [I64])
         mask = function.args[states]
@@ -154,8 +165,8 @@ class _Assembly:
             wanted, found, failed, skip = (emit.block(name) for name in (predicate.name, "found", "failed", "skip"))
             emit.branch(emit.compare("!=", emit.bit_and(mask, bit), 0), wanted, skip)
             emit.position(wanted)
-            # An invariant is reported where it is false, a reachable or a premise where it is true. What leaves its
-            # bounds inside a premise does so in its property too, and is reported there.
+            # An invariant is reported if it is false, a reachable or a premise if it is true. An evaluation that leaves
+            # its bounds in a premise does so in the premise's property too, and is reported there.
             is_premise = predicate.role in PREMISE_ROLES
             targets = (found, skip) if is_premise or predicate.role == "reachable" else (skip, found)
             self._predicate(emit, predicate, roots, failed, *targets)
@@ -173,7 +184,7 @@ class _Assembly:
         return function
 
     def _constraints_in_bounds(self, emit: Emitter, roots: dict[str, ir.Value], failed: ir.Block) -> None:
-        """Emit a jump to `failed` where a constraint cannot be evaluated; one that always can costs nothing."""
+        """Emit a jump to `failed` if a constraint leaves its bounds. LLVM removes a constraint that never does."""
         for predicate in self.program.constraints:
             either = emit.block("either")
             self._predicate(emit, predicate, roots, failed, either, either)
@@ -188,6 +199,7 @@ class _Assembly:
         then: ir.Block,
         otherwise: ir.Block,
     ) -> None:
+        """Emit a predicate as a three-way branch: it is true, it is false, or its evaluation left its bounds."""
         lowering = self.lowering(emit, roots, lambda site: emit.jump(failed), None)
         context, expressions = lowering.context, lowering.expressions
         context.fail_with = lambda number: emit.jump(failed)
@@ -201,6 +213,7 @@ class _Assembly:
             emit.branch(value.number, then, otherwise)
 
     def _within_constraint(self) -> ir.Function:
+        """Define `within_constraint`; it returns false for a constraint that leaves its bounds."""
         function, emit = self._function("within_constraint", I1, [WORD_POINTER])
         outside = emit.block("outside")
         for predicate in self.program.constraints:
@@ -214,11 +227,11 @@ class _Assembly:
         return function
 
     def site_number(self, site: nodes.Site) -> ir.Constant:
-        """Return the number of a site as `fail` takes it."""
+        """Return the number of a site, as an argument of `fail`."""
         return ir.Constant(I32, self._number(site))
 
     def fail(self, emit: Emitter, sink: ir.Value, instance: Number, number: ir.Value, then: ir.Block) -> None:
-        """Emit the report of an evaluation that left a type's bounds, and go on with the next instance."""
+        """Emit the report of an action instance that left a type's bounds, and the jump to the next instance."""
         emit.builder.call(self.fail_function, [sink, _narrow(emit, instance), number])
         emit.jump(then)
 
@@ -228,7 +241,10 @@ def _narrow(emit: Emitter, number: Number) -> ir.Value:
 
 
 class _Action:
-    """Builds the code of one action inside `expand_state`."""
+    """Emits the code of one action inside `expand_state`.
+
+    `work` and `out` are stack memory for the successor: statements change `work`, and `emit` gets `out`.
+    """
 
     def __init__(self, assembly: _Assembly, emit: Emitter, action: nodes.Action, words: list[ir.Value], sink: ir.Value):
         self.assembly, self.emit, self.action, self.words, self.sink = assembly, emit, action, words, sink
@@ -237,11 +253,11 @@ class _Action:
         self.reassigned = reassigned_locals(action.body, tuple(p.local for p in action.parameters))
 
     def lower(self) -> None:
-        """Emit the code of every instance."""
-        written_out = self.action.instances * self.assembly.outliner.sizes.of(self.action.body) <= WRITTEN_OUT
-        self._parameters(0, 0, [], written_out)
+        """Emit the code of every instance: unrolled if that is small, else loops over the parameters."""
+        is_unrolled = self.action.instances * self.assembly.outliner.sizes.of(self.action.body) <= MOST_UNROLLED_NODES
+        self._parameters(0, 0, [], is_unrolled)
 
-    def _parameters(self, index: int, instance: Number, chosen: list[Value], written_out: bool) -> None:
+    def _parameters(self, index: int, instance: Number, chosen: list[Value], is_unrolled: bool) -> None:
         if index == len(self.action.parameters):
             self._instance(self.emit.add(instance, self.action.first_instance), chosen)
             return
@@ -249,11 +265,11 @@ class _Action:
 
         def choose(position: Number, value: Value) -> None:
             number = self.emit.add(self.emit.multiply(instance, parameter.choices), position)
-            self._parameters(index + 1, number, [*chosen, value], written_out)
+            self._parameters(index + 1, number, [*chosen, value], is_unrolled)
 
         if parameter.collection is not None:
             self._choose_from(parameter.collection, choose)
-        elif written_out:
+        elif is_unrolled:
             for position, value in enumerate(parameter.local.type.values()):
                 choose(position, self.emit.constant(parameter.local.type, value))
         elif _is_numbered(parameter):
@@ -263,7 +279,7 @@ class _Action:
             self._choose_by_number(parameter, choose)
 
     def _choose_by_number(self, parameter: nodes.ActionParameter, choose: Callable[[Number, Value], None]) -> None:
-        """Emit a loop over the values of a type whose bits do not count them: they are looked up in a table."""
+        """Emit a loop over the values of a type whose bits are not consecutive; a table on the stack holds them."""
         kind = parameter.local.type
         constants = [self.emit.constant(kind, value) for value in kind.values()]
         table = self.emit.slot(max(2, len(constants)))
@@ -276,7 +292,7 @@ class _Action:
             choose(position, self.emit.from_bits(kind, bits))
 
     def _choose_from(self, collection: nodes.StateRead, choose: Callable[[Number, Value], None]) -> None:
-        """Emit a loop over the different items of a set or bag of the state."""
+        """Emit a loop over the distinct items of a set or bag of the state."""
         part = self.assembly.layout.places[collection.variable]
         source = self.emit.slot(max(2, len(self.words)))
         for word, loaded in enumerate(self.words):
@@ -298,7 +314,7 @@ class _Action:
             choose(position, item)
 
     def _skip_repeated(self, place: MemoryPlace, position: Number, item: Value, step: ir.Block) -> None:
-        """Emit a jump to the next item of a bag where this one equals the one before."""
+        """Emit a jump to the next item of a bag if this one is equal to the one before."""
         later, new = self.emit.block("later"), self.emit.block("new")
         self.emit.branch(self.emit.compare("==", position, 0), new, later)
         self.emit.position(later)
@@ -330,7 +346,7 @@ class _Action:
         lowering.visit_all(self.action.body)
         self.emit.jump(step)
         self.emit.position(step)
-        # The successor is copied out, so that the optimiser can keep `work` in registers.
+        # A copy, because the address that `emit` gets escapes: LLVM can keep `work` in registers.
         for word in range(len(self.words)):
             result = self.emit.builder.load(self.emit.word_pointer(self.work, word))
             self.emit.builder.store(result, self.emit.word_pointer(self.out, word))
@@ -341,8 +357,6 @@ class _Action:
 
 
 def _is_numbered(parameter: nodes.ActionParameter) -> bool:
-    """Say whether the values of a parameter's type are its bit patterns from 0 on."""
-    from checker.engines.native.lowering.state_layout import packed_number
-
+    """Return whether the bits of the values of a parameter's type are 0, 1, 2, and so on."""
     kind = parameter.local.type
     return all(packed_number(kind, value) == position for position, value in enumerate(kind.values()))

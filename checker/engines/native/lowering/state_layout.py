@@ -1,9 +1,25 @@
-"""How values are packed into 64-bit words, and the codec between words and the interpreter's values.
+"""The layout of values in 64-bit words, and the codec between words and the interpreter's values.
 
-A value of at most 64 bits is *packed*: one bit field, no part of it crosses a word. A larger one is *wide*: it starts
-at a word and takes whole words, its parts packed into them in order. Equal values have equal bits: what a shorter
-sequence does not use is zero. In a packed value the first part stands highest, so that comparing bits orders values
-as the interpreter orders them.
+A value of at most 64 bits is *packed*: one bit field, of which no part crosses a word. A larger value is *wide*: it
+starts at a word and takes whole words. Its parts are packed into them in order.
+
+    Struct(a: Range(0, 4), b: bool), packed      Seq(Struct, 40), wide: the length, then items that cross no word
+    3       1   0                                word 0            word 1                        word 2
+    +-------+---+                                +----------------+-----------------------------+------------
+    |   a   | b |                                | length, 6 bits | item 15 | ... |   item 0    | item 16 ..
+    +-------+---+                                +----------------+-----------------------------+------------
+
+    scalar             bits
+    bool               0 or 1
+    integer            the distance from the low bound of its type
+    domain, enum       the position of the member
+    option of those    0 for None, else the bits of the item plus 1
+    other option       a presence bit, then the item
+    set, no capacity   bit i is set if the item with bits i is in the set
+
+Invariants. Equal values have equal bits: bits that a value does not use are zero, and the items of bags and sets with a
+capacity are sorted. In a packed value the first part has the highest bits, so comparing bits as unsigned numbers orders
+values as the interpreter orders them.
 """
 
 from __future__ import annotations
@@ -37,7 +53,7 @@ SCALARS = (BoolType, IntType, DomainType, EnumType)
 
 @dataclass(frozen=True)
 class ValuePart:
-    """A part of a composite value: its layout and where it stands in it."""
+    """A part of a composite value: its layout, and its location relative to the composite."""
 
     layout: ValueLayout
     word: int
@@ -61,7 +77,7 @@ class ArrayItems:
 
 @dataclass(frozen=True)
 class ValueLayout:
-    """The size of a type's values and where their parts stand. `words` is 0 for a packed value."""
+    """The layout of a type's values: their size and the location of their parts. `words` is 0 for a packed value."""
 
     type: Type
     bits: int
@@ -76,7 +92,7 @@ class ValueLayout:
 
     @property
     def storage(self) -> int:
-        """How many words a value of its own takes."""
+        """The number of words of a variable with such a value."""
         return max(1, self.words)
 
     @property
@@ -86,11 +102,11 @@ class ValueLayout:
 
 
 NUMBER = ValueLayout(IntType(0, 2**64 - 1), 64, 0)
-"""The layout of a whole word, in which locals and results that are integers are kept as they are."""
+"""The layout of a whole word that holds an integer itself, as locals and results do."""
 
 
 def width(count: int) -> int:
-    """Return how many bits number `count` values."""
+    """Return the number of bits needed to number `count` values."""
     return max(count - 1, 0).bit_length()
 
 
@@ -125,7 +141,7 @@ def layout_of(kind: Type) -> ValueLayout:
 
 
 def _universe_bits(kind: SetType) -> int:
-    """Return how many bits a bit set of this type has: one for each number that may stand for an item."""
+    """Return the number of bits of a bit set of this type: one for each bit pattern of an item."""
     count = count_codes(kind.item)
     if count > WORD:
         bits = layout_of(kind.item).bits
@@ -134,14 +150,14 @@ def _universe_bits(kind: SetType) -> int:
 
 
 def packed_number(kind: Type, value: Any) -> int:
-    """Return the bits of a packed value; in a bit set, the position of the bit that stands for it."""
+    """Return the bits of a packed value, which are also the position of its bit in a bit set."""
     words = [0]
     encode(layout_of(kind), value, words)
     return words[0]
 
 
 def bit_items(kind: SetType) -> list[tuple[int, Any]]:
-    """Return the position of each possible item of a bit set, and the item, in ascending order."""
+    """Return each possible item of a bit set with the position of its bit, in ascending order."""
     return [(packed_number(kind.item, item), item) for item in kind.item.values()]
 
 
@@ -191,7 +207,7 @@ def _wide(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, coun
 
 @dataclass(frozen=True)
 class StateLayout:
-    """Where each state variable stands, and how many words a state takes."""
+    """The location of each state variable, and the number of words of a state."""
 
     words: int
     places: dict[str, ValuePart]
@@ -209,7 +225,7 @@ class StateLayout:
 
 
 def state_layout(variables: dict[str, Type]) -> StateLayout:
-    """Return the layout of a state: wide variables in words of their own, the others, largest first, where they fit."""
+    """Return the layout of a state: wide variables have their own words; the others are packed first-fit decreasing."""
     layouts = {}
     for name, kind in variables.items():
         try:
@@ -240,7 +256,7 @@ def item_place(items: ArrayItems, index: int) -> tuple[int, int]:
 
 
 def encode_scalar(kind: Type, value: Any) -> int:
-    """Return the number that stands for a bool, integer, member, or option of one."""
+    """Return the bits of a scalar."""
     if isinstance(kind, OptionType):
         return 0 if value is None else 1 + encode_scalar(kind.item, value)
     if isinstance(kind, IntType):
@@ -254,7 +270,7 @@ def encode_scalar(kind: Type, value: Any) -> int:
 
 
 def decode_scalar(kind: Type, number: int) -> Any:
-    """Return the value that a number stands for."""
+    """Return the scalar with some bits."""
     if isinstance(kind, OptionType):
         return None if number == 0 else decode_scalar(kind.item, number - 1)
     if isinstance(kind, IntType):
@@ -300,7 +316,7 @@ def _encode_part(part: ValuePart, value: Any, words: list[int], word: int, shift
 
 
 def decode(layout: ValueLayout, words: list[int], word: int = 0, shift: int = 0) -> Any:
-    """Return the value whose bits stand in `words` at a place."""
+    """Return the value whose bits are in `words` at a word and shift."""
     kind = layout.type
     if _is_scalar(kind):
         return decode_scalar(kind, words[word] >> shift & layout.mask)

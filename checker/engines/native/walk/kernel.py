@@ -48,7 +48,7 @@ from checker.engines.native.llvm.control_flow import (
     endless_loop,
     word,
 )
-from checker.engines.native.llvm.words import item, read_words, write_words
+from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.program import FAILED_BIT, NativeSpec
 
 WALK = "walk.batch"
@@ -122,21 +122,17 @@ def coverage_words(instances: int) -> int:
     return max(1, -(-instances // 64))
 
 
-def _slot(builder: ir.IRBuilder, sink: ir.Value, index: int) -> ir.Value:
-    return builder.gep(sink, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)
-
-
 def _define_emit(native: NativeSpec) -> None:
     """Give `emit` its body: append the successor, its action instance and its branches to the list."""
     native.emit.attributes.add("alwaysinline")
     builder = ir.IRBuilder(native.emit.append_basic_block("entry"))
     words = native.layout.words
-    next_slot = _slot(builder, builder.bitcast(native.emit.args[0], _SINK.as_pointer()), _NEXT)
-    entry = builder.load(next_slot)
+    next_field = struct_field(builder, builder.bitcast(native.emit.args[0], _SINK.as_pointer()), _NEXT)
+    entry = builder.load(next_field)
     successor, instance = read_words(builder, native.emit.args[1], words), builder.zext(native.emit.args[2], I64)
     branches = native.branches.taken(builder) if native.branches is not None else []
     write_words(builder, entry, [*successor, instance, *branches])
-    builder.store(item(builder, entry, word(1), entry_words(native)), next_slot)
+    builder.store(item(builder, entry, word(1), entry_words(native)), next_field)
     builder.ret_void()
 
 
@@ -145,10 +141,10 @@ def _define_fail(native: NativeSpec) -> None:
     native.fail.attributes.add("alwaysinline")
     builder = ir.IRBuilder(native.fail.append_basic_block("entry"))
     sink = builder.bitcast(native.fail.args[0], _SINK.as_pointer())
-    failures = builder.load(_slot(builder, sink, _FAILURES))
+    failures = builder.load(struct_field(builder, sink, _FAILURES))
     with builder.if_then(builder.icmp_unsigned("==", failures, word(0))):
-        builder.store(builder.zext(native.fail.args[1], I64), _slot(builder, sink, _FAILED))
-    builder.store(builder.add(failures, word(1)), _slot(builder, sink, _FAILURES))
+        builder.store(builder.zext(native.fail.args[1], I64), struct_field(builder, sink, _FAILED))
+    builder.store(builder.add(failures, word(1)), struct_field(builder, sink, _FAILURES))
     builder.ret_void()
 
 
@@ -343,14 +339,14 @@ class _WalkKernel:
         """Emit the listing of successors and return their number; an instance out of bounds ends the walk."""
         builder = self._builder
         first = self._array("listed")
-        builder.store(first, _slot(builder, self._sink, _NEXT))
-        builder.store(word(0), _slot(builder, self._sink, _FAILURES))
+        builder.store(first, struct_field(builder, self._sink, _NEXT))
+        builder.store(word(0), struct_field(builder, self._sink, _FAILURES))
         builder.call(self._native.expand_state, [self._state, builder.bitcast(self._sink, I8.as_pointer())])
-        failed = builder.icmp_unsigned("!=", builder.load(_slot(builder, self._sink, _FAILURES)), word(0))
+        failed = builder.icmp_unsigned("!=", builder.load(struct_field(builder, self._sink, _FAILURES)), word(0))
         with builder.if_then(failed, likely=False):
-            walk.failed_instance.set(builder.load(_slot(builder, self._sink, _FAILED)))
+            walk.failed_instance.set(builder.load(struct_field(builder, self._sink, _FAILED)))
         self._leave_as(walk, loop, failed, "bounds")
-        end = builder.load(_slot(builder, self._sink, _NEXT))
+        end = builder.load(struct_field(builder, self._sink, _NEXT))
         size = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first, I64))
         return builder.udiv(size, word(8 * self._entry))
 

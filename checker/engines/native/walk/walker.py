@@ -1,4 +1,4 @@
-"""Random walks of a spec in machine code: many in one call, each a function of its own seed alone."""
+"""Random walks of a spec in machine code: many in one call. Each walk depends on its own seed only."""
 
 from __future__ import annotations
 
@@ -26,26 +26,35 @@ from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 
 MOST_WEIGHT = 1_000_000
+"""The greatest weight of an action: sums of weights over all instances stay far below 2**64."""
+
 PILOT_WALKS, PILOT_SEED, PILOT_MOST = 2_000, 0x51D, 100
-"""A pilot that finds rare actions: its walks, their seed, and how many times as likely one may become."""
+"""The pilot run that finds rare actions: its number of walks, their seed, and the greatest weight it assigns."""
 
 Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Walks:
-    """Walks (n of them), by number. Bit i of a mask is property i of the walker.
+    """The results of n walks, as arrays. Bit i of a mask is property i of the walker.
 
-    - `seeds`, `initial` (the number of the initial state), `lengths` in steps, `endings` (numbers in ENDINGS): (n,)
-    - `violated`, `reached`: masks of what is violated where the walk ends, and of the reachables seen on the way: (n,)
-    - `failed_instance`: the action instance that left its bounds, or -1; `failed_property`: the property that did, -1,
-      or CONSTRAINT; `conjunct`: the first false operand of a violated property's outermost `and`, or -1: (n,)
-    - `actions`: the action instances of all steps, walk after walk (sum of lengths,)
-    - `coverage`: bit i % 64 of word i // 64: action instance i was taken: (n, words)
-    - `branches`: bits 2i and 2i + 1: a step took the true, the false side of condition i of the walker: (n, words)
-    - `sampled`: hashes of the visited states in the sampled part, walk after walk; `sampled_ends` (n,): each walk's end
-    - `last_states`: the state that each walk ends in and the one before, packed: (n, 2, words of a state)
-    - `hashes`, `enabled`: of all steps, the hash of the state it led to and how many instances were enabled; or None
+    Of each walk (n,):
+    - `seeds`; `initial`: the number of the initial state; `lengths` in steps; `endings`: positions in ENDINGS.
+    - `violated`: the properties violated in the last state. `reached`: the reachables seen in any state.
+    - `failed_instance`: the action instance that left its bounds, or -1. `failed_property`: the property that left its
+      bounds, -1, or CONSTRAINT.
+    - `conjunct`: the first false operand of the violated property's outermost `and`, or -1.
+    - `coverage` (n, words): bit i % 64 of word i // 64 is set if action instance i was taken.
+    - `branches` (n, words): bit 2i is set if a step took the true side of condition i of the walker, bit 2i + 1 if one
+      took the false side.
+    - `last_states` (n, 2, words of a state): the last state, and the state before it, packed.
+    - `sampled_ends`: the end of each walk's hashes in `sampled`.
+
+    Of all walks, one after the other:
+    - `actions` (sum of lengths,): the action instance of each step.
+    - `sampled`: the hashes of the visited states that are sampled.
+    - `hashes` (sum of lengths,): the hash of the state to which each step led, or None.
+    - `enabled` (sum of lengths,): the number of action instances enabled before each step, or None.
     """
 
     seeds: NDArray[np.uint64]
@@ -68,12 +77,12 @@ class Walks:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Where each walk's steps end in `actions`: (n,)."""
+        """The end of each walk's steps in `actions` (n,)."""
         return np.cumsum(self.lengths, dtype=np.int64)
 
     @property
     def first_violated(self) -> NDArray[np.int64]:
-        """The lowest bit of `violated`, or -1: (n,)."""
+        """The position of the lowest bit of `violated`, or -1 (n,)."""
         lowest = self.violated & (~self.violated + np.uint64(1))
         bits = np.full(len(lowest), -1, dtype=np.int64)
         is_bad = lowest != 0
@@ -82,7 +91,7 @@ class Walks:
 
 
 def walk_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:
-    """Return the seeds (count,) of walks from number `first` on: splitmix64 of the run's seed and the walk's number."""
+    """Return the seeds (count,) of the walks from number `first` on: outputs of splitmix64 for the run's seed."""
     with np.errstate(over="ignore"):
         value = np.arange(first + 1, first + count + 1, dtype=np.uint64) * np.uint64(kernel.GAMMA)
         value += np.uint64(seed % 2**64)
@@ -92,11 +101,11 @@ def walk_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:
 
 
 class Walker:
-    """A spec as machine code that walks.
+    """A spec as machine code that takes random walks.
 
-    `properties`: the names to check, `deadlock` among them or not. Raises SpecError where the spec is outside the
-    language, has no initial state, or is too large for the native engine. `digest`: what the spec means. `branches`:
-    the conditions that its actions branch on.
+    `properties`: the names to check, with or without `deadlock`. `digest`: a hash of the typed program. `branches`: the
+    conditions on which its actions branch. Raises SpecError if the spec is outside the language, has no initial state,
+    or is too large for the native engine.
     """
 
     def __init__(self, spec: Spec, properties: list[str]):
@@ -104,8 +113,8 @@ class Walker:
         self.names = [name for name in properties if name != DEADLOCK]
         self.program = program = compile_spec(spec, self.names)
         if program.instances > MOST_INSTANCES or len(self.properties) > MOST_PROPERTIES:
-            what = f"{program.instances} action instances and {len(self.properties)} properties"
-            raise SpecError(f"{spec.name} has {what}: walks take {MOST_INSTANCES} and {MOST_PROPERTIES} at most")
+            size = f"{program.instances} action instances and {len(self.properties)} properties"
+            raise SpecError(f"{spec.name} has {size}: walks take {MOST_INSTANCES} and {MOST_PROPERTIES} at most")
         self.digest = digest_of(program)
         native = lower(program, branches=True)
         kernel.add_walk_kernel(native)
@@ -120,15 +129,15 @@ class Walker:
         self._listed = np.empty((native.instances + 1, kernel.entry_words(native)), dtype=np.uint64)
 
     def state_of(self, words: Any) -> State:
-        """Return the state that some words stand for."""
+        """Return the state that is packed in some words."""
         return State(self._layout.decode([int(word) for word in words]))
 
     def words_of(self, state: State) -> list[int]:
-        """Return the packed words of a state, of which `hashes` and `sampled` hold the hash."""
+        """Return the packed words of a state; `hashes` and `sampled` hold hashes of such words."""
         return self._layout.encode(state.values)
 
     def weights_of(self, weights: Mapping[str, int]) -> NDArray[np.uint64] | None:
-        """Return the weight of each action instance (instances,) from those of actions, 1 where none is given."""
+        """Return the weights of action instances (instances,) from those of actions (default 1); None if all are 1."""
         if all(weight == 1 for weight in weights.values()):
             return None
         found = np.ones(self.instances, dtype=np.uint64)
@@ -137,10 +146,10 @@ class Walker:
         return found
 
     def rare_weights(self, depth: int) -> dict[str, int]:
-        """Return weights that make actions more likely the rarer they are: the same ones each time.
+        """Return weights that make rare actions more likely. They depend on the spec and `depth` only.
 
-        A pilot of some uniform walks counts how often each action is taken; its weight is the inverse, 1 for the most
-        frequent one and PILOT_MOST at most.
+        A pilot run of uniform walks counts how often each action is taken. An action's weight is inversely
+        proportional to its count: 1 for the most frequent action, at most PILOT_MOST.
         """
         pilot = self.walk(walk_seeds(PILOT_SEED, 0, PILOT_WALKS), depth)
         taken = np.bincount(pilot.actions, minlength=self.instances)
@@ -160,10 +169,13 @@ class Walker:
         sampling: int | None = None,
         steps: bool = False,
     ) -> Walks:
-        """Walk once for each seed, `depth` steps at most.
+        """Return one walk of at most `depth` steps for each seed.
 
-        `weights`: from `weights_of`. `sampling`: keep the hashes of states whose top bits, so many, are 0 (None: of no
-        state). `steps`: give `hashes` and `enabled`. The interpreter's lock is released meanwhile.
+        - `weights`: from `weights_of`; None: uniform.
+        - `sampling`: keep the hashes of states whose hash has this many leading zero bits; None: of no state.
+        - `steps`: record `hashes` and `enabled`.
+
+        The global interpreter lock is released during the walks.
         """
         count, most = len(seeds), len(seeds) * depth
         arrays: dict[str, NDArray[Any]] = {
@@ -192,6 +204,7 @@ class Walker:
         return self._result(arrays, steps)
 
     def _run(self, count: int, depth: int, sampling: int | None, arrays: dict[str, NDArray[Any]]) -> None:
+        """Fill the kernel's record, and call it; it writes to the arrays."""
         record = np.zeros(len(kernel.FIELDS), dtype=np.uint64)
         numbers = {
             "count": count,
@@ -212,6 +225,7 @@ class Walker:
         return sum(1 << bit for bit, name in enumerate(self.names) if self.spec.roles[name] is role)
 
     def _result(self, arrays: dict[str, NDArray[Any]], steps: bool) -> Walks:
+        """Return the walks in arrays that the kernel has filled."""
         lengths = arrays["lengths"]
         taken = int(lengths.sum(dtype=np.int64))
         sampled = int(arrays["sampled_ends"][-1]) if len(lengths) else 0
@@ -227,7 +241,7 @@ class Walker:
                 )
             },
             conjunct=np.full(len(lengths), NONE, dtype=np.int64),
-            # Copies: what was reserved for the longest walks is given back.
+            # Copies, so that the memory reserved for walks of full length is released.
             actions=arrays["actions"][:taken].copy(),
             sampled=arrays["sampled"][:sampled].copy(),
             hashes=arrays["hashes"][:taken].copy() if steps else None,
@@ -237,6 +251,7 @@ class Walker:
         return walks
 
     def _find_conjuncts(self, walks: Walks) -> None:
+        """Fill `conjunct` for the walks that end with a violation."""
         first = np.where(walks.endings == kernel.ENDINGS.index("violation"), walks.first_violated, NONE)
         for bit in np.unique(first[first >= 0]):
             conjuncts = self._conjuncts_of(int(bit))
@@ -245,7 +260,7 @@ class Walker:
                 walks.conjunct[rows] = conjuncts.first_false(walks.last_states[rows])
 
     def _conjuncts_of(self, bit: int) -> Conjuncts | None:
-        """Return the code that tells a property's conjuncts apart, compiled where one is violated first; or None."""
+        """Return the conjuncts of a property, compiled at its first violation; None if it has no conjuncts."""
         if bit not in self._conjuncts:
             predicate: nodes.Predicate | None = self.program.properties[bit] if bit < len(self.names) else None
             has_some = predicate is not None and bool(conjuncts_of(predicate))
