@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,7 +10,7 @@ from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow
 from checker.run.guarantee_table import CellAnswer, GuaranteeTable, ShownViolation
 
 PROSE_WIDTH = 120
-"""Characters per line of a paragraph; tables and lists of counterexamples are not wrapped."""
+"""Characters per line of paragraphs and list items; tables and commands are not wrapped."""
 
 Values = tuple[tuple[str, ...], ...]
 """For each setting, the values of the rows that a merged row replaces."""
@@ -39,7 +40,7 @@ def markdown(
     lines = ["In short:", "", *short_table(tabulation), "", "In full:", "", *full_table(tabulation, labels), ""]
     reasons = dict.fromkeys(row.refused for row in tabulation.table.rows if row.refused)
     for paragraph in (*tabulation.table.legend, *(f"Refused: {reason}." for reason in reasons)):
-        lines += [*textwrap.wrap(paragraph, PROSE_WIDTH, break_long_words=False, break_on_hyphens=False), ""]
+        lines += [*_wrapped(paragraph), ""]
     lines += [*_notes(tabulation, labels, anchored), "", "Counterexamples:", ""]
     lines += _counterexamples(tabulation, labels, place_of, anchored)
     lines += ["", conclusion(tabulation)]
@@ -146,7 +147,7 @@ def _notes(tabulation: GuaranteeTable, labels: Labels, anchored: bool) -> Iterab
         mark = labels.notes[name]
         anchor = f'<a id="note-{mark}"></a>' if anchored else ""
         answers = [tabulation.answer(GuaranteeNote("", (check,))) for check in note.checks]
-        yield f"- {anchor}[{mark}] {note.text}{_note_answers(answers, labels)}"
+        yield from _wrapped(f"- {anchor}[{mark}] {note.text}{_note_answers(answers, labels)}", indent="  ")
 
 
 def _note_answers(answers: list[CellAnswer], labels: Labels) -> str:
@@ -164,5 +165,14 @@ def _counterexamples(
         mark = labels.of(shown)
         anchor = f'<a id="{mark}"></a>' if anchored else ""
         steps = ", ".join(str(step).replace("()", "") for step in shown.violation.trace[1:])
-        place = place_of(shown, mark)
-        yield f"- {anchor}[{mark}] `{shown.violation.property}`, {shown.violation.length} states: {steps}. {place}"
+        text = f"- {anchor}[{mark}] `{shown.violation.property}`, {shown.violation.length} states: {steps}."
+        yield from _wrapped(text, indent="  ")
+        yield f"  {place_of(shown, mark)}"
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """Return the lines of a paragraph or list item; code spans are not broken, `indent` precedes the later lines."""
+    # textwrap does not break at a no-break space.
+    text = re.sub(r"`[^`]*`", lambda code: code.group().replace(" ", "\u00a0"), text)
+    lines = textwrap.wrap(text, PROSE_WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]

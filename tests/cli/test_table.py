@@ -39,9 +39,10 @@ def test_printed(table):
 
 
 def test_a_yes_names_the_command_that_shows_it(table, checker):
-    (line,) = [line for line in table().out.splitlines() if line.startswith("- [c1]")]
-    assert "`never_falls`, 3 states: increment, reset." in line
-    command = line.rpartition("`python -m checker ")[2].rstrip("`")
+    lines = table().out.splitlines()
+    (number,) = [number for number, line in enumerate(lines) if line.startswith("- [c1]")]
+    assert "`never_falls`, 3 states: increment, reset." in lines[number]
+    command = lines[number + 1].strip().removeprefix("`python -m checker ").rstrip("`")
     assert checker(*command.split(), "--engine", "python").status == 1
 
 
