@@ -32,7 +32,6 @@ _IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true")
 _FIVE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "5")
 _ONE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "1", "one request at a time on each connection")
 _RETRIES = SettingChange("producer", "retries", "2147483647")
-_NO_RETRIES = SettingChange("producer", "retries", "0", "every transient failure reaches the application")
 _MIN_ISR = SettingChange("topic", "min.insync.replicas", "2")
 _NO_UNCLEAN = SettingChange(
     "topic",
@@ -42,7 +41,13 @@ _NO_UNCLEAN = SettingChange(
 )
 _REPLICAS = SettingChange("topic", "replication.factor", "3", "three copies on disk and on the network")
 _ELR = SettingChange("broker", "eligible.leader.replicas.version", "1")
-_FLUSH = SettingChange("topic", "flush.messages", "1", "every append waits for the disk")
+_FLUSH = SettingChange(
+    "topic",
+    "flush.messages",
+    "1",
+    "every append waits for the disk; Kafka's documentation advises against it and relies on replicas that do not lose "
+    "power together (broker.rack), since 4.1 also on eligible leader replicas",
+)
 _EARLIEST = SettingChange(
     "consumer", "auto.offset.reset", "earliest", "without a committed offset, the consumer reads from the beginning"
 )
@@ -55,8 +60,8 @@ _DURABLE = (_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
 
 _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
     "loss": _DURABLE,
-    "duplicates": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES, _NO_RETRIES),
-    "reorder": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES, _ONE_IN_FLIGHT, _NO_RETRIES),
+    "duplicates": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "reorder": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES, _ONE_IN_FLIGHT),
     "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
     "gaps": (_EARLIEST, _STORE, _MANUAL),
     "reprocessing": (_MANUAL,),
@@ -72,6 +77,9 @@ def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[Set
 
 def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
     if change is _ELR and not ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version):
+        return False
+    if change is _ONE_IN_FLIGHT and config["enable.idempotence"] == "true":
+        # An idempotent producer keeps the order with up to five requests in flight.
         return False
     if change in (_REPLICAS, _MIN_ISR) and int(config[change.name]) >= int(change.value):
         return False

@@ -1,4 +1,4 @@
-"""Answers for configurations as people have them, held against what Kafka's documentation says of them."""
+"""Answers for real configurations, compared with the documentation of Kafka."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from kafka_tools.advise.advice import advise
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, start_of
+from kafka_tools.advise.remedies import changes_for
 from specs.pipeline.pipeline import Pipeline
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -19,7 +20,7 @@ BY_SLUG = {failure.slug: failure for failure in FAILURES}
 
 
 def explore(explorations):
-    """Explore in this process, what has the same constants compiled once."""
+    """Explore in this process; pipelines with equal constants are compiled once."""
     groups = {}
     for asked in explorations:
         groups.setdefault((asked.constants, asked.properties), []).append(asked)
@@ -165,3 +166,27 @@ def test_answers_without_a_remedy_are_listed():
         "4.1", "idempotent-producer.properties", failures=["producer-restart"], questions=PARTITION[1:2], changes=1
     )
     assert [answer.failure.slug for answer in advice.without_remedy] == ["producer-restart"]
+
+
+FORBIDDEN = {"retries=0"}
+"""Changes that a Kafka engineer would refuse, whatever the question."""
+
+
+def test_idempotence_is_the_remedy_for_many_requests_in_flight():
+    advice, _ = answers(
+        "3.7", "many-in-flight-producer.properties", failures=["lost-response"], questions=PARTITION[1:3], changes=3
+    )
+    for remedy in advice.remedies:
+        changes = {str(change) for change in remedy.changes}
+        assert changes & {"enable.idempotence=true", "max.in.flight.requests.per.connection=5"}
+        assert not changes & FORBIDDEN
+    assert {remedy.question.name for remedy in advice.remedies} == {"duplicates", "reorder"}
+
+
+def test_no_remedy_limits_an_idempotent_producer_to_one_request():
+    cluster = gather([read(str(FIXTURES / "idempotent-producer.properties"))], "4.1")
+    for question in PARTITION:
+        assert not {str(change) for change in changes_for(question, cluster)} & {
+            "max.in.flight.requests.per.connection=1",
+            *FORBIDDEN,
+        }
