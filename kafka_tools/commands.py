@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from checker.cli.options import JsonFile, MaxStates, OutFolder, Workers
 from kafka_tools.advise.versions import LATEST, VERSIONS
 
 app = typer.Typer(rich_markup_mode=None)
@@ -16,54 +17,58 @@ app = typer.Typer(rich_markup_mode=None)
 def advise(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="[ROLE=]FILE", help="Configuration files; ROLE: producer, consumer, topic, broker."),
+        typer.Argument(metavar="[ROLE=]FILE", help="Configuration files; ROLE: producer, consumer, topic or broker."),
     ],
     kafka: Annotated[
-        str, typer.Option("--kafka", metavar="VERSION", help=f"{', '.join(VERSIONS[:-1])} or {LATEST}.")
+        str,
+        typer.Option(metavar="VERSION", help=f"The version of Kafka: {', '.join(VERSIONS[:-1])} or {LATEST}."),
     ] = LATEST,
     client: Annotated[
-        Literal["java", "librdkafka"] | None, typer.Option(help="Whose clients; guessed from the names of settings.")
+        Literal["java", "librdkafka"] | None,
+        typer.Option(help="The client library (default: recognised by the names of the settings)."),
     ] = None,
     replication_factor: Annotated[
-        int | None, typer.Option(min=1, max=7, metavar="N", help="Where no file says it; 3 unless there is a broker's.")
+        int | None,
+        typer.Option(min=1, max=7, metavar="N", help="The replication factor (default: from the files, else 3)."),
     ] = None,
     commits: Annotated[
         Literal["first", "last"] | None,
-        typer.Option(help="When the application commits, before or after processing, where it does so itself."),
+        typer.Option(help="Manual commits before (first) or after processing (last; the default)."),
     ] = None,
     ignored: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="NAME", help="Accept this unknown setting, or pattern such as 'my.*'."),
+        typer.Option(
+            "--ignore", metavar="NAME", help="Accept this unknown setting or pattern, such as my.* (repeatable)."
+        ),
     ] = None,
     failures: Annotated[
-        list[str] | None, typer.Option("--failure", metavar="NAME,...", help="Ask about these failures only.")
+        list[str] | None, typer.Option("--failure", metavar="NAME,...", help="Check only these failures.")
     ] = None,
     require: Annotated[
-        str, typer.Option(metavar="no-loss,...", help="Exit with 1 where one of these does not hold.")
+        str, typer.Option(metavar="no-loss,...", help="Exit with status 1 if one of these guarantees does not hold.")
     ] = "",
     changes: Annotated[
-        int, typer.Option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: do not.")
+        int, typer.Option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: no search.")
     ] = 3,
-    max_states: Annotated[
-        int, typer.Option(min=1, help="Stop each exploration at this many states: the answer is then open.")
-    ] = 20_000_000,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core unless said.")] = None,
-    json: Annotated[str, typer.Option(metavar="FILE|-", help="Write JSON to a file, or to standard output.")] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the answers and each counterexample as pages.")
-    ] = None,
+    max_states: MaxStates = 20_000_000,
+    workers: Workers = None,
+    json: JsonFile = "",
+    out: OutFolder = None,
 ) -> None:
-    """Say which guarantees real configuration files give, under which failures, and what would change that.
+    """Report which guarantees Kafka configuration files give.
 
-    Properties files, what `kafka-configs.sh --describe` and `kafka-topics.sh --describe` print, JSON, TOML, Spring's
-    names and librdkafka's. Exit status: 0 answered, 1 a requirement does not hold, 2 wrong input or settings that
-    Kafka refuses, 3 not everything was explored.
+    The report names the failures under which records are lost, duplicated or reordered, and changes of settings that
+    prevent it. Formats: properties files, JSON, TOML, Spring's and librdkafka's names, and the output of
+    `kafka-configs.sh --describe` and `kafka-topics.sh --describe`.
+
+    Exit status: 0 answered, 1 a required guarantee does not hold, 2 wrong input or settings that Kafka refuses, 3 not
+    fully explored.
     """
     from checker.run.request import default_workers
     from kafka_tools.advise.advise_command import AdviseOptions, execute
 
     options = AdviseOptions(
-        kafka,
+        kafka=kafka,
         client=client,
         replication_factor=replication_factor,
         commits=commits,
@@ -81,30 +86,33 @@ def advise(
 
 @app.command()
 def record(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The file to write: JSON events, one a line.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="The file to write, with one JSON event per line.")],
     producer: Annotated[
         Literal["plain", "idempotent", "transactional"],
-        typer.Option(help="Which producer; transactional: an idempotent one, all in one transaction."),
+        typer.Option(help="The kind of producer. transactional: idempotent, all records in one transaction."),
     ] = "plain",
-    records: Annotated[int, typer.Option(min=1, metavar="N", help="How many records it sends.")] = 4,
-    in_flight: Annotated[int, typer.Option(min=1, metavar="N", help="Its max.in.flight.")] = 2,
-    retries: Annotated[int, typer.Option(min=0, metavar="N", help="Its retries.")] = 3,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Its batch.num.messages.")] = 1,
-    acks: Annotated[Literal["1", "all"], typer.Option(help="Its acks.")] = "all",
-    linger: Annotated[int, typer.Option(min=0, metavar="MS", help="Its linger.ms.")] = 0,
-    pause: Annotated[int, typer.Option(min=0, metavar="MS", help="The time between two sends.")] = 0,
-    delay: Annotated[int, typer.Option(min=0, metavar="MS", help="How long a response is held.")] = 30,
+    records: Annotated[int, typer.Option(min=1, metavar="N", help="The number of records.")] = 4,
+    in_flight: Annotated[int, typer.Option(min=1, metavar="N", help="The setting max.in.flight.")] = 2,
+    retries: Annotated[int, typer.Option(min=0, metavar="N", help="The setting retries.")] = 3,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="The setting batch.num.messages.")] = 1,
+    acks: Annotated[Literal["1", "all"], typer.Option(help="The setting acks.")] = "all",
+    linger: Annotated[int, typer.Option(min=0, metavar="MS", help="The setting linger.ms.")] = 0,
+    pause: Annotated[int, typer.Option(min=0, metavar="MS", help="The pause between two sends.")] = 0,
+    delay: Annotated[int, typer.Option(min=0, metavar="MS", help="The delay of each response.")] = 30,
     faults: Annotated[
         list[str] | None,
         typer.Option(
             "--fault",
             metavar="FAULT@N",
-            help="What happens to the Nth Produce request: lose-request, lose-response, refuse, not-leader, time-out, "
+            help="A fault of the Nth Produce request: lose-request, lose-response, refuse, not-leader, time-out, "
             "after-append, reject or too-large (repeatable).",
         ),
     ] = None,
 ) -> None:
-    """Record a real producer: librdkafka against its own mock cluster, with faults (the extra `record`)."""
+    """Record a librdkafka producer against a mock cluster.
+
+    The mock cluster belongs to librdkafka and injects the faults. The command needs the extra `record`.
+    """
     from kafka_tools.librdkafka.record_command import record_run
     from kafka_tools.librdkafka.recorder import InjectedFault, RecordingSetup
 
