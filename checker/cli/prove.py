@@ -40,7 +40,8 @@ def prove(
     Exit status: 0 proved (or no violation except the expected ones), 1 violated or not inductive, 2 wrong input, 3
     unknown: Z3 gave no answer in time.
     """
-    from checker.execution.prove import ProofSettings, depth_of, execute_proofs
+    from checker.execution.proof_outcome import ProofSettings
+    from checker.execution.prove import depth_of, execute_proofs
     from checker.run.request import Request, default_workers
 
     request = Request(targets=tuple(targets or ()), settings=tuple(settings or ()), properties=tuple(properties or ()))

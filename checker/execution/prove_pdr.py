@@ -1,91 +1,65 @@
-"""`prove --method pdr`: what Spacer came to, with its invariant as a lemma that can be pasted."""
+"""Proofs by Spacer, Z3's solver for property-directed reachability (PDR)."""
 
 from __future__ import annotations
 
-import itertools
-import textwrap
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from checker.output.styled_lines import BLANK, Line, line
-from checker.run.request import Run
-from checker.run.result import Violation
+from checker.engines.smt import induction
+from checker.engines.smt.invariant_source import (
+    UnsupportedInvariantError,
+    lemma_source,
+    python_conjuncts,
+    unused_lemma_name,
+)
+from checker.engines.smt.lemmas.lemma_source import imports_for, with_methods
+from checker.engines.smt.pdr import PdrResult, solve
+from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.execution.proof_outcome import ProofOutcome, ProofTask, ProofVerdict, expectation_differences
+from checker.output import proof_text
+from checker.output.styled_lines import Line
 
-if TYPE_CHECKING:
-    from checker.engines.smt.pdr import PdrResult
-    from checker.engines.smt.transition_system import TransitionSystem
-
-WIDTH = 112
+VERDICTS: dict[str, ProofVerdict] = {"holds": "proved", "violated": "violated", "unknown": "unknown"}
 
 
-def by_pdr(
-    run: Run, names: list[str], timeout: float, show: Callable[[str], None]
-) -> tuple[list[Line], dict[str, Any], str, Violation | None]:
-    """Return what Spacer says of properties: its lines, its JSON, the verdict, and a violation if there is one.
-
-    An invariant is told again in Python where that can be done, and proved again, by induction, as what is printed.
-    """
-    from checker.engines.smt.pdr import solve
-    from checker.engines.smt.solving import QueryLimits
-    from checker.engines.smt.transition_system import TransitionSystem
-    from checker.output import proof_text
-
-    system = TransitionSystem(run.spec, names)
-    show("Spacer is looking for an invariant")
-    outcome = solve(system, names, QueryLimits(timeout))
-    shown = [proof_text.heading(run.spec, run.name)]
-    took = (f"  ({outcome.seconds:.2f} s)", "dim")
-    content: dict[str, Any] = {"seconds": round(outcome.seconds, 6), "reason": outcome.reason, "lemma": None}
-    if outcome.verdict == "unknown":
-        shown.append(line((f"unknown: {outcome.reason}", "bold yellow"), took))
-    elif outcome.violation is not None:
-        words = f"violated: {outcome.violation.property} {outcome.violation.length}"
-        shown.append(line((words, "bold red"), took))
-    else:
-        shown.append(line((f"proved by pdr: {', '.join(names)}", "bold green"), took))
+def prove_task(task: ProofTask) -> ProofOutcome:
+    """Let Spacer find an invariant or a violation. An invariant is printed as a lemma and proved again by induction."""
+    run = task.run
+    system = TransitionSystem(run.spec, task.names)
+    task.on_progress("Spacer is searching for an invariant")
+    found = solve(system, task.names, QueryLimits(task.settings.timeout))
+    lines = proof_text.pdr_lines(found, task.names)
+    fields: dict[str, Any] = {"seconds": round(found.seconds, 6), "reason": found.reason, "lemma": None}
+    if found.verdict == "holds":
         with run.spec.bound():
-            lines, content["lemma"] = _invariant(run, system, outcome, names, timeout)
-        shown += lines
-    return shown, content, outcome.verdict, outcome.violation
+            shown, fields["lemma"] = _invariant(task, system, found)
+        lines += shown
+    violations = [found.violation] if found.violation is not None else []
+    differences = expectation_differences(run, violations, depth=0)
+    return ProofOutcome(
+        VERDICTS[found.verdict],
+        lines,
+        fields,
+        tuple(violations),
+        differences=differences,
+        is_expected=run.expected is not None and not differences,
+    )
 
 
-def _invariant(
-    run: Run, system: TransitionSystem, outcome: PdrResult, names: list[str], timeout: float
-) -> tuple[list[Line], str | None]:
-    from checker.engines.smt import induction
-    from checker.engines.smt.invariant_source import UnsupportedInvariantError, python_conjuncts
-    from checker.engines.smt.lemmas.lemma_source import imports_for, with_methods
-    from checker.engines.smt.solving import QueryLimits
-    from checker.engines.smt.transition_system import TransitionSystem
-
+def _invariant(task: ProofTask, system: TransitionSystem, found: PdrResult) -> tuple[list[Line], str | None]:
+    """Return the lines of an invariant, and its lemma as text (None without a Python counterpart)."""
+    spec = task.run.spec
     try:
-        conjuncts = python_conjuncts(system, outcome)
+        conjuncts = python_conjuncts(system, found)
     except UnsupportedInvariantError as error:
-        note = f"  an invariant over the bits of a state; it has no counterpart in Python, because of {error}:"
-        return [line((note, "yellow")), *(line(f"    {text}") for text in str(outcome.invariant).split("\n"))], None
+        return proof_text.formula_lines(str(found.invariant), str(error)), None
     if not conjuncts:
-        return [line("  no lemma is missing: every state is harmless")], None
-    method = lemma_of(conjuncts, name_for(run))
-    spec = with_methods(run.spec, method).unenumerated()
-    lemma = name_for(run)
-    proof = induction.prove(TransitionSystem(spec, [*names, lemma]), names, [lemma], QueryLimits(timeout))
-    assert proof.verdict != "fails", f"the engines disagree: Spacer's invariant of {run.name} is not inductive"
-    again = "proved again by induction" if proof.verdict == "proved" else "too large to be proved again in time"
-    imports = imports_for(run.spec, method)
-    text = [*imports, *([""] if imports else []), *textwrap.indent(method, "    ").split("\n")]
-    return [line(f"  with this lemma, {again}:"), BLANK, *(line((words, "cyan")) for words in text)], method
-
-
-def name_for(run: Run) -> str:
-    """Return a name for the lemma that the spec does not use."""
-    taken = {*run.spec.roles, *dir(type(run.spec))}
-    numbered = (f"reachable_states_{number}" for number in itertools.count(2))
-    return next(name for name in itertools.chain(["reachable_states"], numbered) if name not in taken)
-
-
-def lemma_of(conjuncts: list[str], name: str) -> str:
-    """Return conjuncts as a method."""
-    said = " and ".join(conjuncts)
-    if len(said) > WIDTH - len("        return "):
-        said = "(\n        " + "\n        and ".join(conjuncts) + "\n    )"
-    return f"@lemma\ndef {name}(self):\n    return {said}"
+        return proof_text.no_lemma_lines(), None
+    name = unused_lemma_name(spec)
+    method = lemma_source(name, conjuncts)
+    extended = with_methods(spec, method).unenumerated()
+    limits = QueryLimits(task.settings.timeout)
+    proof = induction.prove(TransitionSystem(extended, [*task.names, name]), task.names, [name], limits)
+    assert proof.verdict != "fails", f"the engines disagree: Spacer's invariant of {task.run.name} is not inductive"
+    imports = imports_for(spec, method)
+    return proof_text.lemma_lines(method, imports, is_proved_again=proof.verdict == "proved"), method

@@ -48,7 +48,7 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None, *, aske
     found = _tables(request)
     if page is not None:
         for family, _ in found:
-            replaced(_text_of(page), family.name, [])
+            with_section(_text_of(page), family.name, [])
     folder = CounterexampleFolder(settings.out)
     explore = engine_named(settings.engine)
     statuses = []
@@ -208,7 +208,7 @@ class _Output:
 
 
 def _update(page: Path, family: registry.Family, output: _Output) -> None:
-    text = replaced(_text_of(page), family.name, output.section())
+    text = with_section(_text_of(page), family.name, output.section())
     try:
         page.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -222,7 +222,7 @@ def _text_of(page: Path) -> str:
         raise InputError(f"the page {page} cannot be read: {error.strerror}") from None
 
 
-def replaced(text: str, family: str, section: list[str]) -> str:
+def with_section(text: str, family: str, section: list[str]) -> str:
     """Return a page with the section of a family's table replaced; raise UserError if it has no such section."""
     begin, end = f"<!-- python -m checker run {family} --table -->\n", "<!-- end of table -->"
     before, found, rest = text.partition(begin)

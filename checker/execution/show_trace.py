@@ -50,9 +50,9 @@ def show_trace(path: Path, *, format: str, against: tuple[str, ...], out: Path |
     if format == "text":
         _show_lines(comparison_lines(found, sides), out)
     elif format == "html":
-        from checker.output.comparison_text import comparison_page
+        from checker.output.comparison_text import comparison_as_page
 
-        _show_text(comparison_page(found, sides), out)
+        _show_text(comparison_as_page(found, sides), out)
     else:
         raise InputError(f"--against compares as text or html, not as {format}")
 

@@ -25,7 +25,7 @@ def comparison_lines(found: Counterexample, sides: list[ComparedSchedule]) -> li
     return lines
 
 
-def comparison_page(found: Counterexample, sides: list[ComparedSchedule]) -> str:
+def comparison_as_page(found: Counterexample, sides: list[ComparedSchedule]) -> str:
     """Return the page of a comparison."""
     from checker.output.page import comparison
     from checker.output.page.render import PageContext

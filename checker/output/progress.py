@@ -57,7 +57,7 @@ class ProgressDisplay:
         self._live.update(Text(self._text(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def _text(self, progress: ExplorationProgress) -> str:
-        return f"{self._name}: {progress_text(progress, self._rate_since_last(progress))}"
+        return f"{self._name}: {exploration_text(progress, self._rate_since_last(progress))}"
 
     def _rate_since_last(self, progress: ExplorationProgress) -> float:
         """Return the distinct states a second since the rate was last taken; it is taken a second apart at least."""
@@ -68,7 +68,7 @@ class ProgressDisplay:
         return self._rate
 
 
-def progress_text(progress: ExplorationProgress, rate: float) -> str:
+def exploration_text(progress: ExplorationProgress, rate: float) -> str:
     """Return progress in words; `rate` is in distinct states a second."""
     return (
         f"level {progress.level}, {progress.distinct_states:,} distinct, {progress.generated_states:,} generated, "

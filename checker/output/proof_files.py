@@ -1,4 +1,4 @@
-"""`prove --out`: the files of counterexamples, and the pages of counterexamples to induction."""
+"""Files of proofs: counterexamples, and pages of counterexamples to induction."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from checker.engines.smt.induction import CounterexampleToInduction
 
 
-class PageFolder:
-    """Writes what proofs found to a folder; without one it writes nothing."""
+class ProofFolder:
+    """Writes counterexamples and pages of proofs to a folder; does nothing without a folder."""
 
     def __init__(self, folder: Path | None):
         self._folder, self._counterexamples = folder, CounterexampleFolder(folder)
 
     def write(self, run: Run, violations: Iterable[Violation], pages: Mapping[str, str]) -> None:
-        """Write counterexamples in every format, and pages; raise UserError if the folder cannot be written."""
+        """Write counterexamples in every format, and pages; raise OutputError if the folder cannot be written."""
         if self._folder is None:
             return
         for violation in violations:
@@ -36,22 +36,22 @@ class PageFolder:
                 raise OutputError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
-        """Say what was left out."""
+        """Report the formats that were omitted."""
         self._counterexamples.close()
 
 
-def page_name(run: Run, conjunct: str, what: str) -> str:
-    """Return the name of the page of what breaks a conjunct."""
-    return f"{run.name.replace('/', '-')}-{conjunct}-{what}.html"
+def page_name(run: Run, conjunct: str, place: str) -> str:
+    """Return the file name of a page of a counterexample to induction; `place` is the action or the number of steps."""
+    return f"{run.name.replace('/', '-')}-{conjunct}-{place}.html"
 
 
 def proof_command(run: Run, *options: str) -> str:
-    """Return the command that proves a run's configuration again."""
+    """Return the command that repeats the proof of a configuration."""
     return shlex.join(["python", "-m", "checker", "prove", *run.words, *options])
 
 
 def breaking_step(found: CounterexampleToInduction) -> tuple[tuple[TraceStep, ...], ActionCall | None]:
-    """Return the step that breaks an induction as a trace, and the action if there is no state after it."""
+    """Return a counterexample to induction as a trace, and the action if it leads to no state."""
     assert found.before is not None
     first = TraceStep(None, (), found.before)
     if found.after is None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuery
 from checker.engines.smt.induction import INIT, CounterexampleToInduction, InductionProof, Outcome, ProofCell
 from checker.engines.smt.k_induction import KInductionProof
+from checker.engines.smt.lemmas.lemma_search import LemmaSearchResult
+from checker.engines.smt.pdr import PdrResult
 from checker.engines.smt.reachability import Reachability
 from checker.errors import BoundsError, Disabled
 from checker.explain.differences import changes
@@ -20,13 +24,8 @@ from checker.run.result import ActionCall, TraceStep
 _CELLS: dict[Outcome, Span] = {"proved": ("ok", "green"), "fails": ("FAILS", "bold red"), "unknown": ("?", "yellow")}
 
 
-def heading(spec: Spec, name: str) -> Line:
-    """Return the line that names a configuration."""
-    return line((name, "bold"), f"  {constants_text(spec.constants)}")
-
-
 def induction_lines(proof: InductionProof) -> list[Line]:
-    """Return what a proof by induction came to, and its table."""
+    """Return the verdict of a proof by induction, and its table of actions and conjuncts."""
     lines = [_verdict_line(proof)]
     if proof.lemmas:
         lines.append(line(f"  with the lemmas {', '.join(proof.lemmas)}"))
@@ -36,6 +35,69 @@ def induction_lines(proof: InductionProof) -> list[Line]:
         lines += [BLANK, line((f"  never taken from a state that satisfies them: {names}", "yellow"))]
     unknown = [cell for cell in proof.cells if cell.outcome == "unknown"]
     return lines + [line((f"  unknown: {cell.conjunct}, {cell.action}: {cell.reason}", "yellow")) for cell in unknown]
+
+
+def unbounded_lines(proof: InductionProof, unbounded: list[str]) -> list[Line]:
+    """Return the verdict of a proof with open constants, and its table."""
+    verdict, *table = induction_lines(proof)
+    return [verdict, line(f"  for every value of {', '.join(unbounded)}"), *table]
+
+
+def instance_lines(constants: Mapping[str, Any]) -> list[Line]:
+    """Return the note about the one size at which counterexamples were looked for."""
+    note = f"  counterexamples are those of {constants_text(constants)}; cells with ? have none there"
+    return [BLANK, line((note, "dim"))]
+
+
+def found_lemma_lines(found: LemmaSearchResult) -> list[Line]:
+    """Return the result of a search for lemmas, with the lemmas as text to paste into the spec."""
+    states = f"{'all' if found.is_complete else 'the first'} {found.states:,} states"
+    counts = f"{found.candidates:,} candidates are true in {states}, {found.inductive:,} of them are inductive"
+    lines = [line((f"found: {_lemma_search_verdict(found)}", "bold"), (f"  ({counts})", "dim"))]
+    if found.lemmas:
+        lines += [BLANK, *_source_lines(found.imports, found.methods), BLANK]
+    return lines
+
+
+def _lemma_search_verdict(found: LemmaSearchResult) -> str:
+    count = len(found.lemmas)
+    lemmas = "1 lemma" if count == 1 else f"{count} lemmas"
+    if found.is_enough:
+        return f"{lemmas} with which the proof succeeds" if count else "no lemma is missing"
+    return f"not enough for the proof; {lemmas} that are inductive, the simplest first" if count else "no lemma"
+
+
+def _source_lines(imports: Sequence[str], methods: str) -> list[Line]:
+    """Return methods as they are pasted into a class, below their imports."""
+    text = "\n".join(imports) + ("\n\n" if imports else "") + textwrap.indent(methods, "    ")
+    return [line((row, "cyan")) for row in text.rstrip().split("\n")]
+
+
+def pdr_lines(found: PdrResult, names: list[str]) -> list[Line]:
+    """Return the verdict of Spacer."""
+    seconds = (f"  ({found.seconds:.2f} s)", "dim")
+    if found.verdict == "unknown":
+        return [line((f"unknown: {found.reason}", "bold yellow"), seconds)]
+    if found.violation is not None:
+        return [line((f"violated: {found.violation.property} {found.violation.length}", "bold red"), seconds)]
+    return [line((f"proved by pdr: {', '.join(names)}", "bold green"), seconds)]
+
+
+def lemma_lines(method: str, imports: Sequence[str], *, is_proved_again: bool) -> list[Line]:
+    """Return an invariant of Spacer as a lemma to paste into the spec."""
+    again = "proved again by induction" if is_proved_again else "too large to be proved again in time"
+    return [line(f"  with this lemma, {again}:"), BLANK, *_source_lines(imports, method)]
+
+
+def no_lemma_lines() -> list[Line]:
+    """Return the note that the invariant of Spacer is trivial."""
+    return [line("  no lemma is needed: every state satisfies the properties")]
+
+
+def formula_lines(formula: str, reason: str) -> list[Line]:
+    """Return an invariant of Spacer as a formula; `reason` is the part without a counterpart in Python."""
+    note = f"  an invariant over the bits of a state; it has no counterpart in Python, because of {reason}:"
+    return [line((note, "yellow")), *(line(f"    {text}") for text in formula.split("\n"))]
 
 
 def _verdict_line(proof: InductionProof) -> Line:
@@ -111,8 +173,8 @@ def _why(spec: Spec, conjunct: str, found: CounterexampleToInduction) -> str:
         raise AssertionError("the engines disagree: an action is enabled in one, and not in the interpreter") from None
 
 
-def whereabouts_words(where: Reachability) -> str:
-    """Return what it means that the first state is, or is not, among those that the explorer reaches."""
+def reachability_text(where: Reachability) -> str:
+    """Return the meaning of the reachability of the first state for a proof."""
     if where.trace is not None:
         return "reachable: a real violation, not a missing lemma"
     if where.is_certain:
@@ -120,18 +182,21 @@ def whereabouts_words(where: Reachability) -> str:
             f"unreachable within this configuration, of {where.explored:,} states: a lemma that excludes it is missing"
         )
     if not where.explored:
-        return "the explorer cannot take this configuration: whether the first state is reachable is open"
+        return "not known to be reachable: the explorer cannot take this configuration"
     return f"not among the {where.explored:,} states that were explored; it may still be reachable"
 
 
 def _label(where: Reachability) -> Line:
-    return line((f"  {whereabouts_words(where)}", "bold red" if where.trace is not None else "yellow"))
+    return line((f"  {reachability_text(where)}", "bold red" if where.trace is not None else "yellow"))
 
 
 def k_induction_lines(
     spec: Spec, proof: KInductionProof, names: list[str], found: dict[str, Reachability]
 ) -> list[Line]:
-    """Return what a proof by k-induction came to, with the paths that break it; `found` says where they begin."""
+    """Return the verdict of a proof by k-induction, and the paths that break it.
+
+    `found` is the reachability of the first state of each path.
+    """
     if proof.verdict == "proved":
         words = f"proved by k-induction with k = {proof.k}: {', '.join(names)}"
         return [line((words, "bold green"))]
@@ -141,17 +206,18 @@ def k_induction_lines(
     for name, trace in proof.failing.items():
         if proof.base.violations:
             break
-        what = "leads to an action that leaves its bounds" if name == BOUNDS else "is false after"
-        lines += [BLANK, line((f"{name}: {what} a path of states that satisfy everything", "bold red"))]
+        end = "an action leaves its bounds" if name == BOUNDS else f"{name} is false"
+        lines += [BLANK, line((f"{name}: {end} after a path of states that satisfy the hypothesis", "bold red"))]
         lines += [_label(found[name])] if name in found else []
         shown = trace_lines(spec, trace)
+        # The second line names the first state of a trace, which is not an initial state here.
         shown[1] = line(("  1  ", "dim"), ("a state that satisfies the hypothesis", "bold cyan"))
         lines += shown
     return lines
 
 
 def bounded_lines(found: BoundedSearch) -> list[Line]:
-    """Return how far a bounded search came; its violations are shown as any other counterexample."""
+    """Return the verdict of a bounded search, without its counterexamples."""
     lines = unknown_lines(found.unknown)
     states = f"{found.depth} state{'' if found.depth == 1 else 's'}"
     time = f"  ({sum(found.seconds):.2f} s)"
@@ -161,13 +227,13 @@ def bounded_lines(found: BoundedSearch) -> list[Line]:
     if found.unknown:
         return [
             *lines,
-            line((f"no violation by traces of up to {states}, and no answer for longer ones", "bold yellow")),
+            line((f"no violation by traces of up to {states}; no answer for longer ones", "bold yellow")),
         ]
     return [*lines, line((f"no violation by traces of up to {states}", "bold green"), (time, "dim"))]
 
 
 def unknown_lines(unknown: list[UnansweredQuery]) -> list[Line]:
-    """Return what Z3 did not answer, and why."""
+    """Return the queries that Z3 did not answer, with its reasons."""
     return [
         line((f"unknown: {found.property}, traces of {found.length} states: {found.reason}", "bold yellow"))
         for found in unknown

@@ -41,7 +41,7 @@ class WalkProgress:
         if now - self._shown_at < (_REDRAW_INTERVAL if self._is_terminal else _LINE_INTERVAL):
             return
         self._shown_at = now
-        text = progress_text(self._name, done, self._total, done - self._before, failures, now - self._started)
+        text = walk_progress_text(self._name, done, self._total, done - self._before, failures, now - self._started)
         if self._is_terminal:
             self._redraw(text)
         else:
@@ -58,7 +58,7 @@ class WalkProgress:
         self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
-def progress_text(name: str, done: int, total: int, new: int, failures: int, seconds: float) -> str:
+def walk_progress_text(name: str, done: int, total: int, new: int, failures: int, seconds: float) -> str:
     """Return progress in words; `new` of the walks done were made in the last `seconds`."""
     begin = f"{name}: {done:,} of {total:,} walks ({done / total:.0%})"
     if new == 0:

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from checker.output.comparison_text import comparison_page
+from checker.output.comparison_text import comparison_as_page
 from checker.output.formats import Counterexample
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320
@@ -158,7 +158,7 @@ def test_the_compare_view(open_page, kip101):
         for name, sibling in (("replication/kip279", Kip279), ("replication/kip320", Kip320))
     ]
     origin = origin_of(spec, "replication/kip101", None, "replication/kip101", "python -m checker run")
-    page = open_page(comparison_page(Counterexample(spec, violation, origin), sides))
+    page = open_page(comparison_as_page(Counterexample(spec, violation, origin), sides))
     assert position(page) == 12
     columns = page.locator(".step.now .side")
     assert columns.count() == 3

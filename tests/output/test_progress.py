@@ -8,8 +8,8 @@ from checker.run.plan import ExplorationProgress
 SEEN = ExplorationProgress(3, 2_000, 5_000, 40, 2.0, 123_000_000)
 
 
-def test_progress_text():
-    assert display.progress_text(SEEN, 1000.0) == (
+def test_exploration_text():
+    assert display.exploration_text(SEEN, 1000.0) == (
         "level 3, 2,000 distinct, 5,000 generated, queue 40, 1,000/s, 123 MB, 2 s"
     )
 

@@ -2,12 +2,12 @@
 
 import io
 
-from checker.output.walk_progress import WalkProgress, progress_text
+from checker.output.walk_progress import WalkProgress, walk_progress_text
 
 
 def test_progress_text():
-    assert progress_text("a/b", 500, 2000, 0, 7, 3.0) == "a/b: 500 of 2,000 walks (25%), 3 s"
-    text = progress_text("a/b", 1500, 2000, 1000, 7, 4.0)
+    assert walk_progress_text("a/b", 500, 2000, 0, 7, 3.0) == "a/b: 500 of 2,000 walks (25%), 3 s"
+    text = walk_progress_text("a/b", 1500, 2000, 1000, 7, 4.0)
     assert text == "a/b: 1,500 of 2,000 walks (75%), 7 with a violation, 250/s, 4 s, 2 s left"
 
 

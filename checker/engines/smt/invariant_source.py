@@ -5,6 +5,7 @@ Example: `bit 3 or not bit 4` becomes `self.at[Process[0]] != At.IDLE`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from checker.engines.smt.lowering.open_bounds import bounds_of
 from checker.engines.smt.lowering.symbolic_values import is_bit_set
 from checker.engines.smt.pdr import PdrResult
 from checker.engines.smt.transition_system import TransitionSystem
+from checker.language.spec import Spec
 from checker.language.types import (
     BagType,
     BoolType,
@@ -34,6 +36,8 @@ from checker.language.types import (
 MAX_VALUES = 256
 """A number with more values is not translated: the condition would list them."""
 
+LINE_WIDTH = 112
+"""The longest line of a printed lemma."""
 
 MEMBERSHIP = "<in>"
 """Placeholder for `in` or `not in` in the text of a constant that is a value's membership in a set."""
@@ -237,3 +241,18 @@ class _InvariantWriter:
                 z3.simplify(z3.substitute(term, *[(bit, z3.BoolVal(bool(pattern >> at & 1))) for bit, at in mine]))
             )
         )
+
+
+def unused_lemma_name(spec: Spec) -> str:
+    """Return a name for a lemma that no member of the spec has."""
+    taken = {*spec.roles, *dir(type(spec))}
+    numbered = (f"reachable_states_{number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain(["reachable_states"], numbered) if name not in taken)
+
+
+def lemma_source(name: str, conjuncts: list[str]) -> str:
+    """Return the conjunction of Python expressions as the text of a lemma."""
+    conjunction = " and ".join(conjuncts)
+    if len(conjunction) > LINE_WIDTH - len("        return "):
+        conjunction = "(\n        " + "\n        and ".join(conjuncts) + "\n    )"
+    return f"@lemma\ndef {name}(self):\n    return {conjunction}"

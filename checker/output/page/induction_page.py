@@ -9,7 +9,7 @@ from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.output.page.render import PageContext, page_of
 from checker.output.page.story import story_of
-from checker.output.proof_text import whereabouts_words
+from checker.output.proof_text import reachability_text
 from checker.run.result import ActionCall, TraceStep, Violation
 
 
@@ -33,7 +33,7 @@ def induction_page(
         name=name,
         command=command,
         verdict="is not preserved" if not is_real and failed is None else "",
-        label=f"First state: {whereabouts_words(where)}",
+        label=f"First state: {reachability_text(where)}",
         is_real=is_real,
         first="Initial state" if is_real else "A state that satisfies the hypothesis",
         begins="The trace starts in this state."

@@ -137,12 +137,12 @@ def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
 @pytest.mark.parametrize(
     ("name", "arguments", "status", "words"),
     [
-        ("bare.py", ["--find-lemmas", "--method", "bounded"], 2, "--find-lemmas goes with --method induction"),
+        ("bare.py", ["--find-lemmas", "--method", "bounded"], 2, "--find-lemmas needs --method induction"),
         ("even.py/overflow", ["--find-lemmas"], 2, "an action leaves a type's bounds"),
         ("even.py/large", ["--method", "pdr"], 2, "pdr supports states of up to"),
-        ("even.py/even", ["--find-lemmas", "--unbounded", "stride"], 2, "write one of the two"),
-        ("bare.py", ["--method", "pdr", "--depth", "3"], 2, "--depth goes with --method k-induction or bounded"),
-        ("bare.py", ["--depth", "3"], 2, "not with induction"),
+        ("even.py/even", ["--find-lemmas", "--unbounded", "stride"], 2, "omit one of the two"),
+        ("bare.py", ["--method", "pdr", "--depth", "3"], 2, "--depth needs --method k-induction or bounded"),
+        ("bare.py", ["--depth", "3"], 2, "not induction"),
         ("even.py/shut_in", ["--method", "induction"], 2, "shut is false in every state"),
         ("even.py/shut_in", ["--method", "k-induction"], 2, "shut is false in every state"),
         ("even.py/shut_in", ["--method", "pdr"], 2, "shut is false in every state"),
@@ -161,7 +161,7 @@ def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch, raise
     def interrupted(*arguments, **options):
         raise raised
 
-    monkeypatch.setattr("checker.engines.smt.induction.prove", interrupted)
+    monkeypatch.setattr("checker.execution.prove_induction.prove", interrupted)
     outcome = prove("bare.py")
     assert (outcome.status, "stopped: bare/bare is neither proved nor refuted" in outcome.err) == (3, True)
 

@@ -1,0 +1,130 @@
+"""The outcome of a proof method, and the report on it: text, JSON and exit status, the same for every method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from checker.output import text
+from checker.output.files import violation_to_json
+from checker.output.styled_lines import BLANK, Line, line
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Run
+from checker.run.result import Violation
+from traces.replay import replay
+
+Method = Literal["induction", "k-induction", "bounded", "pdr"]
+
+ProofVerdict = Literal["proved", "not inductive", "not proved", "violated", "no violation", "unknown"]
+
+_REFUTED: tuple[ProofVerdict, ...] = ("not inductive", "not proved", "violated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofSettings:
+    """The method of proof, its limits, and the destinations of the results.
+
+    `depth`: the largest k, or the most states of a trace. `timeout`: seconds for a query. `unbounded`: the constants
+    that are left open. `out`: the folder for counterexamples, including pages of counterexamples to induction.
+    """
+
+    method: Method
+    depth: int
+    timeout: float
+    workers: int
+    unbounded: tuple[str, ...] = ()
+    find_lemmas: bool = False
+    json: str = ""
+    out: Path | None = None
+
+
+@dataclass(frozen=True)
+class ProofTask:
+    """One configuration to prove: the properties, the lemmas to use, and the settings.
+
+    `on_progress` receives a short text about the current query.
+    """
+
+    run: Run
+    names: list[str]
+    lemmas: list[str]
+    settings: ProofSettings
+    on_progress: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ProofOutcome:
+    """The outcome of a proof method for one configuration.
+
+    - `lines`: the text between the heading and the counterexamples.
+    - `fields`: the fields of the JSON object that only this method has.
+    - `pages`: counterexamples to induction as HTML, by the names of their files.
+    - `differences`: sentences about differences from the expected violations; `is_expected`: the scenario expects
+      exactly these violations.
+    - `has_unknown`: Z3 left a query unanswered.
+    """
+
+    verdict: ProofVerdict
+    lines: list[Line]
+    fields: dict[str, Any]
+    violations: tuple[Violation, ...] = ()
+    pages: Mapping[str, str] = field(default_factory=dict)
+    differences: tuple[str, ...] = ()
+    is_expected: bool = False
+    has_unknown: bool = False
+
+    @property
+    def status(self) -> int:
+        """The exit status: 1 refuted or not as expected, 3 unknown, else 0."""
+        if self.differences or (self.verdict in _REFUTED and not self.is_expected):
+            return EXIT_VIOLATED
+        return EXIT_STOPPED if self.verdict == "unknown" or self.has_unknown else EXIT_OK
+
+
+def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
+    """Return the text of an outcome. The interpreter replays every counterexample before it is shown."""
+    run = task.run
+    constants = {
+        name: "any" if name in task.settings.unbounded else value for name, value in run.spec.constants.items()
+    }
+    shown = [line((run.name, "bold"), f"  {text.constants_text(constants)}"), *outcome.lines]
+    shown += [line((f"  {sentence}", "red")) for sentence in outcome.differences]
+    for violation in outcome.violations:
+        replay(run.spec, violation)
+        shown += [BLANK, *text.counterexample(run.spec, run.name, violation)]
+    return shown
+
+
+def proof_to_json(task: ProofTask, outcome: ProofOutcome) -> dict[str, Any]:
+    """Return the JSON object of an outcome."""
+    run = task.run
+    return {
+        "spec": run.entry.name,
+        "scenario": run.scenario,
+        "constants": run.spec.constants,
+        "method": task.settings.method,
+        "verdict": outcome.verdict,
+        "properties": task.names,
+        **outcome.fields,
+        "differences": list(outcome.differences),
+        "violations": [violation_to_json(run.spec, violation) for violation in outcome.violations],
+    }
+
+
+def expectation_differences(run: Run, violations: list[Violation], depth: int) -> tuple[str, ...]:
+    """Return sentences about differences from the expectation of a scenario; traces have up to `depth` states."""
+    if run.expected is None:
+        return ()
+    if isinstance(run.expected, str):
+        if run.expected == "error" and all(found.kind == "bounds_error" for found in violations):
+            return ()
+        return tuple(f"{found.property} is violated, which is not expected" for found in violations)
+    lengths = {found.property: found.length for found in violations}
+    differences = []
+    for name, length in run.expected.items():
+        if name in lengths and length not in (None, lengths[name]):
+            differences.append(f"expected {name} to be violated by {length} states, but it takes {lengths[name]}")
+        elif name not in lengths and length is not None and length <= depth:
+            differences.append(f"expected {name} to be violated by {length} states, but it is not by up to {depth}")
+    return tuple(differences)

@@ -1,0 +1,59 @@
+"""Proofs by induction over one step."""
+
+from __future__ import annotations
+
+from checker.engines.smt.induction import prove
+from checker.engines.smt.reachability import ReachableStates
+from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.execution.proof_outcome import ProofOutcome, ProofTask, ProofVerdict
+from checker.output import proof_text
+from checker.output.page.induction_page import induction_page
+from checker.output.proof_files import breaking_step, page_name, proof_command
+from checker.output.proof_json import queries_to_json
+
+VERDICTS: dict[str, ProofVerdict] = {"proved": "proved", "fails": "not inductive", "unknown": "unknown"}
+
+
+def prove_task(task: ProofTask) -> ProofOutcome:
+    """Prove properties together with the lemmas, and look up each counterexample to induction among reachable states.
+
+    A conjunct's first counterexample is shown, and every further one whose first state is reachable.
+    """
+    run, settings = task.run, task.settings
+    system = TransitionSystem(run.spec, [*task.names, *task.lemmas])
+    spec = system.spec
+    proof = prove(
+        system,
+        task.names,
+        task.lemmas,
+        QueryLimits(settings.timeout),
+        lambda conjunct, action: task.on_progress(f"{conjunct}, {action}"),
+    )
+    explored = ReachableStates(run.entry.spec(**run.spec.constants), settings.workers)
+    first = {cell.conjunct: cell for cell in reversed(proof.cells) if cell.outcome == "fails"}
+    shown = proof_text.induction_lines(proof)
+    labels: dict[tuple[str, str], str] = {}
+    pages: dict[str, str] = {}
+    for cell in proof.cells:
+        found = cell.counterexample
+        if found is None or found.before is None:
+            if found is not None:
+                shown += proof_text.step_lines(spec, cell, None)
+            continue
+        task.on_progress("looking up counterexamples to induction")
+        where = explored.look_up(found.before)
+        labels[cell.conjunct, cell.action] = where.label
+        if cell is first[cell.conjunct] or where.trace is not None:
+            shown += proof_text.step_lines(spec, cell, where)
+            if settings.out is not None:
+                options = ("--property", cell.conjunct) if cell.conjunct in task.names else ()
+                trace, failed = breaking_step(found)
+                page = induction_page(spec, run.name, proof_command(run, *options), cell.conjunct, trace, failed, where)
+                pages[page_name(run, cell.conjunct, cell.action)] = page
+    fields = {
+        "lemmas": task.lemmas,
+        "never_taken": proof.never_taken,
+        "queries": queries_to_json(proof.cells, labels),
+    }
+    return ProofOutcome(VERDICTS[proof.verdict], shown, fields, pages=pages)

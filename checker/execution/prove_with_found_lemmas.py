@@ -1,0 +1,29 @@
+"""Proofs by induction with lemmas that a search finds."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from checker.engines.smt.lemmas.lemma_search import find_lemmas
+from checker.engines.smt.lemmas.lemma_source import with_methods
+from checker.engines.smt.solving import QueryLimits
+from checker.execution import prove_induction
+from checker.execution.proof_outcome import ProofOutcome, ProofTask
+from checker.language.roles import Role
+from checker.output import proof_text
+from checker.output.proof_json import found_lemmas_to_json
+
+
+def prove_task(task: ProofTask) -> ProofOutcome:
+    """Search for lemmas, and prove the spec with exactly the printed text of the lemmas in it."""
+    run, settings = task.run, task.settings
+    goals = [*task.names, *task.lemmas]
+    found = find_lemmas(run.spec, goals, settings.workers, QueryLimits(settings.timeout), task.on_progress)
+    spec = with_methods(run.spec, found.methods).unenumerated()
+    extended = dataclasses.replace(task, run=dataclasses.replace(run, spec=spec), lemmas=spec.names_of(Role.LEMMA))
+    outcome = prove_induction.prove_task(extended)
+    return dataclasses.replace(
+        outcome,
+        lines=[*proof_text.found_lemma_lines(found), *outcome.lines],
+        fields={**outcome.fields, "found": found_lemmas_to_json(found)},
+    )

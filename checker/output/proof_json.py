@@ -1,0 +1,37 @@
+"""Parts of the JSON objects of proofs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from checker.engines.smt.induction import ProofCell
+from checker.engines.smt.lemmas.lemma_search import LemmaSearchResult
+
+
+def queries_to_json(cells: Iterable[ProofCell], labels: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
+    """Return the queries of an induction; `labels` give the reachability of the first state by conjunct and action."""
+    return [
+        {
+            "conjunct": cell.conjunct,
+            "action": cell.action,
+            "outcome": cell.outcome,
+            "seconds": round(cell.seconds, 6),
+            "reason": cell.reason,
+            "first_state": labels.get((cell.conjunct, cell.action)),
+        }
+        for cell in cells
+    ]
+
+
+def found_lemmas_to_json(found: LemmaSearchResult) -> dict[str, Any]:
+    """Return the result of a search for lemmas."""
+    return {
+        "is_enough": found.is_enough,
+        "candidates": found.candidates,
+        "inductive": found.inductive,
+        "states": found.states,
+        "imports": list(found.imports),
+        "lemmas": [dataclasses.asdict(lemma) for lemma in found.lemmas],
+    }
