@@ -36,6 +36,34 @@ _SPRING = re.compile(
 )
 
 
+_FRAMEWORKS = (
+    (
+        re.compile(r"(key|value)\.converter|(config|offset|status)\.storage\.topic|offset\.storage\.file\.filename"),
+        "Kafka Connect worker",
+        "Connect sets acks=all, enable.idempotence=false, max.in.flight.requests.per.connection=1, "
+        "enable.auto.commit=false and auto.offset.reset=earliest: write these into a producer's and a consumer's file, "
+        "then what follows producer. and consumer. in the worker's file",
+    ),
+    (
+        re.compile(r"connector\.class|tasks\.max|(producer|consumer|admin)\.override\..*"),
+        "Kafka Connect connector",
+        "write the settings of its worker and its producer.override. and consumer.override. settings into a producer's "
+        "and a consumer's file",
+    ),
+    (
+        re.compile(r"application\.id|processing\.guarantee|num\.stream\.threads"),
+        "Kafka Streams application",
+        "Streams sets the settings of its clients itself, and its transactions are not explored",
+    ),
+    (
+        re.compile(r"mp\.messaging\..*|kafka\.bootstrap\.servers|quarkus\.kafka.*"),
+        "MicroProfile or Quarkus application",
+        "write the settings of each channel into a producer's or a consumer's file, with Kafka's names",
+    ),
+)
+"""Settings that only a framework has, its name, and what to give instead. It has clients with settings of its own."""
+
+
 @dataclass(frozen=True)
 class WrittenSetting:
     """A setting in a file, with its place."""
@@ -261,6 +289,7 @@ def _by_role(
     of that role: it must never be dropped. A setting that several roles know belongs to the role of the file, and to
     each client that has a setting of its own in the file.
     """
+    _refuse_frameworks(path, settings)
     client = _client_of(settings)
     readers: dict[str, list[Role]] = {
         given.name: [reader for reader in ROLES if given.name in names_of(reader, client)] for given in settings
@@ -280,6 +309,13 @@ def _by_role(
 
 
 _CLIENTS: tuple[Role, ...] = ("producer", "consumer")
+
+
+def _refuse_frameworks(path: Path, settings: tuple[WrittenSetting, ...]) -> None:
+    for given in settings:
+        for pattern, framework, instead in _FRAMEWORKS:
+            if pattern.fullmatch(given.name):
+                raise InputError(f"{path} is the file of a {framework} ({given.name}), which is not read: {instead}")
 
 
 def _client_of(settings: tuple[WrittenSetting, ...]) -> Client:

@@ -225,3 +225,19 @@ def test_names_of_spring_cloud_stream_are_not_dropped(tmp_path):
     path.write_text("spring.kafka.producer.acks=all\nspring.cloud.stream.kafka.binder.required-acks=1\nserver.port=1\n")
     assert "spring.cloud.stream.kafka.binder.required-acks" in settings(read(str(path)), "producer")
     assert "server.port" not in settings(read(str(path)), "producer")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("worker.properties", "group.id=g\nkey.converter=x\nproducer.acks=1\n", "Kafka Connect worker"),
+        ("sink.json", '{"connector.class": "x", "consumer.override.auto.offset.reset": "latest"}', "connector"),
+        ("app.properties", "application.id=a\nprocessing.guarantee=exactly_once_v2\n", "Kafka Streams"),
+        ("application.properties", "mp.messaging.outgoing.orders.acks=1\n", "MicroProfile"),
+    ],
+)
+def test_the_file_of_a_framework_is_refused(tmp_path, name, text, says):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(UserError, match=says):
+        read(str(path))
