@@ -76,21 +76,21 @@ class ConstantExpression:
         texts = [other for _, other in self.absent] + ([inner] if inner != "True" else [])
         return "False" if inner == "False" else f"({' and '.join(texts)})"
 
-    def _among(self, meant: list[int]) -> str:
-        others = [pattern for pattern in self.values if pattern not in meant]
-        if not meant or not others:
-            return "False" if not meant else "True"
+    def _among(self, accepted: list[int]) -> str:
+        others = [pattern for pattern in self.values if pattern not in accepted]
+        if not accepted or not others:
+            return "False" if not accepted else "True"
         if set(self.values.values()) == {"", "not "}:
-            return f"{self.values[meant[0]]}{self.text}"
+            return f"{self.values[accepted[0]]}{self.text}"
         if MEMBERSHIP in self.text:
-            return self.text.replace(MEMBERSHIP, self.values[meant[0]])
+            return self.text.replace(MEMBERSHIP, self.values[accepted[0]])
         if set(self.values.values()) == {"is None", "is not None"}:
-            return f"{self.text} {self.values[meant[0]]}"
-        if len(meant) == 1:
-            return f"{self.text} == {self.values[meant[0]]}"
+            return f"{self.text} {self.values[accepted[0]]}"
+        if len(accepted) == 1:
+            return f"{self.text} == {self.values[accepted[0]]}"
         if len(others) == 1:
             return f"{self.text} != {self.values[others[0]]}"
-        return f"{self.text} in ({', '.join(self.values[pattern] for pattern in meant)})"
+        return f"{self.text} in ({', '.join(self.values[pattern] for pattern in accepted)})"
 
 
 def constant_expressions(system: TransitionSystem) -> list[ConstantExpression]:
@@ -219,7 +219,7 @@ class _InvariantWriter:
         return [self.text(together(*found)) for found in alone.values()] + [self.text(term) for term in rest]
 
     def _constants(self, term: Term) -> set[int]:
-        """Return the indices of the constants whose bits occur in a formula."""
+        """Return the indices of the constants with bits that occur in a formula."""
         found, waiting = set(), [term]
         while waiting:
             part = waiting.pop()

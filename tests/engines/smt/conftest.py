@@ -1,4 +1,4 @@
-"""The prover's tests use the generator of random specs, and the comparisons, of the native engine's."""
+"""Makes the generator of random specs and the comparisons of `tests/agreement` importable."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One state at a time through a spec's terms: what the prover and the interpreter are compared by."""
+"""A spec's Z3 terms evaluated in single states, for comparisons with the interpreter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pairs = list[tuple[Term, Term]]
 
 @dataclass
 class ExpandedState:
-    """What the action instances of a state do: `words` has their successors, `failures` the text of the first site."""
+    """The steps from a state: successors and the text of the failing site, by action instance."""
 
     words: dict[int, list[State]] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
@@ -28,30 +28,30 @@ class ExpandedState:
 
 @dataclass(frozen=True)
 class CheckedState:
-    """The invariants that are false and the reachables that are true; `failed`: one left its bounds."""
+    """The invariants that are false and the reachables that are true; `failed`: one leaves the bounds of a type."""
 
     names: frozenset[str]
     failed: bool
 
 
 class SymbolicStateEngine:
-    """A spec as Z3 terms, evaluated in the states that it is given by putting values for the constants."""
+    """A spec as Z3 terms, evaluated by substitution of a state's values for the Z3 constants."""
 
     def __init__(self, spec: Spec, properties: list[str] | None = None):
         self.spec = spec
         self.system = TransitionSystem(spec, spec.properties if properties is None else properties)
 
     def words_of(self, state: State) -> list[State]:
-        """Return what stands for a state here: the state."""
+        """Return a state's encoding, which here is the state."""
         return [state]
 
     def state_of(self, words: Iterable[State]) -> State:
-        """Return a state that was turned into symbolic values and back."""
+        """Return a state encoded as symbolic values and decoded."""
         (state,) = words
         return self.system.decoded(self.system.encoded(state), lambda term: term)
 
     def expand(self, state: State) -> ExpandedState:
-        """Return what every action instance does in a state."""
+        """Return the steps of every action instance from a state."""
         pairs, found = self._pairs(state), ExpandedState()
         with self.spec.bound():
             for shape, transition in zip(self.spec.shapes(), self.system.transitions, strict=True):
@@ -86,7 +86,7 @@ class SymbolicStateEngine:
         return CheckedState(frozenset(p.name for p in found if _is_reported(p, pairs)), failed)
 
     def within_constraints(self, state: State) -> bool:
-        """Return whether every constraint is true in a state; false where one leaves its bounds."""
+        """Return whether every constraint can be evaluated and is true in a state."""
         return _is_true(self.system.within_constraints, self._pairs(state))
 
     def _pairs(self, state: State) -> Pairs:
@@ -98,7 +98,7 @@ class SymbolicStateEngine:
 
 
 def _is_reported(property_: SymbolicProperty, pairs: Pairs) -> bool:
-    """Say whether a property is to be reported: an invariant where it is false, a reachable where it is true."""
+    """Return whether a property is reported: a false invariant, or a true reachable."""
     is_true = _is_true(property_.value, pairs)
     return is_true if property_.role is Role.REACHABLE else not is_true
 

@@ -1,4 +1,4 @@
-"""The terms against the interpreter: in reachable states and in invented ones, every action instance and property."""
+"""Z3 terms agree with the interpreter on every action instance and property, in reachable and random states."""
 
 import os
 import random
@@ -19,21 +19,24 @@ from tests.engines.smt.single_state import SymbolicStateEngine
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SECONDS = 10.0 if THOROUGH else 0.2
-"""States of a real spec are compared for this long."""
+"""Time for comparing states of one real spec."""
 
 FEW = ("broker", "examples", "replication", "producer/acks", "producer/drain", "producer/idempotent_failover")
-"""Specs that are compared in the default profile too; the others take seconds each to lower."""
+"""Specs that are compared in the default profile. The others take seconds each to lower."""
+
+SLOW = ("replication/beliefs",)
+"""One state of five replicas takes ten seconds to compare."""
 
 SCENARIOS = {
     entry.name: entry.scenarios[0]
     for family in registry.families()
     for entry in family.entries
-    if entry.scenarios and (THOROUGH or entry.name.startswith(FEW))
+    if entry.scenarios and (THOROUGH or (entry.name.startswith(FEW) and entry.name not in SLOW))
 }
 
 
 def compare_for(spec, seconds):
-    """Compare reachable states and invented ones by turns, for some seconds; at least one of each."""
+    """Compare reachable and random states in turn for some seconds, at least one of each."""
     probe, chooser = SymbolicStateEngine(spec), random.Random(0)
     try:
         frontier = spec.initial_states()[:1]
@@ -49,7 +52,7 @@ def compare_for(spec, seconds):
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_real_specs(name):
+def test_real_specs_agree(name):
     scenario = SCENARIOS[name]
     compare_for(scenario.spec(**scenario.constants), SECONDS)
 
@@ -72,12 +75,12 @@ def folder(tmp_path_factory):
     suppress_health_check=list(HealthCheck),
 )
 @given(source=sources(), seed=st.integers(0, 999))
-def test_random_specs(folder, source, seed):
+def test_random_specs_agree(folder, source, seed):
     spec = load(source, folder).Random()
     compare_states(spec, SymbolicStateEngine(spec), seed, reached=3, invented=3)
 
 
-# Deliberate mistakes in the lowering: the comparison must notice every one of them.
+# Deliberate bugs in the lowering: the comparison must detect each of them.
 
 
 def _ignores_path(self, node):
@@ -93,7 +96,7 @@ def _evaluated_everywhere(self, test, node):
     return self.evaluate(node)
 
 
-MISTAKES = {
+BUGS = {
     "a require applies to paths that do not reach it": (SymbolicStatements, "require", _ignores_path),
     "failures are dropped": (SymbolicContext, "check", _without_checks),
     "an operand that is not evaluated changes the state": (SymbolicEvaluator, "evaluate_where", _evaluated_everywhere),
@@ -129,10 +132,10 @@ class Random(Spec):
 """
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_in_the_lowering_is_noticed(folder, monkeypatch, name):
+@pytest.mark.parametrize("name", BUGS)
+def test_the_comparison_detects_a_bug_in_the_lowering(folder, monkeypatch, name):
     spec = load(SPEC, folder).Random()
     compare_states(spec, SymbolicStateEngine(spec), 0, reached=5, invented=80)
-    monkeypatch.setattr(*MISTAKES[name])
+    monkeypatch.setattr(*BUGS[name])
     with pytest.raises((AssertionError, BoundsError)):
         compare_states(spec, SymbolicStateEngine(spec), 0, reached=5, invented=80)

@@ -1,4 +1,4 @@
-"""The explorer and Z3 agree on every scenario that is small enough: verdicts, lengths, reachables and deadlocks."""
+"""Engine `both`: explorer and Z3 agree on all small scenarios: verdicts, lengths, reachables and deadlocks."""
 
 import os
 
@@ -17,13 +17,13 @@ from checker.run.scenario import checked_properties, stop_for
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 MAX_STATES, LONGEST = (100, 5) if THOROUGH else (30, 2)
 SECONDS = 0.5
-"""Longer traces of one scenario are not searched after this time."""
+"""Time after which the search of one scenario does not go on to longer traces."""
 
 LEDGER = read(default_path())
 
 
 def is_small(name):
-    """Say whether a scenario has few states, or, where it ends at a violation, a short counterexample."""
+    """Return whether a scenario has few states, or ends at a violation with a short counterexample."""
     record = LEDGER.get(name)
     if record is None:
         return False
@@ -43,7 +43,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize("scenario", SMALL)
-def test_they_agree_on_small_scenarios(scenario, monkeypatch):
+def test_the_engines_agree_on_small_scenarios(scenario, monkeypatch):
     monkeypatch.setattr(both, "TOTAL_SECONDS", SECONDS)
     names = checked_properties(scenario)
     plan = Plan(names, stop=stop_for(scenario.expect), deadlock="deadlock" in names)
@@ -51,7 +51,7 @@ def test_they_agree_on_small_scenarios(scenario, monkeypatch):
 
 
 class Counter(Spec):
-    """Counts to three, by one or by two, and is stuck there."""
+    """Counts to three by one or two, then deadlocks."""
 
     number = Range(0, 3)
 
@@ -76,14 +76,14 @@ class Counter(Spec):
 PLAN = Plan(("is_small", "is_two", "is_five", "deadlock"), stop="all", deadlock=True)
 
 
-def test_they_agree_on_what_is_reachable_and_on_deadlocks():
+def test_the_engines_agree_on_reachables_and_deadlocks():
     result = both.explore(Counter(), PLAN)
     assert result.reached == {"is_two": 2}
     assert {(v.property, v.length) for v in result.violations} == {("deadlock", 3), ("is_five", 0)}
 
 
 def _never_required(self, node):
-    """Lower a `require` as if it were not there."""
+    """Ignore a `require`."""
 
 
 def _always_false(self, node):
@@ -97,7 +97,7 @@ def _always_false(self, node):
         (SymbolicExpressions, "comparison", _always_false, "is_small|is_two|deadlock"),
     ],
 )
-def test_a_bug_in_one_of_them_is_an_internal_error(monkeypatch, lowering, method, bug, what):
+def test_a_bug_in_the_lowering_is_an_internal_error(monkeypatch, lowering, method, bug, what):
     monkeypatch.setattr(lowering, method, bug)
     with pytest.raises(both.EngineDisagreementError, match=f"internal error: .*({what})"):
         both.explore(Counter(), PLAN)
@@ -107,7 +107,7 @@ def test_a_bug_in_one_of_them_is_an_internal_error(monkeypatch, lowering, method
     ("reached", "deadlocks"),
     [({}, True), ({"is_two": 3}, True), ({"is_two": 2, "is_five": 2}, True), ({"is_two": 2}, False)],
 )
-def test_an_explorer_that_reaches_something_else_is_an_internal_error(monkeypatch, reached, deadlocks):
+def test_a_wrong_result_of_the_explorer_is_an_internal_error(monkeypatch, reached, deadlocks):
     explore = engine.explore
 
     def wrong(spec, plan):

@@ -1,4 +1,4 @@
-"""Bounded search: the explorer's verdicts and lengths, and traces that the interpreter takes."""
+"""Bounded search finds the violations and lengths that the explorer finds, with traces that can be replayed."""
 
 import json
 import os
@@ -28,7 +28,7 @@ VIOLATED = {
 }
 CONSTANTS = ("replicas", "log_size", "max_records", "max_leader_epoch")
 QUICK = 2_000
-"""Rows of the published table with more states than this take minutes."""
+"""Rows of the published table with more states take minutes."""
 
 ROWS = [
     (row, name)
@@ -76,7 +76,7 @@ def found_in(spec, names, depth, **options):
         (PetersonHasty(), "mutual_exclusion", 7),
     ],
 )
-def test_the_shortest_counterexample_is_found_and_can_be_replayed(spec, name, length):
+def test_the_shortest_counterexample_can_be_replayed(spec, name, length):
     found = found_in(spec, [name], 10)
     assert [(violation.property, violation.length) for violation in found.violations] == [(name, length)]
     replay(spec, found.violations[0])
@@ -85,22 +85,22 @@ def test_the_shortest_counterexample_is_found_and_can_be_replayed(spec, name, le
 @pytest.mark.parametrize(
     ("row", "name"), [pytest.param(*row, id=f"{row[0]['module']}-{row[0]['replicas']}-{row[1]}") for row in ROWS]
 )
-def test_lengths_are_the_published_ones(row, name):
+def test_lengths_match_the_published_ones(row, name):
     spec = VIOLATED[row["module"]](**{constant: row[constant] for constant in CONSTANTS})
     found = found_in(spec, [name], row[name]["length"])
     assert [(violation.property, violation.length) for violation in found.violations] == [(name, row[name]["length"])]
 
 
-def test_nothing_is_found_where_nothing_is_violated():
+def test_a_true_invariant_has_no_violation():
     found = found_in(Peterson(), ["mutual_exclusion"], 8)
     assert (found.violations, found.unknown, found.depth) == ([], [], 8)
 
 
-def test_an_action_that_leaves_its_bounds_is_found():
+def test_an_action_that_leaves_the_bounds_is_found():
     (violation,) = found_in(Overflow(), ["is_small"], 6).violations
     assert (violation.kind, violation.length, str(violation.failed_action)) == ("bounds_error", 4, "increment()")
 
 
-def test_no_initial_state_is_refused():
+def test_a_spec_without_initial_state_is_rejected():
     with pytest.raises(SpecError, match="no initial state"):
         found_in(Stuck(), ["is_small"], 3)

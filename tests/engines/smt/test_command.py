@@ -1,4 +1,4 @@
-"""The command: what it prints, its JSON, its exit status, and what it says of wrong input."""
+"""The command `prove`: output, JSON, exit statuses, and messages for wrong input."""
 
 import json
 import sys
@@ -69,7 +69,7 @@ def prove(capsys, tmp_path):
     return call
 
 
-def test_a_proof_has_a_table_of_actions_and_conjuncts(prove):
+def test_a_proof_prints_a_table_of_actions_and_conjuncts(prove):
     outcome = prove("proved")
     assert outcome.status == 0
     assert "proved by induction: is_not_five" in outcome.out
@@ -77,7 +77,7 @@ def test_a_proof_has_a_table_of_actions_and_conjuncts(prove):
     assert "begin_again     ok     ok     ok" in outcome.out
 
 
-def test_a_step_that_breaks_an_induction_is_shown_and_labelled(prove):
+def test_a_counterexample_to_induction_is_shown_and_labelled(prove):
     outcome = prove("even_steps")
     assert outcome.status == 1
     assert "is_not_five is not preserved by add()" in outcome.out
@@ -124,14 +124,14 @@ def test_json(prove):
         ("even_steps", ["--method", "magic"], "--method"),
     ],
 )
-def test_wrong_input_is_one_sentence(prove, name, arguments, words):
+def test_wrong_input_is_reported_in_one_sentence(prove, name, arguments, words):
     outcome = prove(name, *arguments)
     assert outcome.status == 2
     assert words in outcome.err
     assert outcome.err.count("\n") == 1
 
 
-def test_without_z3_one_sentence_says_what_to_install(prove, monkeypatch):
+def test_the_message_without_z3_names_the_extra(prove, monkeypatch):
     monkeypatch.setitem(sys.modules, "z3", None)
     outcome = prove("proved")
     assert outcome.status == 2
@@ -143,7 +143,7 @@ def test_both_engines_agree(prove):
     assert (outcome.status, "native + z3 to depth 5" in outcome.out) == (0, True)
 
 
-def test_engines_that_disagree_fail_loudly(capsys, monkeypatch, tmp_path):
+def test_a_disagreement_is_an_internal_error(capsys, monkeypatch, tmp_path):
     (tmp_path / "even.py").write_text(SPEC)
     monkeypatch.setattr(SymbolicStatements, "require", lambda self, node: None)
     assert main(["run", f"{tmp_path}/even.py/even_steps", "--engine", "both"]) == EXIT_INTERNAL

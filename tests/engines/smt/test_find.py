@@ -1,4 +1,4 @@
-"""Lemmas that are found: they are true, they are enough, and what is printed can be pasted."""
+"""The search for lemmas: found lemmas are true, sufficient and minimal, and can be added to the spec."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ class Ticket(Struct):
 
 
 class Queue(Spec):
-    """Tickets are drawn in order and served in order; who waits has one."""
+    """Tickets are drawn in order and served in order; a waiting process has a ticket."""
 
     drawn = Range(0, 3)
     served = Range(0, 3)
@@ -87,7 +87,7 @@ def verdict_of(spec):
 
 
 @pytest.mark.parametrize("spec", [Bare(), WithoutOne(**TINY)], ids=lambda spec: spec.name)
-def test_what_is_found_proves_the_goal_and_nothing_less_does(spec):
+def test_found_lemmas_are_sufficient_and_minimal(spec):
     assert verdict_of(spec) == "fails"
     found = find_lemmas(spec, goals_of(spec), 1, QueryLimits(20))
     assert found.is_enough and found.is_complete and found.lemmas
@@ -97,25 +97,25 @@ def test_what_is_found_proves_the_goal_and_nothing_less_does(spec):
         assert verdict_of(with_methods(spec, rest)) == "fails"
 
 
-def test_where_nothing_is_missing_nothing_is_found():
+def test_a_proof_without_missing_lemmas_finds_none():
     found = find_lemmas(Peterson(), goals_of(Peterson()), 1, QueryLimits(20))
     assert (found.is_enough, found.lemmas) == (True, ())
 
 
-def test_what_is_found_without_a_proof_is_inductive_by_itself():
+def test_lemmas_found_without_a_proof_are_inductive():
     class Unprovable(Bare):
         @invariant
-        def nobody_enters(self):
+        def process_0_has_the_turn(self):
             return self.at[Process[0]] == self.at[Process[0]] and self.turn == Process[0]
 
-    found = find_lemmas(Unprovable(), ["nobody_enters"], 1, QueryLimits(20), stages=((80, 2),))
+    found = find_lemmas(Unprovable(), ["process_0_has_the_turn"], 1, QueryLimits(20), stages=((80, 2),))
     assert not found.is_enough and found.lemmas
     alone = with_methods(Bare(), found.methods)
     lemmas = [lemma.name for lemma in found.lemmas]
     assert induction.prove(TransitionSystem(alone, lemmas), lemmas, [], QueryLimits()).verdict == "proved"
 
 
-def test_atoms_say_the_same_in_the_machine_code_in_z3_and_in_the_interpreter():
+def test_atoms_agree_with_the_interpreter_and_their_negations():
     spec = Queue()
     with spec.bound():
         atoms = atoms_of(spec)
@@ -141,7 +141,7 @@ def test_atoms_say_the_same_in_the_machine_code_in_z3_and_in_the_interpreter():
             assert stated.holds(name, state, None) is not opposite.holds(f"not_{name}", state, None)
 
 
-def test_candidates_are_true_wherever_the_explorer_comes():
+def test_candidates_are_true_in_all_reachable_states():
     spec = Queue()
     with spec.bound():
         samples = sample(spec, atoms_of(spec)[:60], 1)
@@ -183,6 +183,6 @@ def test_houdini_keeps_the_largest_inductive_set():
             assert found.outcome("more") == "fails"
 
 
-def test_a_spec_whose_actions_leave_their_bounds_is_refused():
+def test_a_spec_that_leaves_the_bounds_of_a_type_is_rejected():
     with pytest.raises(SpecError, match="leaves a type's bounds"):
         find_lemmas(Overflow(), ["is_small"], 1, QueryLimits(20))

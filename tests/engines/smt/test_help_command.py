@@ -1,4 +1,4 @@
-"""`prove --find-lemmas`, `--method pdr` and `--out`: what a person gets, may paste, and is told of wrong input."""
+"""`prove --find-lemmas`, `--method pdr` and `--out`: output, pages, and messages for wrong input."""
 
 import ctypes
 import json
@@ -75,7 +75,7 @@ def prove(capsys, tmp_path):
 
 
 def lemmas_in(text):
-    """Return the imports and the methods that are printed, as they stand there."""
+    """Return the printed imports and methods."""
     imports = re.findall(r"^from .*$", text, re.MULTILINE)
     methods = re.findall(r"^    @lemma\n(?:    .*\n)+?(?=\n)", text, re.MULTILINE)
     assert methods
@@ -83,7 +83,7 @@ def lemmas_in(text):
 
 
 @pytest.mark.parametrize("options", [["--find-lemmas"], ["--method", "pdr"]])
-def test_what_is_printed_can_be_pasted_and_proves(prove, tmp_path, options):
+def test_printed_lemmas_can_be_added_to_the_spec_and_prove_it(prove, tmp_path, options):
     outcome = prove("bare.py", *options)
     assert outcome.status == 0
     imports, methods = lemmas_in(outcome.out)
@@ -93,20 +93,20 @@ def test_what_is_printed_can_be_pasted_and_proves(prove, tmp_path, options):
     assert all(re.search(r"def (\w+)", method)[1] in again.out for method in methods)
 
 
-def test_json_has_the_lemmas_that_were_found(prove):
+def test_json_has_the_found_lemmas(prove):
     content = json.loads(prove("even.py/even", "--find-lemmas", "--json", "-").out)
     assert (content["verdict"], content["found"]["is_enough"], content["found"]["states"]) == ("proved", True, 5)
     (lemma,) = content["found"]["lemmas"]
     assert lemma["source"].startswith(f"@lemma\ndef {lemma['name']}(self):\n    return self.number % 2 == 0")
 
 
-def test_spacer_finds_a_violation_and_its_trace(prove):
+def test_pdr_finds_a_violation_with_its_trace(prove):
     outcome = prove("even.py/even", "--method", "pdr", "--set", "stride=5")
     assert outcome.status == 1
     assert "is_not_five is violated: counterexample of 2 states" in outcome.out
 
 
-def test_a_lemma_that_is_false_has_a_counterexample_like_an_invariant(prove, tmp_path):
+def test_a_false_lemma_has_a_counterexample(prove, tmp_path):
     outcome = prove("even.py/wrong_lemma", "--method", "k-induction", "--out", str(tmp_path / "out"))
     assert outcome.status == 1
     assert "is_small is violated: counterexample of 3 states" in outcome.out
@@ -123,7 +123,7 @@ def test_pages_say_whether_the_first_state_is_reachable(prove, tmp_path):
     assert "First state: reachable: a real violation" in page and "Initial state" in page
 
 
-def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
+def test_pages_of_k_induction_have_the_whole_path(prove, tmp_path):
     folder = tmp_path / "out"
     outcome = prove("bare.py", "--method", "k-induction", "--depth", "2", "--out", str(folder))
     assert outcome.status == 1
@@ -149,7 +149,7 @@ def test_paths_of_k_induction_are_looked_up_and_drawn_too(prove, tmp_path):
         ("bare.py", ["--out", "/dev/null/here"], 2, "/dev/null/here cannot be written"),
     ],
 )
-def test_wrong_input_is_one_sentence(prove, name, arguments, status, words):
+def test_wrong_input_is_reported_in_one_sentence(prove, name, arguments, status, words):
     outcome = prove(name, *arguments)
     assert outcome.status == status
     assert words in outcome.err
@@ -157,7 +157,7 @@ def test_wrong_input_is_one_sentence(prove, name, arguments, status, words):
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), ctypes.ArgumentError("argument 1: KeyboardInterrupt: ")])
-def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch, raised):
+def test_an_interrupt_is_reported(prove, monkeypatch, raised):
     def interrupted(*arguments, **options):
         raise raised
 
@@ -167,7 +167,7 @@ def test_an_interrupt_ends_the_command_and_is_reported(prove, monkeypatch, raise
 
 
 @pytest.mark.parametrize("method", ["induction", "k-induction", "bounded", "pdr"])
-def test_a_timeout_is_unknown_and_has_its_own_status(capsys, method):
+def test_a_timeout_is_unknown_with_status_3(capsys, method):
     arguments = ["--method", method, "--timeout", "0.001", "--depth", "14"]
     status = main(
         [

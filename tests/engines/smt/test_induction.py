@@ -1,4 +1,4 @@
-"""Proofs by induction and k-induction: what is proved, what breaks them, and what is refused."""
+"""Proofs by induction and k-induction: verdicts, counterexamples to induction, and rejected specs."""
 
 import os
 
@@ -21,7 +21,7 @@ THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 
 
 class EvenSteps(Spec):
-    """Counts to eight by twos: five is never passed, since it is never met."""
+    """Counts to eight in steps of two, so the number is never five."""
 
     number = Range(0, 9)
 
@@ -72,7 +72,7 @@ def failing(proof):
     return {(cell.conjunct, cell.action) for cell in proof.cells if cell.outcome == "fails"}
 
 
-def test_the_action_and_the_conjunct_that_break_an_induction_are_named():
+def test_a_failed_proof_names_action_and_conjunct():
     proof = proved(EvenSteps())
     assert proof.verdict == "fails"
     assert failing(proof) == {("is_not_five", "add_two")}
@@ -86,21 +86,21 @@ def test_a_lemma_completes_the_proof():
     assert {"is_even", "is_not_five", "moves_by_two", "bounds"} == set(proof.conjuncts)
 
 
-def test_a_counterexample_to_induction_is_looked_up():
+def test_a_counterexample_to_induction_is_looked_up_in_the_reachable_states():
     (cell,) = [cell for cell in proved(EvenSteps()).cells if cell.outcome == "fails"]
-    where = ReachableStates(EvenSteps(), workers=1).look_up(cell.counterexample.before)
-    assert (where.trace, where.is_certain, where.explored) == (None, True, 5)
+    unreachable = ReachableStates(EvenSteps(), workers=1).look_up(cell.counterexample.before)
+    assert (unreachable.trace, unreachable.is_certain, unreachable.explored) == (None, True, 5)
     reached = ReachableStates(EvenSteps(), workers=1).look_up(EvenSteps().state_of({"number": 4}))
     assert [step.state.number for step in reached.trace] == [0, 2, 4]
 
 
-def test_contradictory_lemmas_are_refused():
+def test_contradictory_lemmas_are_rejected():
     with pytest.raises(SpecError, match="is_large and is_low contradict each other"):
         proved(Contradiction())
 
 
-def test_what_z3_does_not_answer_is_unknown_with_its_reason():
-    proof = proved(Kip320(), QueryLimits(0.001))
+def test_a_timeout_is_unknown_with_its_reason():
+    proof = proved(Kip320(replicas=2), QueryLimits(0.001))
     assert proof.verdict == "unknown"
     reasons = {cell.reason for cell in proof.cells if cell.outcome == "unknown"}
     assert reasons == {"timeout: no answer within 0.001 s"}
@@ -110,13 +110,13 @@ def test_peterson_is_proved_with_its_lemmas():
     assert proved(Peterson()).verdict == "proved"
 
 
-def test_k_induction_needs_no_lemma_where_a_longer_path_shows_the_same():
+def test_k_induction_proves_with_longer_paths_instead_of_a_lemma():
     system = TransitionSystem(EvenSteps(), ["is_not_five"])
     proof = k_induction.prove(system, ["is_not_five"], 4, QueryLimits())
     assert (proof.verdict, proof.k) == ("proved", 3)
 
 
-def test_k_induction_begins_with_the_first_states():
+def test_k_induction_searches_the_first_k_states():
     class Wrong(EvenSteps):
         @invariant
         def is_not_four(self):
@@ -140,7 +140,7 @@ def test_kip320_is_proved(constants):
 INTEGER_MAX = 2**31 - 1
 
 
-def test_the_broker_takes_exactly_the_next_sequence_on_the_whole_circle():
+def test_the_broker_accepts_exactly_the_next_sequence_in_the_whole_range():
     sizes = dict(max_sequence=INTEGER_MAX, max_batch_records=INTEGER_MAX, max_epoch=2**15 - 1, log_size=2, cache_size=2)
     assert proved(LeaderState(**sizes)).verdict == "proved"
     assert ("sequences_contiguous", "produce") in failing(proved(LeaderState(**sizes, no_state="any")))
@@ -163,10 +163,10 @@ def test_the_broker_keeps_its_guarantees_over_restarts_truncations_and_markers(c
     assert (proof.verdict, len(targets)) == ("proved", 4 - len(left_out))
 
 
-def test_sequences_are_compared_on_the_circle():
+def test_sequences_are_compared_modulo_their_range():
     assert proved(SequenceOrder(max_sequence=INTEGER_MAX)).verdict == "proved"
     assert failing(proved(PlainOrder(max_sequence=INTEGER_MAX))) == {("order_is_that_of_sending", "send")}
 
 
 def test_the_lemmas_of_kip320_are_not_inductive_for_kip279():
-    assert ("strong_isr", "leader_expand_isr") in failing(proved(K279WithLemmas(replicas=2)))
+    assert ("strong_isr", "leader_expand_isr") in failing(proved(K279WithLemmas(replicas=2, max_leader_epoch=1)))

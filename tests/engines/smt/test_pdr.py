@@ -1,4 +1,4 @@
-"""Spacer: its verdicts are the explorer's, its invariants are inductive as Python, its traces can be replayed."""
+"""PDR: verdicts match the explorer, invariants are inductive as Python lemmas, traces can be replayed."""
 
 import pytest
 
@@ -25,7 +25,7 @@ class Bare(Peterson):
 
 
 class Countdown(Spec):
-    """Counts down from seven, never past zero; `high` makes the numbers too many to be listed."""
+    """Counts down from seven to zero."""
 
     number = Range(-1, 7)
 
@@ -68,7 +68,7 @@ def solved(spec, seconds=60):
 
 
 @pytest.mark.parametrize("spec", [Bare(), Countdown(), AsyncIsr(replicas=2, max_offset=1, max_version=2)])
-def test_an_invariant_is_inductive_as_it_is_told_again(spec):
+def test_an_invariant_translated_to_python_is_inductive(spec):
     system = TransitionSystem(spec, names_of(spec))
     outcome = solve(system, names_of(spec), QueryLimits(60))
     assert outcome.verdict == "holds"
@@ -81,28 +81,28 @@ def test_an_invariant_is_inductive_as_it_is_told_again(spec):
 
 
 @pytest.mark.parametrize("spec", [PetersonHasty(), DieHard(), Rising(), Overflow()])
-def test_a_violation_is_the_explorers_and_can_be_replayed(spec):
+def test_a_violation_matches_the_explorer_and_can_be_replayed(spec):
     violation = solved(spec).violation
     expected = explore(spec, Plan(properties=tuple(names_of(spec)))).violations
     assert (violation.property, violation.kind, violation.length) in {(v.property, v.kind, v.length) for v in expected}
     replay(spec, violation)
 
 
-def test_a_timeout_is_unknown_with_its_reason():
+def test_a_timeout_is_reported_as_unknown():
     outcome = solved(Kip320(replicas=2), seconds=0.5)
     assert (outcome.verdict, outcome.reason) == ("unknown", "timeout: no answer within 0.5 s")
 
 
-def test_too_large_a_state_is_refused():
+def test_a_state_with_too_many_bits_is_rejected():
     with pytest.raises(SpecError, match="pdr supports states of up to 300 bits"):
         solved(Kip320(replicas=5, log_size=16, max_records=16))
 
 
-def test_numbers_too_many_to_list_have_no_counterpart():
+def test_a_number_with_too_many_values_is_not_translated():
     class Large(Countdown):
         number = Range(-1, 1000)
 
     system = TransitionSystem(Large(), ["is_not_negative"])
-    (place,) = constant_expressions(system)
+    (expression,) = constant_expressions(system)
     with pytest.raises(UnsupportedInvariantError, match=r"self\.number"):
-        place.among(frozenset({0}))
+        expression.among(frozenset({0}))

@@ -1,4 +1,4 @@
-"""Kafka's whole circle of sequences, as bit-vectors: the broker's check, and the same without the wrap-around."""
+"""Proofs over the whole range of Kafka's sequence numbers: the broker's check, with and without the wrap-around."""
 
 import os
 
@@ -20,11 +20,11 @@ def proved(spec):
     return prove(TransitionSystem(spec, [*targets, *lemmas]), targets, lemmas, QueryLimits())
 
 
-def test_the_next_sequence_alone_is_taken_on_the_whole_circle():
+def test_the_broker_accepts_only_the_next_sequence_in_the_whole_range():
     assert proved(SequenceCheck(**WHOLE)).verdict == "proved"
 
 
-def test_without_the_wrap_the_check_is_wrong():
+def test_a_check_without_wrap_around_is_wrong():
     (cell,) = [cell for cell in proved(PlainCheck(**WHOLE)).cells if cell.outcome == "fails"]
     _, last, records, ahead, _ = cell.counterexample.arguments
     assert (cell.action, ahead) == ("ask", 0)
@@ -32,7 +32,7 @@ def test_without_the_wrap_the_check_is_wrong():
 
 
 @pytest.mark.parametrize("constants", [{}, dict(log_size=3, max_records=3)] if THOROUGH else [dict(max_leader_epoch=1)])
-def test_leader_epochs_and_logs_of_three_replicas(constants):
+def test_logs_of_three_replicas_are_proved(constants):
     proof = proved(FencedLogs(**constants))
     assert proof.verdict == "proved"
     assert {"leader_epochs_never_decrease", "high_watermark_is_in_log", "same_epoch_means_same_log"} <= set(

@@ -1,4 +1,4 @@
-"""What a state is to the prover: exactly the encodings that stand for one, each in its one form."""
+"""Encodings of states: the well-formed ones are exactly the canonical encodings of the states."""
 
 import itertools
 
@@ -30,7 +30,7 @@ class Pair(Struct):
 
 
 class Everything(Spec):
-    """A variable of each type whose encoding has patterns that stand for nothing."""
+    """A variable of each type that has ill-formed encodings."""
 
     colour = Colour
     number = Range(3, 7)
@@ -51,7 +51,7 @@ class Everything(Spec):
 
 
 def numbers_of(kind):
-    """Return every combination of values of the Z3 constants of a type, ill-formed ones included."""
+    """Iterate over all values of the Z3 constants of a type, including ill-formed ones."""
     value = new_value(kind, "x")
     constants = z3_constants(value)
     sizes = [2 ** term.size() if isinstance(term, z3.BitVecRef) else 2 for term in constants]
@@ -69,7 +69,7 @@ KINDS = {name: kind for name, kind in Everything().variables.items() if name not
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_encodings_that_count_are_those_of_the_values_one_each(name):
+def test_every_value_has_one_well_formed_encoding(name):
     kind = KINDS[name]
     spec = Everything()
     with spec.bound():
@@ -91,18 +91,18 @@ def part(system, variable, *path):
 
 
 ILL_FORMED = {
-    "an enum's code past its members": lambda s: part(s, "colour") == 3,
+    "an enum's position past its members": lambda s: part(s, "colour") == 3,
     "a number below its range": lambda s: part(s, "number") == 2,
     "a number above its range, in two's complement": lambda s: part(s, "below") == 2,
     "a number below its range, in two's complement": lambda s: part(s, "below") == -4,
-    "None with something inside": lambda s: z3.And(
+    "None with an item that is not blank": lambda s: z3.And(
         z3.Not(part(s, "chosen", "present")), part(s, "chosen", "item") != 2
     ),
     "a sequence longer than its capacity": lambda s: part(s, "pairs", "length") == 3,
-    "something after a sequence's last item": lambda s: z3.And(
+    "an item that is not blank after a sequence's end": lambda s: z3.And(
         part(s, "pairs", "length") == 1, part(s, "pairs", "items", 1, "parts", 0) != 0
     ),
-    "an item's name that the domain does not have": lambda s: part(s, "pairs", "items", 0, "parts", 1, "item") == 3,
+    "a position that the item's domain does not have": lambda s: part(s, "pairs", "items", 0, "parts", 1, "item") == 3,
     "a set that has an item twice": lambda s: z3.And(
         part(s, "few", "length") == 2, part(s, "few", "items", 0) == part(s, "few", "items", 1)
     ),
@@ -112,17 +112,17 @@ ILL_FORMED = {
     "a bag out of order": lambda s: z3.And(
         part(s, "bag", "length") == 2, z3.UGT(part(s, "bag", "items", 0), part(s, "bag", "items", 1))
     ),
-    "a map's value that is None with something inside": lambda s: z3.And(
+    "a map's value that is None with an item that is not blank": lambda s: z3.And(
         z3.Not(part(s, "of_each", "parts", 1, "present")), part(s, "of_each", "parts", 1, "item") != 0
     ),
 }
 
 
-@pytest.mark.parametrize("what", ILL_FORMED)
-def test_what_stands_for_no_state_is_not_in_the_state_space(what):
+@pytest.mark.parametrize("name", ILL_FORMED)
+def test_an_ill_formed_encoding_is_not_a_state(name):
     system = TransitionSystem(Everything(), ["is_a_state"])
     with Everything().bound():
-        ill_formed = ILL_FORMED[what](system)
+        ill_formed = ILL_FORMED[name](system)
         solver = z3.Solver()
         solver.add(ill_formed)
         assert solver.check() == z3.sat
@@ -130,7 +130,7 @@ def test_what_stands_for_no_state_is_not_in_the_state_space(what):
         assert solver.check() == z3.unsat
 
 
-def test_the_states_of_the_interpreter_are_in_it_and_stay_in_it():
+def test_states_of_the_interpreter_are_well_formed():
     spec = Everything()
     probe = SymbolicStateEngine(spec)
     for state in spec.initial_states():

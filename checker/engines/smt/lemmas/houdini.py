@@ -188,9 +188,9 @@ class Houdini:
             raise KeyboardInterrupt
         asked = z3.FreshBool("asked")
         step.solver.add(z3.Implies(asked, truth_term(violated)))
-        held = [] if step.is_initial else [self._holds[self._numbers[member]] for member in hypothesis]
+        assumed = [] if step.is_initial else [self._holds[self._numbers[member]] for member in hypothesis]
         bounds = self._fails[self._numbers[BOUNDS]]
-        query = ask(step.solver, self.limits, asked, *held, *([] if violated is bounds else [z3.Not(bounds)]))
+        query = ask(step.solver, self.limits, asked, *assumed, *([] if violated is bounds else [z3.Not(bounds)]))
         step.solver.add(z3.Not(asked))
         return query
 

@@ -31,7 +31,7 @@ MAX_EXPLORED = 1_000_000
 """Limit of the exploration. An atom that is false in one of these states is no invariant; the converse is for Z3."""
 
 MAX_SAMPLED = 20_000
-"""Limit of the sample: so many of the explored states, evenly spaced in the order of exploration."""
+"""Limit of the sample; its states are evenly spaced in the order of exploration."""
 
 Bits = NDArray[np.bool_]
 """A truth value per sampled state; shape (states,)."""

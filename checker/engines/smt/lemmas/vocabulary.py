@@ -131,13 +131,13 @@ def _looked_up(terms: list[StateTerm]) -> Iterator[StateTerm]:
         kind = name.kind.item if isinstance(name.kind, OptionType) else name.kind
         if not isinstance(kind, DomainType) or term.slots != (kind,) or not _is_single(term.kind):
             continue
-        none = ((f"{name.text} is None", f"{name.text} is not None"),) if isinstance(name.kind, OptionType) else ()
+        is_none = ((f"{name.text} is None", f"{name.text} is not None"),) if isinstance(name.kind, OptionType) else ()
         inside = tuple((one.format(a=name.text), other.format(a=name.text)) for one, other in term.absent)
         text = term.text.format(a=name.text)
         if name.slots and "{a}" not in text:
             continue
         rank = name.rank + term.rank + 1
-        yield StateTerm(text, term.kind, name.slots, (*name.absent, *none, *inside), rank)
+        yield StateTerm(text, term.kind, name.slots, (*name.absent, *is_none, *inside), rank)
 
 
 def _is_single(kind: Type) -> bool:
@@ -216,7 +216,7 @@ def _placed(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Type, ...]
 
 
 def _compared(slots: tuple[Type, ...], one: StateTerm, other: StateTerm) -> Iterator[Atom]:
-    """Iterate over the comparisons of two terms whose types have values in common."""
+    """Iterate over the comparisons of two terms if their types have values in common."""
     if one.text == other.text:
         return
     left, right = one.text, other.text

@@ -111,7 +111,7 @@ def blank(kind: Type) -> Value:
 
 
 def new_value(kind: Type, name: str) -> Value:
-    """Return a value of new Z3 constants, whose names begin with `name`.
+    """Return a value of new Z3 constants with names that begin with `name`.
 
     The constants can have more values than the type; `well_formed` restricts them. An unbounded sequence has an
     uninterpreted function of the index in place of each constant.

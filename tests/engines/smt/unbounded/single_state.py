@@ -1,7 +1,7 @@
-"""One state at a time through the terms about every value of a constant, at one value of it.
+"""The terms of an unbounded spec evaluated in single states, at one value of each open constant.
 
-The unbounded lowering is compared with the interpreter by this: constants, numbers and sequences are put in for what
-stands for them, and what is left, quantifiers over few numbers, is decided by Z3.
+This compares the unbounded lowering with the interpreter: the values of constants, numbers and sequences are
+substituted in the terms, and Z3 decides the rest, which are quantifiers over few numbers.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ SECONDS = 2.0
 
 
 class UndecidedError(Exception):
-    """Z3 does not say whether a term is true, though there is nothing open in it."""
+    """Z3 does not decide a closed term."""
 
 
-class _Given:
-    """What is put in for the constants and functions of a state."""
+class _Substitution:
+    """The values of a state's Z3 constants and functions."""
 
     def __init__(self) -> None:
         self.constants: list[tuple[Term, Term]] = []
         self.functions: list[tuple[Any, Term]] = []
 
     def put(self, kind: Type, symbol: Value, value: Value, name: str) -> None:
-        """Put a value in for a value of new constants."""
+        """Add a value for a symbolic value made by `new_value`."""
         if isinstance(symbol, UnboundedSequence):
             assert isinstance(kind, SeqType)
             self._put_part(symbol.length, value.length)
             length = number_in(value.length, lambda term: term)
             template = new_value(kind.item, f"{name}[]")
             items = [value.at(concrete(index)) for index in range(length)]
-            # Outside a sequence anything may be that is of the items' type.
+            # The items outside a sequence may be any values of the item type.
             outside = constant(kind.item, kind.item.first())
             for position, part in enumerate(parts_of(template)):
                 self._put_function(part, [list(parts_of(item))[position] for item in [*items, outside]])
@@ -77,7 +77,7 @@ class _Given:
         self.functions.append((z3.Function(term.decl().name(), z3.IntSort(), term.sort()), body))
 
     def into(self, term: Term) -> Term:
-        """Return a term with everything put in."""
+        """Return a term with all values substituted."""
         found = z3.substitute(term, *self.constants)
         return z3.simplify(z3.substitute_funs(found, *self.functions) if self.functions else found)
 
@@ -89,7 +89,7 @@ def _term(part: Value) -> Term:
 
 
 class UnboundedProbe:
-    """A spec as terms about every value of some constants, evaluated in states at the spec's own values of them."""
+    """A spec with open constants as Z3 terms, evaluated at the spec's own values of these constants."""
 
     def __init__(self, spec: Spec, unbounded: list[str], properties: list[str] | None = None):
         self.spec = spec
@@ -103,7 +103,7 @@ class UnboundedProbe:
             self._claims[name] = self.system.claim(name, self.system.state, self.old if is_step else None)
 
     def words_of(self, state: PlainState) -> list[PlainState]:
-        """Return what stands for a state here: the state."""
+        """Return a state's encoding, which here is the state."""
         return [state]
 
     def state_of(self, words: Iterable[PlainState]) -> PlainState:
@@ -111,8 +111,8 @@ class UnboundedProbe:
         (state,) = words
         return state
 
-    def _given(self, state: PlainState, old: PlainState | None = None) -> _Given:
-        found = _Given()
+    def _given(self, state: PlainState, old: PlainState | None = None) -> _Substitution:
+        found = _Substitution()
         for name in self.system.unbounded:
             found.constants.append((z3.Int(f"constant {name}"), z3.IntVal(self.spec.constants[name])))
         with integers.mathematical(), self.spec.bound():
@@ -124,7 +124,7 @@ class UnboundedProbe:
         return found
 
     def expand(self, state: PlainState) -> ExpandedState:
-        """Return what every action instance does in a state."""
+        """Return the steps of every action instance from a state."""
         found = ExpandedState()
         with integers.mathematical(), self.spec.bound():
             for shape in self.spec.shapes():
@@ -132,7 +132,9 @@ class UnboundedProbe:
                     self._take(shape.name, arguments, self._given(state), instance, found)
         return found
 
-    def _take(self, name: str, arguments: tuple[Any, ...], given: _Given, instance: int, found: ExpandedState) -> None:
+    def _take(
+        self, name: str, arguments: tuple[Any, ...], given: _Substitution, instance: int, found: ExpandedState
+    ) -> None:
         for transition in self.system.transitions:
             if transition.name != name or not self._is_given(transition, arguments, given):
                 continue
@@ -141,12 +143,12 @@ class UnboundedProbe:
             if self._is_true(transition.enabled, given):
                 found.words[instance] = [self._decoded(transition.successor, given)]
 
-    def _is_given(self, transition: Transition, arguments: tuple[Any, ...], given: _Given) -> bool:
-        """Put an action's arguments in; return whether the transition is the one for them."""
+    def _is_given(self, transition: Transition, arguments: tuple[Any, ...], given: _Substitution) -> bool:
+        """Add an action's arguments; return whether the transition is the one for them."""
         values = [constant(p.type, value) for p, value in zip(transition.parameters, arguments, strict=True)]
         pairs = zip(transition.parameters, values, strict=True)
         if any(
-            isinstance(p.value, (bool, SymbolicInteger)) and _is_known(p.value) and not _same(p.value, v)
+            isinstance(p.value, (bool, SymbolicInteger)) and _is_concrete(p.value) and not _same(p.value, v)
             for p, v in pairs
         ):
             return False
@@ -155,12 +157,12 @@ class UnboundedProbe:
         assert self._is_true(transition.assumed, given), f"{transition.name}: an argument is not of its type"
         return True
 
-    def _decoded(self, state: State, given: _Given) -> PlainState:
+    def _decoded(self, state: State, given: _Substitution) -> PlainState:
         kinds = self.spec.variables
         with self.spec.bound():
             return PlainState({name: self._plain(kinds[name], state[name], given) for name in kinds})
 
-    def _plain(self, kind: Type, value: Value, given: _Given) -> Any:
+    def _plain(self, kind: Type, value: Value, given: _Substitution) -> Any:
         if isinstance(value, UnboundedSequence):
             assert isinstance(kind, SeqType)
             length = int(self._value(value.length.term, given).as_long()) if not value.length.is_concrete else None
@@ -190,23 +192,23 @@ class UnboundedProbe:
         return CheckedState(frozenset(name for name in names if self._is_reported(name, given)), failed)
 
     def within_constraints(self, state: PlainState) -> bool:
-        """Return whether every constraint is true in a state; false where one leaves its bounds."""
+        """Return whether every constraint can be evaluated and is true in a state."""
         given = self._given(state)
         return all(self._is_true(self._claims[name].holds, given) for name in self.system.constraints)
 
-    def _is_reported(self, name: str, given: _Given) -> bool:
+    def _is_reported(self, name: str, given: _Substitution) -> bool:
         is_true = self._is_true(self._claims[name].value, given)
         return is_true if self.spec.roles[name] is Role.REACHABLE else not is_true
 
-    # Deciding.
+    # Decision.
 
-    def _is_true(self, truth: Truth, given: _Given) -> bool:
+    def _is_true(self, truth: Truth, given: _Substitution) -> bool:
         if isinstance(truth, bool):
             return truth
         return bool(z3.is_true(self._value(truth, given)))
 
-    def _value(self, term: Term, given: _Given) -> Term:
-        """Return the only value that a term can have."""
+    def _value(self, term: Term, given: _Substitution) -> Term:
+        """Return the value of a term; raise UndecidedError if Z3 does not find a unique one."""
         found = given.into(term)
         pairs = [(closed, z3.BoolVal(self._decided(closed, given))) for closed in _outermost_quantifiers(found)]
         found = z3.simplify(z3.substitute(found, *pairs))
@@ -223,14 +225,14 @@ class UnboundedProbe:
             raise UndecidedError(f"{found}")
         return value
 
-    def _decided(self, truth: Term, given: _Given) -> bool:
+    def _decided(self, truth: Term, given: _Substitution) -> bool:
         solver = self._solver(truth, given)
         answers = [solver.check(truth), solver.check(z3.Not(truth))]
         if z3.unsat not in answers:
             raise UndecidedError(f"{truth}")
         return bool(answers[0] != z3.unsat)
 
-    def _solver(self, term: Term, given: _Given) -> Any:
+    def _solver(self, term: Term, given: _Substitution) -> Any:
         solver = z3.Solver()
         solver.set("timeout", int(SECONDS * 1000))
         definitions = all_of(self.system.definitions)
@@ -240,18 +242,18 @@ class UnboundedProbe:
 
 
 def _has_symbols(term: Term) -> bool:
-    """Say whether constants or functions are left in a term: minima and maxima, which have definitions."""
+    """Return whether a term has constants or functions left: minima and maxima, which have definitions."""
     return any(z3.is_app(found) and found.decl().kind() == z3.Z3_OP_UNINTERPRETED for found in subterms(term))
 
 
 def _outermost_quantifiers(term: Term) -> list[Term]:
-    """Return the quantifiers of a term that are in no other one: nothing is free in them."""
+    """Return the outermost quantifiers of a term; they have no free variables."""
     if is_quantifier(term):
         return [z3.QuantifierRef(term.as_ast(), term.ctx)]
     return [found for part in term.children() for found in _outermost_quantifiers(part)]
 
 
-def _is_known(value: Value) -> bool:
+def _is_concrete(value: Value) -> bool:
     return isinstance(value, bool) or bool(value.is_concrete)
 
 

@@ -1,4 +1,4 @@
-"""What an unbounded type cannot take is refused in one sentence that says where, with exit status 2."""
+"""Constructs that unbounded types do not support are rejected with file and line, and exit status 2."""
 
 import pytest
 
@@ -85,7 +85,7 @@ def action(statements):
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS)
-def test_declarations(prove, declaration):
+def test_a_declaration_is_rejected(prove, declaration):
     status, error = prove(f"{HEADER}\n{declaration}\n{action('pass')[len(HEADER) :]}", "--unbounded", "most")
     assert status == 2
     assert DECLARATIONS[declaration] in error
@@ -94,7 +94,7 @@ def test_declarations(prove, declaration):
 
 
 @pytest.mark.parametrize("statements", STATEMENTS)
-def test_statements(prove, statements):
+def test_a_statement_is_rejected(prove, statements):
     status, error = prove(action(statements), "--unbounded", "most")
     assert status == 2
     assert STATEMENTS[statements] in error
@@ -102,7 +102,7 @@ def test_statements(prove, statements):
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
-def test_constants(prove, name):
+def test_a_constant_is_rejected(prove, name):
     extra = "    here = Map(Node, bool)\n"
     status, error = prove(f"{HEADER}{extra}{action('pass')[len(HEADER) :]}", "--unbounded", name)
     assert status == 2
@@ -110,24 +110,24 @@ def test_constants(prove, name):
 
 
 @pytest.mark.parametrize("method", ["k-induction", "bounded"])
-def test_other_methods(prove, method):
+def test_other_methods_are_rejected(prove, method):
     status, error = prove(action("self.number = 0"), "--unbounded", "most", "--method", method)
     assert (status, "--unbounded needs --method induction" in error) == (2, True)
 
 
-def test_lemmas_are_not_found_without_bounds(prove):
+def test_find_lemmas_is_rejected(prove):
     status, error = prove(action("self.number = 0"), "--unbounded", "most", "--find-lemmas")
     assert (status, "--find-lemmas explores all states, and --unbounded has infinitely many" in error) == (2, True)
 
 
-def test_contradictory_lemmas(prove):
+def test_contradictory_lemmas_are_rejected(prove):
     text = action("self.number = 0") + "\n    @lemma\n    def large(self):\n        return self.number > 1\n"
     text += "\n    @lemma\n    def little(self):\n        return self.number < 1\n"
     status, error = prove(text, "--unbounded", "most")
     assert (status, "contradict each other: no state satisfies the induction hypothesis" in error) == (2, True)
 
 
-def test_no_initial_state(prove):
+def test_a_spec_without_initial_state_is_rejected(prove):
     text = action("self.number = 0") + "\n    def init(self):\n        require(self.number > 0)\n"
     status, error = prove(text, "--unbounded", "most")
     assert (status, "has no initial state" in error) == (2, True)

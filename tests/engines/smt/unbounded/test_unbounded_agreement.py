@@ -1,4 +1,4 @@
-"""Terms about every value of a constant, at one value of it: the same successors and verdicts as the interpreter."""
+"""The terms of unbounded specs agree with the interpreter at single values of the open constants."""
 
 import dataclasses
 import os
@@ -126,13 +126,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     "constants", [{}, dict(most=1, size=2), dict(most=0, size=0)] if THOROUGH else [dict(most=2, size=2)]
 )
-def test_everything_that_may_be_unbounded(folder, constants):
+def test_all_unbounded_operations_agree(folder, constants):
     spec = load(WHOLE, folder).Random(**constants)
     compare_states(spec, UnboundedProbe(spec, ["most", "size"]), 1, reached=2, invented=20 if THOROUGH else 2)
 
 
 @pytest.mark.parametrize("kind", [IdempotentLog, OldTakenForLast])
-def test_real_specs(kind):
+def test_real_specs_agree(kind):
     spec = kind()
     compare_states(spec, UnboundedProbe(spec, SIZES), 0, reached=40 if THOROUGH else 4, invented=1)
 
@@ -145,16 +145,16 @@ def test_real_specs(kind):
     suppress_health_check=list(HealthCheck),
 )
 @given(source=sources(), seed=st.integers(0, 999))
-def test_random_specs(folder, source, seed):
+def test_random_specs_agree(folder, source, seed):
     spec = load(source, folder).Random()
     try:
         probe = UnboundedProbe(spec, ["limit"])
         compare_states(spec, probe, seed, reached=2, invented=2)
     except (SpecError, UndecidedError):
-        return  # a loop without bounds that changes something, or an alternation of quantifiers too deep for Z3
+        return  # An endless loop with effects, or quantifiers nested too deeply for Z3.
 
 
-# Deliberate mistakes in the lowering: the comparison must notice each of them.
+# Deliberate bugs in the lowering: the comparison must detect each of them.
 
 
 def _without_checks(self, test, site):
@@ -167,7 +167,7 @@ def _always_present(self, clause):
 
 _bound_item = QuantifiedLoops.bound_item
 
-MISTAKES = {
+BUGS = {
     "failures are dropped": (QuantifiedContext, "check", _without_checks),
     "capacities are ignored": (collections, "fits", lambda length, kind: True),
     "a quantifier ignores the length of its sequence": (QuantifiedLoops, "bound_item", _always_present),
@@ -191,11 +191,11 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_noticed(folder, monkeypatch, name):
+@pytest.mark.parametrize("name", BUGS)
+def test_the_comparison_detects_a_bug_in_the_lowering(folder, monkeypatch, name):
     spec = load(WHOLE, folder).Random()
     item = spec.variables["items"].item.declared(number=1, other=None)
     state = spec.state_of({"items": [item], "numbers": [1, 2, 3, 1], "pair": [], "number": 2})
-    monkeypatch.setattr(*MISTAKES[name])
+    monkeypatch.setattr(*BUGS[name])
     with pytest.raises((AssertionError, BoundsError, UndecidedError)):
         compare_state(spec, UnboundedProbe(spec, ["most", "size"]), state)
