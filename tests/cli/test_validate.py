@@ -153,7 +153,7 @@ def test_record_refuses_a_fault_that_is_none(checker, tmp_path):
 def test_record_writes_a_log_and_says_how_to_validate_it(checker, tmp_path):
     log = tmp_path / "logs" / "one.jsonl"
     outcome = checker("record", log, "--records", "1", "--delay", "1", "--fault", "refuse@9")
-    assert "refuse@9 never happened" in outcome.err
+    assert "refuse@9 did not happen" in outcome.err
     assert outcome.status == 0 and "1 records in 1 requests, 1 delivered" in outcome.out
     *_, command = outcome.out.strip().splitlines()
     assert checker(*command.split()[3:]).status == 0
