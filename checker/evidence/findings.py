@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.evidence.observations import Observations, unused_values
+from checker.evidence.observed_values import Observations, unused_values
 from checker.language.source import source_of
 from checker.language.spec import Spec, StateVariable
 from checker.language.values import show

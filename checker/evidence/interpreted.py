@@ -6,7 +6,7 @@ from typing import Any
 
 from checker.engines.python import explorer
 from checker.evidence.findings import Evidence, findings_of
-from checker.evidence.observations import Observations, observe
+from checker.evidence.observed_values import Observations, observe
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.run.plan import Plan

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.lowering.state_layout import StateLayout, ValueLayout, bit_items, item_place
-from checker.evidence.observations import MOST_LISTED, Observations, is_scalar, key_of, observe_numbers
+from checker.evidence.observed_values import MOST_LISTED, Observations, is_scalar, observe_numbers, path_key
 from checker.language.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, Type
 
 Words = NDArray[np.uint64]
@@ -100,7 +100,7 @@ class _Columns:
         within = self
         count, lengths = layout.items.count, None
         if isinstance(kind, MapType):
-            path = f"{path}[{key_of(kind)}]"
+            path = f"{path}[{path_key(kind)}]"
         else:
             assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
             head = layout.parts[0]

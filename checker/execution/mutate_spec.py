@@ -32,7 +32,7 @@ def mutate_spec(target: str, settings: tuple[str, ...], *, most: int | None, wor
     if is_table_shown:
         styled_lines.write([line(("mutating ", "dim"), (_name(target, scenario), "bold"))], sys.stdout)
     with _json_stream(json_name) as stream:
-        report = campaign.run(task, workers=workers, most=most, on_progress=_show_progress)
+        report = campaign.run_campaign(task, workers=workers, most=most, on_progress=_show_progress)
         if stream is not None:
             json.dump(mutation_to_json(report, scenario), stream, indent=1)
             stream.write("\n")

@@ -39,7 +39,7 @@ def comparison_as_page(found: Counterexample, sides: list[ComparedSchedule]) -> 
         parts = frozenset(number for number in (side.first_divergence, side.final_divergence) if number is not None)
         columns.append(comparison.ComparedSpec(side.name, side.spec, steps, parts, side.conclusion, notes))
     context = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
-    return comparison.comparison_page(found.violation, columns, context)
+    return comparison.render_comparison(found.violation, columns, context)
 
 
 def _property_notes(found: Counterexample, side: ComparedSchedule) -> Iterator[str]:

@@ -81,7 +81,9 @@ def test_json_and_report(validate, tmp_path):
     for ending in ("txt", "json", "html"):
         assert (tmp_path / "out" / f"log1.{ending}").read_text()
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "2 recorded traces against retry/retry" in page and "require(self.acknowledged in self.log)" in page
+    assert (
+        "2 recorded traces validated against retry/retry" in page and "require(self.acknowledged in self.log)" in page
+    )
 
 
 def test_many_traces_in_one_file(validate):

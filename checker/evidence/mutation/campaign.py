@@ -95,7 +95,7 @@ class MutationReport:
         return counts
 
 
-def run(
+def run_campaign(
     task: MutationTask, *, workers: int, most: int | None = None, on_progress: Callable[[int, int], None] | None = None
 ) -> MutationReport:
     """Explore the original and its mutants, and return the report.

@@ -68,7 +68,7 @@ def original_column(spec: Spec, violation: Violation, name: str) -> ComparedSpec
     )
 
 
-def comparison_page(violation: Violation, columns: Sequence[ComparedSpec], context: PageContext) -> str:
+def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], context: PageContext) -> str:
     """Return the page that shows the schedule of a violation on several specs; the first column is the original."""
     original = columns[0]
     calls = [str(step) for step in violation.trace]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.output.page.story import Story, legend_of, story_of
@@ -26,7 +27,7 @@ _VERDICTS: dict[Kind, str] = {
     "reachable": "is never reached",
     "deadlock": "is reached: no action is enabled",
     "bounds_error": "leaves the bounds of a type",
-    "explanation": "explains the recorded trace and ends",
+    "explanation": "of the spec ends",
     "walk": "ends without a violation",
 }
 
@@ -132,6 +133,7 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _expectation(spec: Spec, name: str) -> str:
-    """Return the docstring of a property as one line."""
-    method = getattr(type(spec), name, None) if name in spec.roles else None
+    """Return the docstring of a property as one line; "" for an action, whose bounds error is the violation."""
+    is_property = name in spec.roles and spec.roles[name] is not Role.ACTION
+    method = getattr(type(spec), name, None) if is_property else None
     return " ".join(_paragraphs(method.__doc__ or "")) if method is not None else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checker.evidence.mutation import campaign
-from checker.evidence.mutation.campaign import MutationTask, run, try_mutant
+from checker.evidence.mutation.campaign import MutationTask, run_campaign, try_mutant
 from checker.evidence.mutation.verdicts import MutantRun, verdict_of
 
 TOY = str(Path(__file__).parent / "toy.py")
@@ -14,7 +14,7 @@ TASK = MutationTask(f"{TOY}/even", (), ("at_most_two", "never_negative", "is_two
 
 @pytest.fixture(scope="module")
 def report():
-    return run(TASK, workers=2)
+    return run_campaign(TASK, workers=2)
 
 
 def verdict_in(report, operator, before, method=None):
@@ -45,13 +45,13 @@ def test_kills_by_property(report):
 
 
 def test_verdicts_do_not_depend_on_the_number_of_workers(report):
-    again = run(TASK, workers=1)
+    again = run_campaign(TASK, workers=1)
     assert dict(sorted(again.outcomes.items())) == dict(sorted(report.outcomes.items()))
     assert again.kills == report.kills
 
 
 def test_limited_campaign_is_spread_over_the_spec():
-    few = run(TASK, workers=1, most=3)
+    few = run_campaign(TASK, workers=1, most=3)
     assert len(few.outcomes) == 3
     assert few.total == len(few.mutants) > 10
     assert len({few.mutants[number].method for number in few.outcomes}) > 1

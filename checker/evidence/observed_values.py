@@ -57,7 +57,7 @@ def is_scalar(kind: Type) -> bool:
     return isinstance(kind.item if isinstance(kind, OptionType) else kind, (BoolType, IntType, DomainType, EnumType))
 
 
-def key_of(kind: MapType) -> str:
+def path_key(kind: MapType) -> str:
     """Return the text between the brackets of a map in a path."""
     return kind.key.name or "key" if isinstance(kind.key, IntType) else str(kind.key)
 
@@ -75,7 +75,7 @@ def observe(observations: Observations, path: str, kind: Type, value: Any) -> No
             observe(observations, f"{path}.{name}", part, value.field(name))
     elif isinstance(kind, MapType):
         for item in value.items_in_order():
-            observe(observations, f"{path}[{key_of(kind)}]", kind.value, item)
+            observe(observations, f"{path}[{path_key(kind)}]", kind.value, item)
     elif isinstance(kind, SetType) and kind.capacity is None:
         universe = list(kind.item.values())
         _seen(observations, path, kind).update(universe.index(item) for item in value)
