@@ -1,11 +1,11 @@
-"""An exploration's folder: the states of each level, and for each whole level a manifest, written last.
+"""The checkpoint of an exploration: the states of each level, and a manifest for each complete level.
 
     DIR/exploration.lock               held by the driver that works in the folder
-    DIR/level-00003.json               the manifest of level 3: what was found up to it, and its parts
+    DIR/level-00003.json               the manifest of level 3: totals up to this level, and its parts
     DIR/part-00007/level-00003.arrow   the states of level 3 that belong to partition 7
 
-A manifest appears by a rename once all parts of its level are written, so whatever has died, the levels that have one
-are whole. What is there of a later level is written again.
+A manifest appears by a rename after all parts of its level are written. Therefore every level with a manifest is
+complete, even if a process died. Parts of a later level are written again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOCK = "exploration.lock"
 
 @dataclass(frozen=True)
 class ExplorationIdentity:
-    """What an exploration is of: only one of the very same goes on with it. `digest`: of the spec's meaning."""
+    """The subject of an exploration: a checkpoint is resumed only for an equal one. `digest` is that of the spec."""
 
     spec: str
     constants: dict[str, int | bool | str]
@@ -44,7 +44,7 @@ class ExplorationIdentity:
 
 @dataclass(frozen=True)
 class CheckpointLocation:
-    """A state of a level (0: initial), by its packed words; with `instance` the step out of it, to `successor`."""
+    """A state of a level (0: initial) by its packed words; with `instance`, the step from it to `successor`."""
 
     level: int
     words: list[int]
@@ -54,11 +54,12 @@ class CheckpointLocation:
 
 @dataclass
 class ExplorationTotals:
-    """What was found up to a level, its last one.
+    """The totals of an exploration up to its last complete level.
 
-    `levels` counts the new states of each level; `generated` and `distinct` those of each action instance. `found`
-    holds by property bit where it was first violated or reached; `failure` an action instance that left its bounds.
-    `shuffled_bytes` and `written_bytes` are those of each level: candidates sent, runs written.
+    `levels` counts the new states of each level, `generated` and `distinct` those of each action instance. `found`
+    holds, by property bit, the location of the first violation or the first reaching state. `failure` is the location
+    of an action instance that left its bounds. `shuffled_bytes` (candidates sent) and `written_bytes` (runs written)
+    are by level.
     """
 
     levels: list[int]
@@ -79,7 +80,7 @@ class ExplorationTotals:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> ExplorationTotals:
-        """Return what `asdict` made and JSON kept."""
+        """Return the totals from the JSON of their `asdict`."""
         places = {
             name: None if content[name] is None else CheckpointLocation(**content[name])
             for name in ("failure", "property_failure", "deadlock")
@@ -89,13 +90,13 @@ class ExplorationTotals:
 
 
 class Checkpoint:
-    """The folder of one exploration, of `partitions` partitions; made by `open_checkpoint`."""
+    """The folder of one exploration with `partitions` partitions; made by `open_checkpoint`."""
 
     def __init__(self, folder: Path, identity: ExplorationIdentity, partitions: int):
         self.folder, self.identity, self.partitions = folder, identity, partitions
 
     def commit(self, totals: ExplorationTotals, parts: dict[int, tuple[int, int]]) -> None:
-        """Write the manifest of the last level; `parts[p]`: states and bytes of partition p's run."""
+        """Write the manifest of the last level; `parts[p]` is the number of states and bytes of partition p's run."""
         level = len(totals.levels) - 1
         content = {
             "format": FORMAT,
@@ -114,9 +115,9 @@ class Checkpoint:
         partial.replace(path)
 
     def totals(self) -> ExplorationTotals | None:
-        """Return what the last whole level holds, or None where there is none.
+        """Return the totals of the last complete level, or None if there is none.
 
-        Raises UserError where the folder is of something else, or a part of it is missing or cut off.
+        Raises InputError if the folder belongs to another exploration, or a part is missing or truncated.
         """
         manifests = sorted(self.folder.glob("level-*.json"))
         if not manifests:
@@ -140,10 +141,10 @@ class Checkpoint:
         except OSError as error:
             raise self._damaged(f"{path.name} cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
-            raise self._damaged(f"{path.name} is cut off or no manifest") from None
+            raise self._damaged(f"{path.name} is truncated or no manifest") from None
         if found != (FORMAT, SCHEMA_VERSION):
             raise InputError(
-                f"{path} has schema version {found[1]}, and this version reads {SCHEMA_VERSION}: "
+                f"{path} has schema version {found[1]}; this program reads version {SCHEMA_VERSION}: "
                 "explore again in a new folder"
             )
         return dict(content)
@@ -154,12 +155,12 @@ class Checkpoint:
             "spec": f"the spec {other['spec']}",
             "constants": f"other constants, {_constants_text(other['constants'])}",
             "properties": "other properties",
-            "digest": f"another version of {self.identity.spec}, which has changed since",
-            "words": f"another version of {self.identity.spec}, which has changed since",
+            "digest": f"another version of {self.identity.spec}",
+            "words": f"another version of {self.identity.spec}",
         }
         for name, words in differences.items():
             if other[name] != ours[name]:
-                raise InputError(f"{self.folder} holds an exploration of {words}: name another folder, or remove it")
+                raise InputError(f"{self.folder} holds an exploration of {words}: choose another folder, or remove it")
 
     def _require_whole(self, partition: int, level: int, count: int, size: int) -> None:
         path = run_path(self.folder, partition, level)
@@ -171,7 +172,7 @@ class Checkpoint:
         except (OSError, pa.ArrowInvalid):
             is_whole = False
         if not is_whole:
-            raise self._damaged(f"{shown} is cut off or was changed")
+            raise self._damaged(f"{shown} is truncated or was changed")
 
     def _damaged(self, what: str) -> UserError:
         return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
@@ -179,16 +180,16 @@ class Checkpoint:
 
 @contextmanager
 def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int) -> Iterator[Checkpoint]:
-    """Yield the checkpoint in a folder, new or begun; no other driver can work in it meanwhile.
+    """Yield the checkpoint in a new or existing folder, locked against other drivers.
 
-    A folder that was begun keeps its own number of partitions. Raises UserError where the folder is in use, cannot be
-    written, or holds something else.
+    An existing checkpoint keeps its number of partitions. Raises InputError if the folder is in use or holds other
+    files, and OutputError if it cannot be written.
     """
     lock = folder / _LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not lock.exists() and any(folder.iterdir()):
-            raise InputError(f"{folder} holds files that are no exploration: name a new folder for --checkpoint")
+            raise InputError(f"{folder} holds other files: choose a new folder for --checkpoint")
         file = lock.open("a")
     except OSError as error:
         raise OutputError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
@@ -196,7 +197,7 @@ def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"another run explores into {folder}: wait for it, or name another folder") from None
+            raise InputError(f"another run explores into {folder}: wait for it, or choose another folder") from None
         for partial in folder.glob("part-*/.level-*"):
             partial.unlink(missing_ok=True)
         yield Checkpoint(folder, identity, partitions)

@@ -1,6 +1,6 @@
-"""One level as one Spark job: expand, shuffle, insert; and its interruption.
+"""Exploration of one level by one Spark job (expand, shuffle, insert), and its interruption.
 
-A small level is done by the driver, which calls what the tasks would: starting a job takes longer.
+The driver processes a small level itself, with the functions of the tasks: to start a job takes longer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SETTINGS = {
-    # Rows that travel are large: the JVM must not gather thousands of them for Python.
+    # Rows are large: the JVM must not collect thousands of them for Python.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "8",
-    # A partition stays what it is, and rows are too few to be worth generating code for.
+    # Partitions must not be merged. Rows are too few for code generation to pay off.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -36,21 +36,21 @@ _SETTINGS = {
 _POLL_SECONDS = 0.2
 
 DRIVER_STATES, DRIVER_PARTITIONS = 4096, 64
-"""A level of so many states, in so many partitions at most, is not worth a job."""
+"""Limits for a level that the driver processes: number of states, number of partitions."""
 
 
 Reports = list[dict[str, Any]]
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: the run was asked to stop
-    """The job was cancelled, as the run was."""
+class Interrupted(Exception):  # noqa: N818 - not an error: the user stopped the run
+    """The job was cancelled because the run was."""
 
 
 class Jobs:
-    """Runs the jobs of one exploration in `partitions` partitions; a context, which gives back what Spark keeps."""
+    """Runs the jobs of one exploration; a context manager that frees the broadcast code at the end."""
 
     def __init__(self, spark: SparkSession, code: BatchCode, folder: Path, partitions: int, cancelled: threading.Event):
-        # A session of its own over the same context: settings of its own.
+        # A new session over the same context has separate settings.
         self._spark = spark.newSession()
         for name, value in _SETTINGS.items():
             self._spark.conf.set(name, value)
@@ -71,7 +71,7 @@ class Jobs:
         return _parsed(insert(work, iter([to_batch([*partition_rows(states, work.keys), *empty])])))
 
     def level(self, level: int, states: int, state_mask: int, step_mask: int) -> Reports:
-        """Expand a level, of so many states, insert the next one, and return the reports of all partitions."""
+        """Expand a level of `states` states, insert the next level, and return the reports of all partitions."""
         if states <= DRIVER_STATES and self._partitions <= DRIVER_PARTITIONS:
             work = self._work(level, state_mask, step_mask, range(self._partitions))
             return _parsed(insert(work, expand(work, iter([pa.record_batch({"id": range(self._partitions)})]))))
@@ -104,7 +104,7 @@ class Jobs:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Cancel the jobs that are started within the block as soon as the run is to stop."""
+        """Cancel the jobs started within the block as soon as the run is cancelled."""
         group, done = f"exploration-{id(self)}", threading.Event()
 
         def watch() -> None:
@@ -127,7 +127,7 @@ def _parsed(batches: Iterator[pa.RecordBatch]) -> Reports:
 
 
 def _keys(spark: SparkSession, partitions: int) -> tuple[int, ...]:
-    """Return for each partition a number that Spark's own hash sends to the task of the same number."""
+    """Return for each partition a key that Spark's hash sends to the task with the partition's number."""
     found: dict[int, int] = {}
     count = 16 * partitions
     while len(found) < partitions:
@@ -138,7 +138,7 @@ def _keys(spark: SparkSession, partitions: int) -> tuple[int, ...]:
 
 
 def _failure(error: Exception, level: int) -> UserError:
-    """Return why Spark gave up, from the last line of what a task raised."""
+    """Return why Spark gave up, from the last line of a task's exception."""
     causes = re.findall(r"^\s*(?:Caused by: )?((?:[\w.]*(?:Error|Exception))\b[^\n]*)", str(error), re.MULTILINE)
     cause = causes[-1].strip() if causes else str(error).strip().split("\n")[0]
     return InputError(f"Spark gave up at level {level + 2} after several attempts: {cause}")

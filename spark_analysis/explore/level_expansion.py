@@ -1,10 +1,10 @@
-"""What the executors do for one level: expand a partition's frontier, and insert what was sent to a partition.
+"""The tasks of the executors for one level: expansion of a partition's frontier, and insertion of received states.
 
-A partition is a range of hashes, so a state always belongs to the same one. It has one sorted run of states a level,
-which is written once and never moves: only candidates travel. Rows that travel are (key, target, content): `key` leads
-Spark to the task of partition `target`, `content` holds many packed states. A row with target REPORT holds JSON
-instead, and is passed on to the driver; reports travel with the data, so that those of a task that is tried again, or
-twice at the same time, count once.
+A partition is a range of hashes, so a state always belongs to the same partition. A partition has one sorted run of
+states for each level. The run is written once and never moves; only candidates are sent. Sent rows are (key, target,
+content): `key` makes Spark choose the task of partition `target`, and `content` holds many packed states. A row with
+target REPORT holds JSON for the driver. Reports are sent together with the data, so that the reports of a repeated or
+duplicate task count once.
 """
 
 from __future__ import annotations
@@ -21,24 +21,32 @@ import numpy as np
 import pyarrow as pa
 
 from checker.engines.native.batch import BatchCode, BatchEngine, ExpandedBatch
-from spark_analysis.explore.state_columns import StateColumns, concatenated, distinct, open_run, stored_mask, write_run
+from spark_analysis.explore.state_columns import (
+    StateColumns,
+    concatenated_states,
+    distinct,
+    open_run,
+    stored_mask,
+    write_run,
+)
 
 ROW = "key long, target int, content binary"
 REPORTED = "report string"
 REPORT = -1
 
 MOST_GATHERED = 1 << 20
-"""Candidates that a task gathers before it removes duplicates among them and hands them on."""
+"""Number of candidates that a task collects before it removes duplicates and sends them."""
 
 FRONTIER_CHUNK = 1 << 16
-"""States of the frontier that are given to the kernel at once."""
+"""Number of frontier states in one call of the kernel."""
 
 
 @dataclass(frozen=True)
 class LevelTask:
-    """What the tasks of a level need: the folder, the level that is expanded, the properties to look for.
+    """The input of a level's tasks: the folder, the expanded level, the properties to check.
 
-    `level` is -1 where the initial states are inserted, as level 0. `keys[p]` leads Spark to the task of partition p.
+    `level` is -1 for the insertion of the initial states, as level 0. With `keys[p]`, Spark chooses the task of
+    partition p.
     """
 
     code: Any
@@ -50,7 +58,7 @@ class LevelTask:
 
     @property
     def batch(self) -> BatchEngine:
-        """The spec's batch code, compiled once a process."""
+        """The spec's batch code, compiled once in each process."""
         return _compiled(self.code.value)
 
     @property
@@ -79,13 +87,13 @@ def partition_of(hashed: int, partitions: int) -> int:
 
 
 def starts_of(hashes: np.ndarray, partitions: int) -> list[int]:
-    """Return where each partition begins in ascending hashes, and the end: partitions + 1 positions."""
+    """Return the start of each partition in ascending hashes, and the end: partitions + 1 positions."""
     owners = (hashes >> np.uint64(32)) * np.uint64(partitions) >> np.uint64(32)
     return [int(start) for start in np.searchsorted(owners, np.arange(partitions + 1, dtype=np.uint64))]
 
 
 def partition_rows(states: StateColumns, keys: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield a row for each partition that some of the states, sorted by hash, belong to."""
+    """Yield a row for each partition with some of the states, which are sorted by hash."""
     starts = starts_of(states.hashes, len(keys))
     for target, key in enumerate(keys):
         part = states[starts[target] : starts[target + 1]]
@@ -97,7 +105,7 @@ def partition_rows(states: StateColumns, keys: Sequence[int]) -> Iterator[tuple[
 
 
 def expand(work: LevelTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Expand the frontiers of the partitions that are named (column `id`); yield candidates, and a report each."""
+    """Expand the frontiers of the given partitions (column `id`); yield candidates and a report for each."""
     for batch in batches:
         for partition in batch.column(0).to_pylist():
             yield from _expand_partition(work, partition)
@@ -115,20 +123,20 @@ def _expand_partition(work: LevelTask, partition: int) -> Iterator[pa.RecordBatc
         gathered.append(StateColumns(found.hashes, found.states, parents, found.instances))
         at += found.taken
         if sum(map(len, gathered)) >= MOST_GATHERED:
-            yield from _handed_on(work, gathered)
+            yield from _deduplicated(work, gathered)
             gathered.clear()
-    yield from _handed_on(work, gathered)
+    yield from _deduplicated(work, gathered)
     key = work.keys[partition]
     yield to_batch([(key, partition, b""), (key, REPORT, json.dumps(report.content).encode())])
 
 
-def _handed_on(work: LevelTask, gathered: list[StateColumns]) -> Iterator[pa.RecordBatch]:
+def _deduplicated(work: LevelTask, gathered: list[StateColumns]) -> Iterator[pa.RecordBatch]:
     if any(map(len, gathered)):
-        yield to_batch(partition_rows(distinct(concatenated(gathered)), work.keys))
+        yield to_batch(partition_rows(distinct(concatenated_states(gathered)), work.keys))
 
 
 def to_batch(rows: Iterable[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    """Return rows (one at least) as they travel."""
+    """Return at least one row as a record batch to send."""
     keys, targets, contents = zip(*rows, strict=True)
     return pa.record_batch(
         {
@@ -140,7 +148,7 @@ def to_batch(rows: Iterable[tuple[int, int, bytes]]) -> pa.RecordBatch:
 
 
 class _ExpansionReport:
-    """What expanding a partition's frontier found: counts, and the first of everything, as the frontier is sorted."""
+    """The results of expanding a partition's frontier: counts, and the first finding of each kind in sorted order."""
 
     def __init__(self, partition: int, frontier: StateColumns, instances: int):
         self._frontier = frontier
@@ -150,7 +158,7 @@ class _ExpansionReport:
         self._partition = partition
 
     def add(self, at: int, found: ExpandedBatch) -> None:
-        """Take over what a chunk that begins at a position of the frontier led to."""
+        """Add the results of a chunk that starts at position `at` of the frontier."""
         self._generated += np.bincount(found.instances, minlength=len(self._generated))
         if "deadlock" not in self._first and len(found.deadlocked):
             self._first["deadlock"] = self._words(at + int(found.deadlocked[0]))
@@ -164,7 +172,7 @@ class _ExpansionReport:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The report, as JSON takes it."""
+        """The report as a JSON object."""
         return {"expanded": self._partition, "generated": _counts(self._generated), **self._first}
 
     def _words(self, position: int) -> list[int]:
@@ -173,13 +181,13 @@ class _ExpansionReport:
 
 
 def _first_of_bits(bits: np.ndarray) -> dict[int, int]:
-    """Return for each bit that is set somewhere the first position where it is."""
+    """Return, for each bit that is set somewhere, the first position where it is set."""
     seen = int(np.bitwise_or.reduce(bits)) if len(bits) else 0
     return {bit: int(np.argmax(bits >> np.uint64(bit) & np.uint64(1))) for bit in range(64) if seen >> bit & 1}
 
 
 def _counts(numbers: np.ndarray) -> dict[int, int]:
-    """Return the counts that are not 0, by their positions."""
+    """Return the nonzero counts by position."""
     return {int(position): int(numbers[position]) for position in np.flatnonzero(numbers)}
 
 
@@ -187,9 +195,9 @@ def _counts(numbers: np.ndarray) -> dict[int, int]:
 
 
 def insert(work: LevelTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Store the candidates that are new as the next level, and check them; yield reports.
+    """Store the new candidates as the next level, and check them; yield reports.
 
-    Every partition is sent something, be it empty, and writes a run: one that is not there has been lost.
+    Every partition receives at least an empty row and writes a run. A missing run has therefore been lost.
     """
     candidates: dict[int, list[StateColumns]] = {}
     received: Counter[int] = Counter()
@@ -203,9 +211,9 @@ def insert(work: LevelTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
             parts = candidates.setdefault(target, [])
             parts.append(StateColumns.from_bytes(content.as_buffer(), work.batch.hashes, work.batch.words))
             if len(parts) > 1 and sum(map(len, parts)) >= MOST_GATHERED:
-                parts[:] = [distinct(concatenated(parts))]
+                parts[:] = [distinct(concatenated_states(parts))]
     for target, parts in candidates.items():
-        report = _insert_partition(work, target, distinct(concatenated(parts)))
+        report = _insert_partition(work, target, distinct(concatenated_states(parts)))
         yield _reported(json.dumps(report | {"received": received[target]}))
 
 

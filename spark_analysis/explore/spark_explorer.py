@@ -1,9 +1,9 @@
-"""Exploration on Spark: breadth-first, level by level, with the states on disk in partitions by their hash.
+"""Exploration on Spark: breadth-first, level by level, with the states on disk in partitions by hash.
 
-Each level is one job. Its first half expands the frontier of each partition and sends the successors to the partitions
-that they belong to; its second half holds them against the runs of that partition, stores the new ones as its run of
-the next level, and checks them. What was visited never moves, only candidates do. Counts, levels, verdicts and
-the lengths of counterexamples are those of the native engine; a run ends with a level.
+Each level is one job. Its first half expands the frontier of each partition and sends the successors to their
+partitions. Its second half compares them with the runs of the partition, stores the new states as the run of the next
+level, and checks them. Visited states never move; only candidates are sent. Counts, levels, verdicts and the lengths of
+counterexamples equal those of the native engine. A run ends only at the end of a level.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARTITIONS_A_CORE = 2
-"""Partitions for each core of the session, unless the user says how many: fewer would leave cores idle at the end."""
+"""Default number of partitions for each core of the session. With fewer, cores would be idle at the end of a level."""
 
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A spec for the executors and for the driver; bit i of every mask is names[i]."""
+    """A compiled spec for executors and driver; bit i of every mask stands for names[i]."""
 
     spec: Spec
     names: list[str]
@@ -62,7 +62,7 @@ class _Compiled:
     batch: BatchEngine
 
     def state_of(self, words: Any) -> State:
-        """Return the state that some words (k,) stand for."""
+        """Return the state of packed words (k,)."""
         return State(self.layout.decode([int(word) for word in words]))
 
     def mask(self, *roles: Role) -> int:
@@ -73,12 +73,12 @@ class _Compiled:
 def explore(
     spec: Spec, plan: Plan, spark: SparkSession, *, checkpoint: Path | None = None, partitions: int | None = None
 ) -> Result:
-    """Explore a spec on Spark and return what was found, as the native engine does; it goes on with a checkpoint.
+    """Explore a spec on Spark, or resume its checkpoint, and return the result like the native engine.
 
-    `checkpoint`: a folder that the driver and all executors see, where every whole level is kept; None: a temporary
-    one, of this machine. `partitions`: how many parts the states have; a checkpoint keeps the number it began with.
-    The result has no findings. Raises UserError where the spec is outside the language,
-    the checkpoint is of something else or damaged, or a task fails on every attempt.
+    `checkpoint` is a folder that the driver and all executors see; it keeps every complete level. None stands for a
+    temporary folder of this machine. `partitions` is the number of partitions of the states; an existing checkpoint
+    keeps its number. The result has no findings. Raises UserError if the spec is outside the language, the checkpoint
+    belongs to another exploration or is damaged, or a task fails at every attempt.
     """
     cores = spark.sparkContext.defaultParallelism
     plan = replace(plan, workers=cores)
@@ -117,7 +117,7 @@ def _folder(checkpoint: Path | None) -> Iterator[Path]:
 
 
 class _SparkSearch:
-    """One exploration under way: what was found up to the last whole level, and what is to be done about it."""
+    """An exploration in progress: the totals up to the last complete level, and the next steps."""
 
     def __init__(self, compiled: _Compiled, plan: Plan, checkpoint: Checkpoint, totals: ExplorationTotals | None):
         self._compiled, self._plan, self._checkpoint = compiled, plan, checkpoint
@@ -125,11 +125,11 @@ class _SparkSearch:
         self.totals = totals or ExplorationTotals([], [0] * instances, [0] * instances)
         self._state_mask = compiled.mask(Role.INVARIANT, Role.REACHABLE)
         self._step_mask = compiled.mask(Role.STEP_INVARIANT)
-        # The seconds of the runs that the checkpoint comes from count.
+        # The time of the earlier runs of a checkpoint counts too.
         self._started = time.perf_counter() - self.totals.seconds
 
     def run(self, jobs: Jobs, initial: list[State]) -> Outcome:
-        """Explore until nothing is left or a reason to stop is found; return the outcome."""
+        """Explore until no state is left or there is a reason to stop; return the outcome."""
         try:
             if not self.totals.levels:
                 self._take(jobs.initial(self._packed(initial), self._state_mask))
@@ -143,7 +143,7 @@ class _SparkSearch:
         return outcome
 
     def exploration(self, outcome: Outcome) -> Exploration:
-        """Return what was found."""
+        """Return the exploration with its violations and its states."""
         totals, reachable_mask = self.totals, self._compiled.mask(Role.REACHABLE)
         store = RunStore(self._checkpoint, totals, self._compiled.batch)
         found = {bit: _violation(store, place) for bit, place in totals.found.items()}
@@ -170,14 +170,14 @@ class _SparkSearch:
         return distinct(StateColumns(self._compiled.batch.hashes(words), words, none, initial))
 
     def _take(self, reports: list[dict[str, Any]]) -> None:
-        """Take over what a job reports, and commit the level that it wrote."""
+        """Add the reports of a job to the totals, and commit the level that it wrote."""
         totals = self.totals
         level = len(totals.levels)
         expanded = sorted((report for report in reports if "expanded" in report), key=lambda report: report["expanded"])
         inserted = sorted((report for report in reports if "inserted" in report), key=lambda report: report["inserted"])
         if len(inserted) != self._checkpoint.partitions:
             raise InputError(
-                f"only {len(inserted)} of {self._checkpoint.partitions} partitions were reported: run again"
+                f"only {len(inserted)} of {self._checkpoint.partitions} partitions sent a report: run again"
             )
         for report in expanded:
             _add(totals.generated, report["generated"])
@@ -194,7 +194,7 @@ class _SparkSearch:
         self._report_progress()
 
     def _take_expanded(self, report: dict[str, Any], level: int) -> None:
-        """Take over the first of everything that expanding a partition found; reports come in the order of hashes."""
+        """Take the first finding of each kind from the report of a partition; reports are in the order of hashes."""
         totals = self.totals
         if totals.failure is None and "failure" in report:
             words, instance = report["failure"]
@@ -212,7 +212,7 @@ class _SparkSearch:
             totals.found.setdefault(bit, place)
 
     def _outcome(self) -> Outcome | None:
-        """Return why to stop at the end of this level, or None to go on: in the order of the native engine."""
+        """Return why to stop after this level, or None; reasons have the same priority as in the native engine."""
         totals, plan = self.totals, self._plan
         if totals.failure is not None or totals.property_failure is not None:
             return "error"
@@ -255,5 +255,5 @@ def _violation(store: RunStore, place: CheckpointLocation) -> FoundViolation:
 
 def _failure(store: RunStore, place: CheckpointLocation) -> FoundFailure:
     assert place.instance is not None
-    # The interpreter says which evaluation it was: the site's number is of the kernel that found it, and unknown here.
+    # The site is unknown here; the interpreter determines the failed expression when it rebuilds the trace.
     return FoundFailure(store.id_of(place.level, place.words), place.instance, site=0)

@@ -1,8 +1,9 @@
-"""Sorted columns of packed states with their origins: in memory, on the way between executors, and on disk.
+"""Sorted columns of packed states with their origins: in memory, sent between executors, and on disk.
 
-On disk a run of states is an Arrow IPC file of one record batch, not compressed, so that it is read by mapping it: a
-search touches the pages that it needs. Columns: `hash` (uint64), `state` (the packed words, little-endian), `parent`
-(uint64: the hash of the state it was first reached from) and `instance` (uint16: by which action instance).
+On disk, a run of states is an uncompressed Arrow IPC file of one record batch. It is memory-mapped, so that a search
+reads only the pages that it needs. Columns: `hash` (uint64), `state` (the packed words, little-endian), `parent`
+(uint64: the hash of the state that it was first reached from) and `instance` (uint16: the action instance of that
+step).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from checker.engines.native.explore.store import Words
 __all__ = [
     "INITIAL_INSTANCE",
     "StateColumns",
-    "concatenated",
+    "concatenated_states",
     "distinct",
     "locate",
     "open_run",
@@ -33,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class StateColumns:
-    """States (n): `hashes` (n,), `words` (n, k), `parents` (n,) and `instances` (n,); initial ones have no parent."""
+    """n states: `hashes` (n,), `words` (n, k), `parents` (n,) and `instances` (n,); initial states have no parent."""
 
     hashes: Words
     words: Words
@@ -52,7 +53,7 @@ class StateColumns:
 
     @classmethod
     def from_bytes(cls, content: bytes | memoryview, hashes_of: Callable[[Words], Words], words: int) -> StateColumns:
-        """Return what `to_bytes` made."""
+        """Return the states from the bytes of `to_bytes`."""
         count = len(content) // (8 * words + 10)
         numbers = np.frombuffer(content, np.uint64, count * (words + 1))
         instances = np.frombuffer(content, np.uint16, count, offset=8 * count * (words + 1))
@@ -60,8 +61,8 @@ class StateColumns:
         return cls(hashes_of(states), states, numbers[count * words :], instances)
 
 
-def concatenated(parts: Sequence[StateColumns]) -> StateColumns:
-    """Return the states of all parts (one at least)."""
+def concatenated_states(parts: Sequence[StateColumns]) -> StateColumns:
+    """Return the states of all parts, of which there is at least one."""
     return StateColumns(
         np.concatenate([part.hashes for part in parts]),
         np.concatenate([part.words for part in parts]),
@@ -71,9 +72,9 @@ def concatenated(parts: Sequence[StateColumns]) -> StateColumns:
 
 
 def distinct(states: StateColumns) -> StateColumns:
-    """Return each state once, by ascending hash and words, with the least of its origins (parent, then instance).
+    """Return each state once, by ascending hash and words, with its least origin (by parent, then instance).
 
-    Whole states are compared: two that share a hash stay two.
+    Whole states are compared, so different states with the same hash are all kept.
     """
     if not len(states):
         return states
@@ -95,7 +96,7 @@ def distinct(states: StateColumns) -> StateColumns:
 
 
 def stored_mask(states: StateColumns, run: StateColumns) -> NDArray[np.bool_]:
-    """Return (n,) which of some states are in a run; both are sorted as `distinct` sorts."""
+    """Return which states are in a run, as a mask (n,); both must be in the order of `distinct`."""
     found = np.zeros(len(states), np.bool_)
     searched = np.arange(len(states))
     at = np.searchsorted(run.hashes, states.hashes)
@@ -106,21 +107,21 @@ def stored_mask(states: StateColumns, run: StateColumns) -> NDArray[np.bool_]:
         searched, at = searched[alike], at[alike]
         same = (run.words[at] == states.words[searched]).all(axis=1)
         found[searched[same]] = True
-        # What shares the hash and is another state: the next in the run may be it.
+        # Another state has the same hash: compare with the next state of the run.
         searched, at = searched[~same], at[~same] + 1
     return found
 
 
 def locate(run: StateColumns, hashed: int) -> range:
-    """Return the positions in a run of the states that have a hash."""
+    """Return the positions of the states with this hash in a run."""
     wanted = np.uint64(hashed)
     return range(int(np.searchsorted(run.hashes, wanted)), int(np.searchsorted(run.hashes, wanted, side="right")))
 
 
 def write_run(path: Path, states: StateColumns) -> int:
-    """Write states to a file that appears whole or not at all, and return its size in bytes.
+    """Write states to a file atomically, and return its size in bytes.
 
-    Attempts of the same task write the same content, whichever of them comes last.
+    All attempts of a task write the same content, so their order does not matter.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
@@ -149,7 +150,7 @@ def write_run(path: Path, states: StateColumns) -> int:
 
 
 def open_run(path: Path, words: int) -> StateColumns:
-    """Return the states of a file, mapped; raise OSError or pyarrow.ArrowInvalid where it is not there or not whole."""
+    """Return the states of a memory-mapped file; raise OSError or pyarrow.ArrowInvalid if it is missing or damaged."""
     batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
     if not len(batch):
         empty = np.empty(0, np.uint64)

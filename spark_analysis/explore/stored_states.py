@@ -1,4 +1,4 @@
-"""The states of an exploration on disk, looked up one at a time: for counterexamples, and to hold engines together."""
+"""Access to single states of an exploration on disk, for counterexamples and for comparison of engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_analysis.explore.state_columns import INITIAL_INSTANCE, StateColumns,
 
 
 class RunStore:
-    """A `StateStore` over the runs of a checkpoint. Ids number the states that were asked for."""
+    """A `StateStore` over the runs of a checkpoint. Ids number the requested states."""
 
     def __init__(self, checkpoint: Checkpoint, totals: ExplorationTotals, batch: BatchEngine) -> None:
         self._checkpoint, self._totals, self._batch = checkpoint, totals, batch
@@ -24,7 +24,7 @@ class RunStore:
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes that the states take: on disk."""
+        """The size of the states on disk, in bytes."""
         return sum(self._totals.written_bytes)
 
     def id_of(self, level: int, words: list[int]) -> int:
@@ -36,7 +36,7 @@ class RunStore:
         return self._ids[named]
 
     def find(self, words: Words) -> int | None:
-        """Return the id of the state with these words (words,), or None where it is not stored."""
+        """Return the id of the state with these words (words,), or None if it is not stored."""
         sought = [int(word) for word in words]
         for level in range(len(self._totals.levels)):
             if any(run.words[position].tolist() == sought for run, position in self._alike(level, self._hash(sought))):
@@ -48,7 +48,7 @@ class RunStore:
         return np.array(self._named[state_id][1], np.uint64)
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
-        """Return the state that a state was first reached from and the action instance; None for an initial state."""
+        """Return the state from which a state was first reached, and the action instance; None for an initial state."""
         level, packed = self._named[state_id]
         words = list(packed)
         for run, position in self._alike(level, self._hash(words)):
@@ -58,7 +58,7 @@ class RunStore:
             if instance == INITIAL_INSTANCE:
                 return None
             return self._parent(level - 1, int(run.parents[position]), instance, words), instance
-        raise AssertionError("a state of a whole level is in its run")
+        raise AssertionError("a state of a complete level is missing in its run")
 
     def all_states(self) -> Words:
         """Return a copy of all states (distinct, words), level by level."""
@@ -67,22 +67,22 @@ class RunStore:
         return np.concatenate([part.words for part in parts])
 
     def distinct_per_instance(self) -> NDArray[np.int64]:
-        """Return how many states each action instance was the first to reach (instances,)."""
+        """Return the number of states that each action instance reached first (instances,)."""
         return np.array(self._totals.distinct, np.int64)
 
     def _parent(self, level: int, hashed: int, instance: int, words: list[int]) -> int:
-        """Return the id of the state with a hash whose action instance leads to some words.
+        """Return the id of the state with this hash from which the action instance leads to `words`.
 
-        Different states may share a hash: the first of them, in the order of their words, that does lead there.
+        Of several such states with the same hash, the first in the order of their words is taken.
         """
         for run, position in self._alike(level, hashed):
             found = self._batch.expand(run.words[position : position + 1])
             if found.states[found.instances == instance].tolist() == [words]:
                 return self.id_of(level, run.words[position].tolist())
-        raise AssertionError("the parent of a state is in the level before")
+        raise AssertionError("the parent of a state is missing in the previous level")
 
     def _alike(self, level: int, hashed: int) -> Iterator[tuple[StateColumns, int]]:
-        """Yield the states of a level that have a hash: their run, and the position in it."""
+        """Yield the states of a level with this hash, as their run and the position in it."""
         run = self._run(partition_of(hashed, self._checkpoint.partitions), level)
         for position in locate(run, hashed):
             yield run, position

@@ -1,4 +1,4 @@
-"""Recorded traces validated on Spark: each task takes some of them, and gives back a row for each and their numbers."""
+"""Validation of recorded traces on Spark: each task validates some of them and returns one row for each."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VERDICTS = "verdicts.parquet"
-"""The rows of all traces, in the folder of the report; see `traces.validate.totals.verdict_row`."""
+"""File of the rows of all traces in the report's folder; see `traces.validate.totals.verdict_row`."""
 
 TRACES = "trace string, file string, events array<string>, lines array<int>"
-"""What is sent to a task: `events` as JSON with the line of each; none: the task reads the file itself."""
+"""Input of a task: `events` as JSON with the line of each. If `events` is null, the task reads the file itself."""
 
 _VERDICT = """trace string, file string, verdict string, constants string, events int, steps int, seen int, blank int,
 widest int, line int, event string, candidates int, cause string, reasons array<string>, limits array<string>,
@@ -47,23 +47,23 @@ def validate_on_spark(
     write: Callable[[Row], None] | None = None,
     spark: SparkSession | None = None,
 ) -> ValidationTotals:
-    """Validate logs and return their numbers; with a folder, write a row for each trace to Parquet there.
+    """Validate logs and return their totals; with the folder `out`, write a row for each trace to Parquet there.
 
-    A log is a file of events (with `by`: of many traces), or Parquet with the columns `trace` and `events`, a list of
-    JSON texts. `write` is given each row, `spark` is a session to use, which stays open. Raises UserError where Parquet
-    cannot be read, and as `session` does.
+    A log is a file of events (of many traces with `by`), or Parquet with the columns `trace` and `events`, a list of
+    JSON texts. `write` is called with each row. `spark` is an open session to use, which stays open. Raises InputError
+    if Parquet cannot be read, and the errors of `session`.
     """
     if spark is None:
         with opened(master, name="tidemark validate") as own:
             return validate_on_spark(task, logs, by, out=out, write=write, spark=own)
     task = dataclasses.replace(task, target=_absolute(task.target), mapping=_absolute(task.mapping))
-    with tempfile.TemporaryDirectory(prefix="tidemark-validate-") as scratch, _damage_in_words():
+    with tempfile.TemporaryDirectory(prefix="tidemark-validate-") as scratch, _spark_errors_as_input_errors():
         traces = _traces(spark, logs, by, Path(scratch))
         kept = str((out or Path(scratch)).resolve() / VERDICTS)
         traces.mapInArrow(lambda batches: _validated(task, batches), _VERDICT).write.mode("overwrite").parquet(kept)
         rows = spark.read.parquet(kept)
         summary = ValidationTotals()
-        for partial in rows.mapInArrow(_summarised, "summary string").collect():
+        for partial in rows.mapInArrow(_partial_totals, "summary string").collect():
             summary.merge(ValidationTotals.from_json(json.loads(partial.summary)))
         if write is not None:
             for row in rows.orderBy("trace", "file").toLocalIterator():
@@ -78,27 +78,27 @@ def _absolute(name: str) -> str:
 
 
 @contextmanager
-def _damage_in_words() -> Iterator[None]:
-    """Raise what ends a job on Spark as a sentence: an input that is cut off, or a disk that is full."""
+def _spark_errors_as_input_errors() -> Iterator[None]:
+    """Raise errors of a Spark job as InputError with one sentence, for a truncated input or a full disk."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        told = str(error)
-        file = re.search(r"(/[^\s:]*\.parquet)", told)
-        if file is not None and "not a Parquet file" in told:
-            raise InputError(f"{file.group(1)} is no whole Parquet file") from None
-        causes = re.findall(r"(?:Error|Exception): ([^\n]+)", told) or told.strip().splitlines()[:1]
+        text = str(error)
+        file = re.search(r"(/[^\s:]*\.parquet)", text)
+        if file is not None and "not a Parquet file" in text:
+            raise InputError(f"{file.group(1)} is not a complete Parquet file") from None
+        causes = re.findall(r"(?:Error|Exception): ([^\n]+)", text) or text.strip().splitlines()[:1]
         raise InputError(f"Spark could not validate the traces: {causes[-1]}") from None
 
 
-# What is to be validated.
+# Input.
 
 
 def _traces(spark: SparkSession, logs: tuple[Path, ...], by: str, scratch: Path) -> DataFrame:
-    """Return all traces, spread over the tasks."""
+    """Return all traces, distributed over the tasks."""
     datasets = [path for path in logs if path.is_dir() or path.suffix == ".parquet"]
     files = [path for path in logs if path not in datasets]
     if by and files:
@@ -135,7 +135,7 @@ def _dataset(spark: SparkSession, path: Path) -> DataFrame:
 
 
 def _regrouped(files: list[Path], by: str, target: Path) -> Path:
-    """Write the traces of files that hold many of them each, a row a trace, and return where."""
+    """Write the traces of files with many traces each, one row for each trace, and return the path."""
     import pyarrow
     from pyarrow import parquet
 
@@ -157,7 +157,7 @@ def _regrouped(files: list[Path], by: str, target: Path) -> Path:
 # On the executors.
 
 _known: dict[str, RunningValidation] = {}
-"""What this worker has compiled and learnt; it serves several tasks."""
+"""The validations of this worker process with their caches; a worker runs several tasks."""
 
 
 def _validated(task: ValidationTask, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -169,13 +169,13 @@ def _validated(task: ValidationTask, batches: Iterator[pyarrow.RecordBatch]) -> 
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH):
             rows = [_row(validation, found) for found in batch.slice(start, _BATCH).to_pylist()]
-            # What is remembered stays: the collector need not go through all of it again and again.
+            # Cached objects live until the end: exclude them from garbage collection.
             gc.freeze()
             yield RecordBatch.from_pylist(rows, _arrow_schema())
 
 
 def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
-    """Validate one trace, which is never given up: what cannot be read is a row, too."""
+    """Validate one trace; an unreadable trace also gives a row."""
     name, file, texts = found["trace"], found["file"], found["events"]
     try:
         if texts is None:
@@ -189,7 +189,7 @@ def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
 
 
 def _arrow_schema() -> pyarrow.Schema:
-    """Return `_VERDICT` in Arrow's words."""
+    """Return `_VERDICT` as an Arrow schema."""
     import pyarrow
 
     kinds = {"string": pyarrow.string(), "int": pyarrow.int32(), "array<string>": pyarrow.list_(pyarrow.string())}
@@ -197,7 +197,7 @@ def _arrow_schema() -> pyarrow.Schema:
     return pyarrow.schema([(name, kinds[kind]) for name, kind in columns])
 
 
-def _summarised(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+def _partial_totals(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     from pyarrow import RecordBatch
 
     summary = ValidationTotals()

@@ -1,7 +1,7 @@
-"""Random walks on Spark: the parts of a run are spread over the executors, each of which writes its own.
+"""Generation of random walks on Spark: executors write the parts of a run.
 
-An executor compiles a configuration once and gives back nothing but the numbers of the parts that it has written. A
-part that is there is not walked again, so that a task that is tried again, or a run that died, goes on where it was.
+An executor compiles a configuration once. It returns only the numbers of the parts that it has written. Existing parts
+are not generated again, so a repeated task or a resumed run continues with the missing parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASKS_PER_CORE = 4
-"""More tasks than cores: a core that is done early takes another."""
+"""Number of tasks for each core. With several, a core that finishes early takes another task."""
 
 _POLL_SECONDS = 0.1
 _CANCEL_SECONDS = 30
@@ -41,12 +41,12 @@ def simulate(
     on_poll: Callable[[], None] = lambda: None,
     spark: SparkSession | None = None,
 ) -> bool:
-    """Make the walks of a run, or those that are missing; return whether all of them are there.
+    """Generate the missing walks of a run; return whether the run is complete.
 
-    `folder` is one that all executors write to. `partitions`: Spark tasks. `on_poll` is called a few times a second
-    from this thread, first when Spark is there; `cancelled`, looked at as often, stops the run between two parts.
-    `spark`: a session to use instead of a new one on `master`. Raises UserError where the folder holds something else,
-    Spark cannot start, or a part cannot be written.
+    All executors must be able to write to `folder`. `partitions` is the number of Spark tasks. `on_poll` is called from
+    this thread several times a second, the first time after Spark has started. `cancelled` is checked equally often and
+    stops the run between two parts. `spark` is a session to use instead of a new one on `master`. Raises UserError if
+    the folder holds something else, Spark cannot start, or a part cannot be written.
     """
     missing = open_run_folder(folder, run)
     if missing:
@@ -85,7 +85,7 @@ def _walk(
 
 
 class _Job(threading.Thread):
-    """The Spark job, in a thread of its own: the main one shows progress and hears Ctrl-C."""
+    """The Spark job in a separate thread; the main thread shows progress and handles Ctrl-C."""
 
     _GROUP = "tidemark walks"
 
@@ -93,12 +93,12 @@ class _Job(threading.Thread):
         super().__init__(daemon=True)
         self._spark, self._missing = spark, missing
         self._tasks = partitions or min(len(missing), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-        self._function = partial(_write_parts, _shipped(run), str(folder.absolute()), missing)
+        self._function = partial(_write_parts, _with_absolute_path(run), str(folder.absolute()), missing)
         self._rows: list[Any] = []
         self._error: Exception | None = None
 
     def run(self) -> None:
-        """Write the parts; keep what goes wrong for `raise_error`."""
+        """Write the parts; keep an error for `raise_error`."""
         context = self._spark.sparkContext
         try:
             context.setJobGroup(self._GROUP, "random walks", interruptOnCancel=True)
@@ -108,24 +108,24 @@ class _Job(threading.Thread):
             self._error = error
 
     def cancel(self) -> None:
-        """End the job, if it has not ended, and wait for that."""
+        """Cancel the job if it still runs, and wait for its end."""
         ends = time.monotonic() + _CANCEL_SECONDS
-        # Asked again and again: what has not been submitted yet cannot be cancelled.
+        # Repeat the request: Spark ignores it for a job that is not submitted yet.
         while self.is_alive() and time.monotonic() < ends:
             self._spark.sparkContext.cancelJobGroup(self._GROUP)
             self.join(timeout=_POLL_SECONDS)
 
     def raise_error(self) -> None:
-        """Raise UserError where a part was not written."""
+        """Raise InputError if a part was not written."""
         if self._error is not None:
-            raise InputError(f"Spark gave the walks up: {_last_line(self._error)}")
+            raise InputError(f"Spark could not generate the walks: {_last_line(self._error)}")
         for row in self._rows:
             if row.error is not None:
                 raise InputError(row.error)
 
 
-def _shipped(run: WalkRun) -> WalkRun:
-    """Return a run as executors can use it: a spec in a file by its whole path."""
+def _with_absolute_path(run: WalkRun) -> WalkRun:
+    """Return the run for executors: with the absolute path of a spec in a file."""
     path, dot, rest = run.target.partition(".py")
     return dataclasses.replace(run, target=f"{Path(path).absolute()}{dot}{rest}") if dot else run
 
@@ -133,7 +133,7 @@ def _shipped(run: WalkRun) -> WalkRun:
 def _write_parts(
     run: WalkRun, folder: str, missing: list[int], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Write the missing parts that an executor is given; what will not go better the next time is told, not raised."""
+    """Write missing parts on an executor; permanent failures are returned so that Spark does not retry."""
     import pyarrow as pa
 
     from traces.walks.parts import write_walks_of_part
@@ -153,7 +153,7 @@ def _write_parts(
 
 
 def _last_line(error: Exception) -> str:
-    """Return what a failed Spark job says at its end."""
+    """Return the last error line of a failed Spark job."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if "Error:" in line or "Exception:" in line]
-    return (told or lines or [type(error).__name__])[-1]
+    errors = [line for line in lines if "Error:" in line or "Exception:" in line]
+    return (errors or lines or [type(error).__name__])[-1]

@@ -46,13 +46,13 @@ def refused(spark: SparkSession, folder: Path, spec: object = None, plan: Plan =
 
 def test_another_spec(spark: SparkSession, kept: Path) -> None:
     assert refused(spark, kept, toys.Leaping()) == (
-        "DIR holds an exploration of the spec deadlocked: name another folder, or remove it"
+        "DIR holds an exploration of the spec deadlocked: choose another folder, or remove it"
     )
 
 
 def test_other_constants(spark: SparkSession, kept: Path) -> None:
     message = refused(spark, kept, toys.Deadlocked(size=2))
-    assert message == "DIR holds an exploration of other constants, size=3: name another folder, or remove it"
+    assert message == "DIR holds an exploration of other constants, size=3: choose another folder, or remove it"
 
 
 def test_other_properties(spark: SparkSession, kept: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_spec_that_has_changed(spark: SparkSession, kept: Path) -> None:
 def test_another_schema_version(spark: SparkSession, kept: Path) -> None:
     _edit(kept / "level-00002.json", lambda manifest: manifest.update(version=99))
     assert refused(spark, kept) == (
-        "DIR/level-00002.json has schema version 99, and this version reads 1: explore again in a new folder"
+        "DIR/level-00002.json has schema version 99; this program reads version 1: explore again in a new folder"
     )
 
 
@@ -75,7 +75,7 @@ def test_a_manifest_that_is_cut_off(spark: SparkSession, kept: Path) -> None:
     path = kept / "level-00001.json"
     path.write_text(path.read_text()[:100])
     assert refused(spark, kept) == (
-        "the checkpoint DIR is damaged, level-00001.json is cut off or no manifest: remove it and explore again"
+        "the checkpoint DIR is damaged, level-00001.json is truncated or no manifest: remove it and explore again"
     )
 
 
@@ -89,23 +89,23 @@ def test_a_part_that_is_missing_or_cut_off(spark: SparkSession, kept: Path, part
     path = kept / part
     content = path.read_bytes()
     path.write_bytes(content[:-1])
-    assert f"damaged, {part} is cut off or was changed: remove it" in refused(spark, kept)
+    assert f"damaged, {part} is truncated or was changed: remove it" in refused(spark, kept)
     path.write_bytes(bytes(len(content)))
-    assert f"damaged, {part} is cut off or was changed: remove it" in refused(spark, kept)
+    assert f"damaged, {part} is truncated or was changed: remove it" in refused(spark, kept)
     path.unlink()
     assert f"damaged, {part} is missing" in refused(spark, kept)
 
 
 def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    assert refused(spark, tmp_path) == "DIR holds files that are no exploration: name a new folder for --checkpoint"
+    assert refused(spark, tmp_path) == "DIR holds other files: choose a new folder for --checkpoint"
     file = tmp_path / "thesis.txt"
     assert refused(spark, file) == "the checkpoint DIR cannot be written: File exists"
 
 
 def test_a_folder_in_use(spark: SparkSession, kept: Path) -> None:
     with open_checkpoint(kept, None, 2):  # type: ignore[arg-type]
-        assert refused(spark, kept) == "another run explores into DIR: wait for it, or name another folder"
+        assert refused(spark, kept) == "another run explores into DIR: wait for it, or choose another folder"
 
 
 def _edit(path: Path, change: Callable[[dict], None]) -> None:

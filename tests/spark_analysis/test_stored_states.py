@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from spark_analysis.explore.level_expansion import partition_of, partition_rows, starts_of
 from spark_analysis.explore.state_columns import (
     StateColumns,
-    concatenated,
+    concatenated_states,
     distinct,
     locate,
     open_run,
@@ -82,7 +82,7 @@ def test_partitions_are_ranges_of_hashes_and_nothing_is_lost_on_the_way(states: 
     arrived = [StateColumns.from_bytes(content, hashes_of, 2) for _, _, content in rows]
     assert [row for part in arrived for row in rows_in(part)] == rows_in(states)
     if arrived:
-        assert concatenated(arrived).hashes.tolist() == states.hashes.tolist()
+        assert concatenated_states(arrived).hashes.tolist() == states.hashes.tolist()
 
 
 @settings(deadline=None, max_examples=30)

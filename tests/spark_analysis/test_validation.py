@@ -74,7 +74,9 @@ def test_files_of_one_trace_and_of_many(spark, task, tmp_path):
 def test_what_is_no_dataset_is_a_sentence(spark, task, tmp_path):
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(dataset(tmp_path).read_bytes()[:200])
-    with pytest.raises(UserError, match=r"cut.parquet cannot be read as Parquet|cut.parquet is no whole Parquet file"):
+    with pytest.raises(
+        UserError, match=r"cut.parquet cannot be read as Parquet|cut.parquet is not a complete Parquet file"
+    ):
         validate_on_spark(task, (cut,), spark=spark)
     other = tmp_path / "other.parquet"
     parquet.write_table(pyarrow.table({"trace": [1]}), other)
