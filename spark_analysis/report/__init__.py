@@ -1,1 +1,1 @@
-"""The report on random walks: counts by Spark, violations grouped by cause, one HTML page."""
+"""Reports on random walks: counts computed by Spark, violations grouped by cause, one HTML page."""

@@ -1,7 +1,7 @@
-"""Violations by cause: walks whose shrunk traces violate the same part of a property by the same actions.
+"""Causes of violations: groups of walks that violate the same part of a property by the same actions when shrunk.
 
-Walks that end alike are one shape (`traces.walks.records.pattern_fingerprint`). The first walk of each of the most
-frequent shapes is shrunk. Shapes that shrink to the same property, the same failing conjunct and the same set of
+Walks with similar ends have one pattern (`traces.walks.records.pattern_fingerprint`). The first walk of each of the
+most frequent patterns is shrunk. Patterns that shrink to the same property, the same false conjunct and the same set of
 actions have one cause.
 """
 
@@ -22,15 +22,15 @@ from traces.schedule import calls_of
 from traces.shrink import ShorteningSearch, ShrunkViolation, reduce, search_shorter
 from traces.walks.replay_walk import violation_from_row
 
-MOST_SHAPES = 200
-"""Of how many shapes the first walk is shrunk by leaving steps out."""
+MOST_PATTERNS = 200
+"""Number of patterns of which the first walk is shrunk by removing steps."""
 
 MOST_CAUSES = 24
-"""For how many causes the shortest trace is searched for."""
+"""Number of causes for which the shortest trace is searched."""
 
 
 class ViolationCause(NamedTuple):
-    """What makes two violations alike; `kind` tells a false property from one that cannot be evaluated."""
+    """The cause of a violation; `kind` distinguishes a false property from one that cannot be evaluated."""
 
     property: str
     kind: str
@@ -40,36 +40,36 @@ class ViolationCause(NamedTuple):
 
 @dataclass(frozen=True)
 class CauseCluster:
-    """The walks with one cause; `walks` counts them by configuration, `shapes` how many fingerprints they have.
+    """The walks with one cause: `walks` counts them by configuration, `patterns` counts their fingerprints.
 
-    `walk` of `configuration` is the one whose trace was shrunk.
+    The shrunk trace is that of `walk`, a walk of `configuration`.
     """
 
     cause: ViolationCause
     walks: Mapping[int, int]
-    shapes: int
+    patterns: int
     configuration: int
     walk: int
     shrunk: ShrunkViolation
 
     @property
     def count(self) -> int:
-        """All its walks."""
+        """The number of walks in all configurations."""
         return sum(self.walks.values())
 
 
 @dataclass(frozen=True)
 class CauseClusters:
-    """All causes, the most frequent first, and the walks of shapes too rare to be looked at."""
+    """All causes, the most frequent first, and the numbers of walks and of patterns too rare to be shrunk."""
 
     found: tuple[CauseCluster, ...]
     rare_walks: int = 0
-    rare_shapes: int = 0
+    rare_patterns: int = 0
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Walks of one fingerprint that violate a property, represented by the one that does so soonest."""
+    """Walks of one fingerprint that violate a property, represented by the one with the earliest violation."""
 
     name: str
     walks: dict[int, int]
@@ -80,52 +80,52 @@ class _Group:
         return sum(self.walks.values())
 
 
-def representatives(shapes: Sequence[ViolationPattern], properties: Sequence[str]) -> list[_Group]:
-    """Return the fingerprints with their walks, the most frequent first.
+def representatives(patterns: Sequence[ViolationPattern], properties: Sequence[str]) -> list[_Group]:
+    """Return the walks grouped by fingerprint, the most frequent first; `properties` are those of the run.
 
-    Walks whose last state violates several properties stand for each of them; `properties` are those of the run.
+    Walks whose last state violates several properties belong to a group for each of them.
     """
     gathered: dict[tuple[str, str, int], list[ViolationPattern]] = defaultdict(list)
-    for shape in shapes:
-        for name in _violated(shape, properties):
-            gathered[name, shape.verdict, shape.fingerprint].append(shape)
+    for pattern in patterns:
+        for name in _violated(pattern, properties):
+            gathered[name, pattern.verdict, pattern.fingerprint].append(pattern)
     groups = []
     for (name, _, _), found in gathered.items():
         walks: dict[int, int] = defaultdict(int)
-        for shape in found:
-            walks[shape.configuration] += shape.walks
-        first = min(found, key=lambda shape: (shape.violated_at, shape.walk))
+        for pattern in found:
+            walks[pattern.configuration] += pattern.walks
+        first = min(found, key=lambda pattern: (pattern.violated_at, pattern.walk))
         groups.append(_Group(name, dict(sorted(walks.items())), first))
     return sorted(groups, key=lambda group: (-group.count, group.name, group.first.walk))
 
 
-def _violated(shape: ViolationPattern, properties: Sequence[str]) -> list[str]:
-    if shape.verdict == "error":
-        return [shape.property]
-    return [name for bit, name in enumerate(properties) if shape.violated >> bit & 1]
+def _violated(pattern: ViolationPattern, properties: Sequence[str]) -> list[str]:
+    if pattern.verdict == "error":
+        return [pattern.property]
+    return [name for bit, name in enumerate(properties) if pattern.violated >> bit & 1]
 
 
 def cluster_by_cause(
-    shapes: Sequence[ViolationPattern],
+    patterns: Sequence[ViolationPattern],
     properties: Sequence[str],
     read_rows: Callable[[Sequence[int]], Mapping[int, dict[str, Any]]],
     spec_of: Callable[[int], Spec],
     max_states: int,
 ) -> CauseClusters:
-    """Gather shapes by their causes; `properties` are those of the run.
+    """Group patterns by cause; `properties` are those of the run.
 
     `read_rows` returns the rows of some walks by number, `spec_of` the spec of a configuration. `max_states` bounds
     each search for a shortest trace.
     """
-    groups = representatives(shapes, properties)
-    looked_at, rare = groups[:MOST_SHAPES], groups[MOST_SHAPES:]
-    rows = read_rows(sorted({group.first.walk for group in looked_at}))
+    groups = representatives(patterns, properties)
+    examined, rare = groups[:MOST_PATTERNS], groups[MOST_PATTERNS:]
+    rows = read_rows(sorted({group.first.walk for group in examined}))
     reduced = []
-    for group in looked_at:
+    for group in examined:
         spec = spec_of(group.first.configuration)
         found = violation_from_row(spec, rows[group.first.walk], group.name)
         short = reduce(spec, found)
-        shrunk = ShrunkViolation(short, found.length, short.length, "rarer causes are not searched")
+        shrunk = ShrunkViolation(short, found.length, short.length, "no search was made for a rarer cause")
         reduced.append(_cluster_of(spec, group.walks, 1, group.first, shrunk))
     searched = [
         _searched(spec_of(found.configuration), found, max_states) if number < MOST_CAUSES else found
@@ -135,13 +135,13 @@ def cluster_by_cause(
 
 
 def _cluster_of(
-    spec: Spec, walks: Mapping[int, int], shapes: int, first: ViolationPattern, shrunk: ShrunkViolation
+    spec: Spec, walks: Mapping[int, int], patterns: int, first: ViolationPattern, shrunk: ShrunkViolation
 ) -> CauseCluster:
-    return CauseCluster(cause_of(spec, shrunk.violation), walks, shapes, first.configuration, first.walk, shrunk)
+    return CauseCluster(cause_of(spec, shrunk.violation), walks, patterns, first.configuration, first.walk, shrunk)
 
 
 def cause_of(spec: Spec, violation: Violation) -> ViolationCause:
-    """Return what a shrunk violation is caused by."""
+    """Return the cause of a shrunk violation."""
     conjunct = None
     if violation.kind in ("invariant", "step_invariant"):
         old = violation.trace[-2].state if violation.kind == "step_invariant" else None
@@ -151,7 +151,7 @@ def cause_of(spec: Spec, violation: Violation) -> ViolationCause:
 
 
 def _merged(clusters: Sequence[CauseCluster]) -> list[CauseCluster]:
-    """Return clusters of the same cause as one each, which shows the shortest trace; the most frequent first."""
+    """Merge clusters with the same cause, keeping the shortest trace; return them with the most frequent first."""
     gathered: dict[ViolationCause, list[CauseCluster]] = defaultdict(list)
     for found in clusters:
         gathered[found.cause].append(found)
@@ -162,13 +162,13 @@ def _merged(clusters: Sequence[CauseCluster]) -> list[CauseCluster]:
             for configuration, count in found.walks.items():
                 walks[configuration] += count
         best = min(same, key=lambda found: (found.shrunk.violation.length, not found.shrunk.is_shortest, found.walk))
-        shapes = sum(found.shapes for found in same)
-        merged.append(dataclasses.replace(best, walks=dict(sorted(walks.items())), shapes=shapes))
+        patterns = sum(found.patterns for found in same)
+        merged.append(dataclasses.replace(best, walks=dict(sorted(walks.items())), patterns=patterns))
     return sorted(merged, key=lambda found: (-found.count, found.cause.property, found.walk))
 
 
 def _searched(spec: Spec, found: CauseCluster, max_states: int) -> CauseCluster:
-    """Return a cluster with the shortest trace by its actions alone: by others it would be another cause."""
+    """Return a cluster with the shortest trace by its actions alone: other actions would be another cause."""
     try:
         search = _search(spec, found, max_states)
     except UserError as error:
@@ -179,9 +179,10 @@ def _searched(spec: Spec, found: CauseCluster, max_states: int) -> CauseCluster:
 
 
 def _search(spec: Spec, found: CauseCluster, max_states: int) -> ShorteningSearch:
-    """Search for the shortest trace of a cause: one that also takes the action that broke the property.
+    """Search for the shortest trace of a cause, which must include the action that broke the property.
 
-    Where the same actions break it sooner without that one, it is looked for without what breaks it there.
+    If the same actions break the property earlier without that action, search again without the action that breaks it
+    there.
     """
     violation, actions = found.shrunk.violation, set(found.cause.actions)
     search = search_shorter(spec, violation, max_states, actions)
@@ -191,10 +192,10 @@ def _search(spec: Spec, found: CauseCluster, max_states: int) -> ShorteningSearc
     again = search_shorter(spec, violation, max_states, left, or_as_short=True)
     if again.found is not None and _breaker(violation) in cause_of(spec, again.found).actions:
         return again
-    return ShorteningSearch(None, f"without {_breaker(violation)}, these actions violate it sooner")
+    return ShorteningSearch(None, f"these actions violate it earlier without {_breaker(violation)}")
 
 
 def _breaker(violation: Violation) -> str:
-    """Return the action that violates; nothing where the initial state does."""
+    """Return the action that violates the property; an empty string for the initial state."""
     calls = calls_of(violation)
     return calls[-1].action if calls else ""

@@ -1,4 +1,4 @@
-"""Plots as geometry, in pixels: lines over steps or walks, and heat maps. The page's template draws them."""
+"""Geometry of charts in pixels: lines over steps or walks, and heat maps. The page's template draws them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LABEL_HEIGHT = 15.0
 _MOST_NAMES = 3
 
 COLOURS = 8
-"""How many colours the page's style has for lines; what is left over has none."""
+"""Number of line colours in the page's style; further lines reuse them."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class AxisTick:
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line of a chart: its points as SVG wants them, its name, where its name stands, and the colour's number."""
+    """A line of a chart: its points in SVG syntax, its name, the position of the name, and the number of the colour."""
 
     points: str
     name: str
@@ -38,7 +38,7 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its axes; `says` is what it shows, in words. Without a legend each line has its name at its end."""
+    """A chart with its axes; `says` describes it as text. Without a legend, each line has its name at its end."""
 
     lines: tuple[ChartLine, ...]
     across: tuple[AxisTick, ...]
@@ -56,7 +56,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Series:
-    """What a line shows: (x, y) ascending in x; `steps` where y stays until it jumps."""
+    """The data of a line: (x, y) ascending in x; with `steps`, y is constant between the points."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -74,7 +74,7 @@ def share_chart(series: Sequence[Series], last_step: int, says: str) -> Chart:
 
 
 def growth_chart(series: Sequence[Series], walks: int, says: str) -> Chart:
-    """Return the chart of numbers of states over walks, whose scale is logarithmic."""
+    """Return the chart of numbers of states over walks, with a logarithmic horizontal axis."""
     most = max((y for found in series for _, y in found.points), default=1.0)
     top = _above(most)
     up = _linear_ticks(top, count_text)
@@ -119,7 +119,7 @@ def _chart(
 
 
 def _as_steps(points: Sequence[tuple[float, float]], last: float) -> list[tuple[float, float]]:
-    """Return the corners of a function that jumps at its points and stays until the last x."""
+    """Return the corners of a step function up to the last x."""
     corners: list[tuple[float, float]] = []
     height = 0.0
     for x, y in [*points, (last, points[-1][1] if points else 0.0)]:
@@ -129,7 +129,7 @@ def _as_steps(points: Sequence[tuple[float, float]], last: float) -> list[tuple[
 
 
 def _spread(lines: Sequence[ChartLine]) -> tuple[ChartLine, ...]:
-    """Return the lines with their names apart from one another, the lowest first."""
+    """Return the lines with their names moved apart, so that they do not overlap."""
     placed: list[ChartLine] = []
     floor = HEIGHT - _BOTTOM - 4
     for found in sorted(lines, key=lambda line: -line.end[1]):
@@ -157,7 +157,7 @@ def _round_steps(last: int) -> list[int]:
 
 
 def share_text(share: float) -> str:
-    """Return `12%`, `0.94%`, `0.0025%`: so many digits as tell something."""
+    """Return a share as `12%`, `0.94%` or `0.0025%`, with three significant digits."""
     if share == 0:
         return "0"
     if share < 1e-6:
@@ -166,7 +166,7 @@ def share_text(share: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """Return `950`, `12 k`, `3.4 M`."""
+    """Return a count as `950`, `12 k` or `3.4 M`."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if count >= size:
             scale = 1e3 if unit == "k" else size
@@ -176,7 +176,7 @@ def count_text(count: float) -> str:
 
 @dataclass(frozen=True)
 class HeatMapCell:
-    """A cell of a heat map: its words, and how deep its colour is (0 to 1); None: no such one."""
+    """A cell of a heat map: its text, and the depth of its colour (0 to 1)."""
 
     text: str
     depth: float
@@ -186,7 +186,7 @@ class HeatMapCell:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A grid over two constants (or one, in a single row) with the others fixed: `facet` says at what."""
+    """A grid over two constants (or one, in a single row); `facet` gives the values of the others."""
 
     facet: str
     rows_name: str
@@ -200,8 +200,8 @@ def sweep_heat_maps(
 ) -> list[HeatMap]:
     """Return the maps of a sweep.
 
-    A cell is given by the swept constants, a share, words for it and the configuration's number. The longest two lists
-    of values are the axes, and each choice of the other constants has a map of its own.
+    A cell is given by the swept constants, a share, a title and the configuration's number. The two constants with the
+    most values are the axes. Each choice of the other constants has a separate map.
     """
     if not sweep:
         return []

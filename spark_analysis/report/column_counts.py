@@ -1,6 +1,6 @@
-"""What is inside the binary columns of walks, counted a batch of rows at a time: actions taken and states met.
+"""Counts from the binary columns of walks: action instances, sampled states and branches, by batches of rows.
 
-This runs on Spark's executors. A batch becomes a few rows of partial counts, which Spark adds up.
+This code runs on Spark's executors. A batch gives rows of partial counts, which Spark adds up.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 COLUMNS = ("walk", "configuration", "actions", "coverage", "sampled_states", "branches")
-"""The columns that are needed, in this order."""
+"""The input columns, in this order."""
 
 INSTANCE, STATE, BRANCH = 0, 1, 2
-"""What a row counts: an action instance (`key`), a sampled state (`key`: its hash, as a signed number), or a side of a
+"""Kinds of rows: an action instance (`key`), a sampled state (`key`: its hash, as a signed number), or a side of a
 condition (`key`: its bit in the column `branches`)."""
 
 SQL_SCHEMA = "what int, configuration int, key long, walks long, takes long, first long"
@@ -23,10 +23,10 @@ SCHEMA = pa.schema(
     [("what", pa.int32()), ("configuration", pa.int32())]
     + [(name, pa.int64()) for name in ("key", "walks", "takes", "first")]
 )
-"""`walks`: in how many walks; `takes`: how often in all (of instances); `first`: the number of the first such walk."""
+"""`walks`: number of walks; `takes`: number of steps (of an instance); `first`: the number of the first such walk."""
 
 _MOST_BYTES = 1 << 22
-"""How many bytes of coverage are unpacked to bits at once."""
+"""Number of bytes of coverage that are unpacked to bits at once."""
 
 
 def counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -42,7 +42,7 @@ def counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _in_order(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch with its walks ascending: Spark reads files in an order of its own."""
+    """Return a batch with its walks ascending: Spark reads files in any order."""
     walks = np.asarray(batch.column(0))
     is_sorted = bool(np.all(walks[1:] > walks[:-1]))
     return batch if is_sorted else batch.take(pa.array(np.argsort(walks)))
@@ -55,14 +55,14 @@ def _rows(what: int, configuration: int, *columns: NDArray[np.int64]) -> pa.Reco
 
 
 def _instances(batch: pa.RecordBatch, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-    """Return for each action instance in how many walks it was taken, how often in all, and the first such walk."""
+    """Return for each action instance the number of walks and of steps that took it, and the first such walk."""
     keys, covered, _, first = _bits(batch.column(3), walks)
     taken, _ = _numbers(batch.column(2), np.dtype("<u2"))
     return keys, covered, np.bincount(taken, minlength=int(keys.max(initial=0)) + 1)[keys].astype(np.int64), first
 
 
 def _bits(column: pa.Array, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-    """Return for each bit of a column in how many walks it is set, no takes, and the first such walk."""
+    """Return for each bit of a column the number of walks that set it, zeros for takes, and the first such walk."""
     packed, _ = _numbers(column, np.dtype("u1"))
     width = len(packed) // max(1, len(walks))
     covered = np.zeros(8 * width, np.int64)
@@ -79,7 +79,7 @@ def _bits(column: pa.Array, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64]
 
 
 def _states(batch: pa.RecordBatch, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-    """Return for each sampled state in how many walks it was met; a walk that meets it twice counts once."""
+    """Return for each sampled state the number of walks that visited it; repeated visits of a walk count once."""
     hashes, rows = _numbers(batch.column(4), np.dtype("<i8"))
     order = np.lexsort((rows, hashes))
     hashes, rows = hashes[order], rows[order]
@@ -88,13 +88,13 @@ def _states(batch: pa.RecordBatch, walks: NDArray[np.int64]) -> tuple[NDArray[np
     is_new_row = is_new_state.copy()
     is_new_row[1:] |= rows[1:] != rows[:-1]
     starts = np.flatnonzero(is_new_state)
-    met = np.add.reduceat(is_new_row.astype(np.int64), starts) if len(starts) else np.zeros(0, np.int64)
+    visits = np.add.reduceat(is_new_row.astype(np.int64), starts) if len(starts) else np.zeros(0, np.int64)
     first = np.minimum.reduceat(walks[rows], starts) if len(starts) else np.zeros(0, np.int64)
-    return hashes[starts], met, np.zeros(len(starts), np.int64), first
+    return hashes[starts], visits, np.zeros(len(starts), np.int64), first
 
 
 def _numbers(column: pa.Array, kind: np.dtype) -> tuple[NDArray, NDArray[np.int64]]:  # type: ignore[type-arg]
-    """Return the numbers in a binary column one after the other, and of each the row that it is in."""
+    """Return the numbers in a binary column, concatenated, and the row of each number."""
     is_large = pa.types.is_large_binary(column.type)
     _, offsets, data = column.buffers()
     width = np.dtype(np.int64 if is_large else np.int32)

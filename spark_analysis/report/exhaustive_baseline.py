@@ -1,4 +1,4 @@
-"""What is known of a configuration besides its walks: a bounded exhaustive exploration, or else the ledger."""
+"""The exhaustive result of a configuration, for comparison with walks: from a bounded exploration or the ledger."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from checker.run.result import Violation
 from traces.walks.records import WalkRun
 
 MOST_CONFIGURATIONS = 16
-"""Of how many configurations a report explores the states itself."""
+"""Number of configurations that a report explores."""
 
 
 @dataclass(frozen=True)
 class ExhaustiveBaseline:
-    """The states of a configuration, and the violations with the number of states of the shortest trace.
+    """The number of states of a configuration, and its violations with the length of the shortest trace, in states.
 
-    `states` is None where they could not all be explored; the violations are then those found on the way. `reason` says
-    why not, `source` where the figures are from. `found` are the violations with their traces, where there are any.
+    `states` is None if the exploration is not complete; `reason` says why, and the violations are those found so far.
+    `source` names the origin of the figures. `found` are the violations with traces; it is empty for figures from the
+    ledger.
     """
 
     states: int | None
@@ -33,7 +34,7 @@ class ExhaustiveBaseline:
 
 
 def baseline_of(spec: Spec, run: WalkRun, configuration: int, max_states: int) -> ExhaustiveBaseline:
-    """Return what an exploration of `max_states` states at most tells, or what the ledger says of the scenario."""
+    """Return the result of exploring at most `max_states` states, or else the scenario's entry in the ledger."""
     if max_states and configuration < MOST_CONFIGURATIONS:
         found = _explored(spec, run, max_states)
         if found.states is not None:
@@ -65,7 +66,7 @@ def _explored(spec: Spec, run: WalkRun, max_states: int) -> ExhaustiveBaseline:
 
 
 def _recorded(run: WalkRun, spec: Spec) -> ExhaustiveBaseline | None:
-    """Return what the ledger says of the scenario that was walked, on its own constants."""
+    """Return the ledger's entry of the scenario; None if there is none or the walks have other constants."""
     from checker.run import registry
 
     entry = registry.select_spec(run.target)

@@ -1,4 +1,4 @@
-"""A folder of walks turned into a report: counted by Spark, its violations shrunk and gathered by cause."""
+"""Creation of a report from a folder of walks: counts by Spark, shrunk violations, causes, exploration."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from spark_analysis.session import FORWARDING, opened
 from traces.walks.records import WalkRun, read_run, spec_of
 
 MOST_STATES = 2_000_000
-"""How many states each bounded search visits, and how many are explored of a configuration, unless said."""
+"""Default limit for the states of each search for a shorter trace and of each exploration of a configuration."""
 
 _POLL_SECONDS = 0.2
 
 Result = TypeVar("Result")
 
 SHUFFLE_PARTITIONS = "8"
-"""Of a local session: the counts are small, and each partition more costs time."""
+"""For a local session: the counts are small, and every further partition costs time."""
 
 
 @dataclass(frozen=True)
 class WalkReport:
-    """A report: its data (what `report.json` holds), the run, each cluster and each missed violation with its spec."""
+    """A report: its data (the content of `report.json`), the run, the clusters and the missed violations with specs."""
 
     data: dict[str, Any]
     run: WalkRun
@@ -57,8 +57,8 @@ def report_on(
 ) -> WalkReport:
     """Return the report on a folder of walks.
 
-    `spark`: a session to use instead of a new one on `master`. `max_states` bounds each search. `on_stage` is told what
-    comes next. Raises UserError where there is nothing to report on.
+    `spark` is a session to use instead of a new one on `master`. `max_states` bounds each search. `on_stage` is called
+    with the name of each stage. Raises InputError if the folder has no readable walks.
     """
     run = read_run(folder)
     parts = readable_parts(folder, run)
@@ -73,10 +73,10 @@ def report_on(
             with opened(master, settings=settings) as own:
                 return _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
 
-        counts, clusters = _waited_for(counted)
+        counts, clusters = _in_thread(counted)
     else:
         counts, clusters = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
-    on_stage("exploring, to tell what walks have not met")
+    on_stage("exploring all states for comparison")
     known = {number: baseline_of(spec, run, number, max_states) for number, spec in specs.items()}
     data = report_data(run, _roles(run), counts, clusters, known, specs, notes)
     missed = tuple(
@@ -90,8 +90,8 @@ def _violation_in(known: ExhaustiveBaseline, name: str) -> Violation:
     return next(found for found in known.found if found.property == name)
 
 
-def _waited_for(work: Callable[[], Result]) -> Result:
-    """Do something in a thread and wait for it: an interrupt would break the connection that Py4J reads from here."""
+def _in_thread(work: Callable[[], Result]) -> Result:
+    """Call `work` in a thread and wait for it: an interrupt would break a connection that Py4J reads in this thread."""
     results: list[Result] = []
     errors: list[BaseException] = []
 
@@ -122,30 +122,30 @@ def _counted(
     on_stage(f"counting {len(paths):,} parts")
     counts = count_walks(spark, run, paths)
     if counts.foreign:
-        notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec} than the run's.")
-    shapes = [shape for shape in counts.shapes if shape.configuration in specs]
-    if not shapes:
+        notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec}.")
+    patterns = [pattern for pattern in counts.patterns if pattern.configuration in specs]
+    if not patterns:
         return counts, CauseClusters(())
-    on_stage("shrinking violations and gathering their causes")
+    on_stage("shrinking violations and grouping them by cause")
     return counts, cluster_by_cause(
-        shapes, run.properties, lambda walks: read_rows(spark, walks), specs.__getitem__, max_states
+        patterns, run.properties, lambda walks: read_rows(spark, walks), specs.__getitem__, max_states
     )
 
 
 def _specs(run: WalkRun, notes: list[str]) -> dict[int, Spec]:
-    """Return the spec of each configuration; of a spec that has changed since none, and a note says so."""
+    """Return the spec of each configuration. If the spec has changed, return none and add a note."""
     specs: dict[int, Spec] = {}
     for found in run.configurations:
         try:
             specs[found.number] = spec_of(run, found.number)
         except UserError as error:
-            notes.append(f"No counterexamples can be shown: {error.message}.")
+            notes.append(f"The report has no counterexamples: {error.message}.")
             return {}
     return specs
 
 
 def _roles(run: WalkRun) -> Mapping[str, Role]:
-    """Return what the spec's properties are now; nothing where there is no such spec any more."""
+    """Return the roles of the spec's properties; empty if the spec no longer exists."""
     try:
         return registry.select_spec(run.target).spec.roles
     except UserError:
@@ -153,7 +153,7 @@ def _roles(run: WalkRun) -> Mapping[str, Role]:
 
 
 def dot_of(found: WalkReport) -> str:
-    """Return the shrunk schedules as one tree in DOT: where they part, and what each of them violates."""
+    """Return the shrunk schedules as one tree in DOT, which shows where they diverge and what each violates."""
     from graphviz import Digraph
 
     tree = Digraph("causes", graph_attr={"rankdir": "LR"}, node_attr={"shape": "circle", "label": "", "width": "0.15"})

@@ -1,4 +1,4 @@
-"""The plots of a report's page, from its data: curves over steps, heat maps of a sweep, states over walks."""
+"""The charts of a report's page, from its data: curves over steps, heat maps of a sweep, states over walks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from spark_analysis.report import charts
 from spark_analysis.report.charts import Chart, Series, share_text
 
 MOST_LINES = 8
-"""How many configurations a chart has lines for: those with the most violations."""
+"""Number of configurations with a line in a chart: those with the most violations."""
 
 MOST_SATURATION_CHARTS = 6
 
 FEWEST_SAMPLED = 30
-"""With fewer sampled states nothing is said of all states: the error is as large as the estimate."""
+"""Fewest sampled states for an estimate: with fewer, its error would be as large as the estimate."""
 
 
 def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
-    """Return a chart for each failure; or where there is one configuration, one chart with a line for each failure."""
+    """Return a chart for each failure; for a single configuration, one chart with a line for each failure."""
     configurations = data["configurations"]
     if len(configurations) == 1:
         found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
@@ -41,7 +41,7 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
 
 
 def _series(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Series]:
-    """Return the curves of failures; those that are the same to the last walk are one line with both names."""
+    """Return the curves of failures; equal curves become one line with all their names."""
     names: dict[tuple[tuple[float, float], ...], list[str]] = {}
     for name, entry in named:
         names.setdefault(tuple(_curve(entry)), []).append(name)
@@ -53,12 +53,12 @@ def _curve(entry: Mapping[str, Any]) -> list[tuple[float, float]]:
 
 
 def name_of(failure: Mapping[str, Any]) -> str:
-    """Return the name of a failure: its property, or what leaves its bounds."""
+    """Return the name of a failure: its property, marked if a value leaves its bounds."""
     return f"{failure['property']} (bounds)" if failure["is_error"] else str(failure["property"])
 
 
 def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]:
-    """Return for each failure of a sweep its heat maps; nothing where nothing was swept."""
+    """Return the heat maps of each failure of a sweep; empty without a sweep."""
     result = []
     for number, failure in enumerate(data["failures"]):
         if not failure["walks"]:
@@ -76,7 +76,7 @@ def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]
 
 
 def saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return for each configuration what its states come to, with a chart for the first few."""
+    """Return the state estimates of each configuration, with a chart for the first few."""
     result = []
     for number, found in enumerate(data["configurations"]):
         states = found["saturation"]
@@ -85,15 +85,18 @@ def saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         known = found["known"]["states"] if found["known"] is not None else None
         chart = None
         if number < MOST_SATURATION_CHARTS and (states["sampled"] >= FEWEST_SAMPLED or states["scale"] == 1):
-            series = [Series("met by walks", states["growth"], steps=False)]
+            series = [Series("visited by walks", states["growth"], steps=False)]
             series.append(
                 Series(
-                    "met and estimated unseen", _level(states, states["distinct"] + states["unseen"]), "dashed", False
+                    "visited and estimated unvisited",
+                    _level(states, states["distinct"] + states["unseen"]),
+                    "dashed",
+                    False,
                 )
             )
             if known is not None:
                 series.append(Series("all states", _level(states, known), "known", False))
-            chart = charts.growth_chart(series, found["walks"], "distinct states met, by number of walks")
+            chart = charts.growth_chart(series, found["walks"], "distinct states visited, by number of walks")
         result.append(
             {**states, "name": constants_text(found["swept"]), "known": known, "chart": chart, "reason": _reason(found)}
         )
@@ -102,7 +105,7 @@ def saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _reason(configuration: Mapping[str, Any]) -> str:
     known = configuration["known"]
-    return known["reason"] if known is not None else "the spec has changed since"
+    return known["reason"] if known is not None else "the spec has changed since the walks were made"
 
 
 def _level(states: Mapping[str, Any], height: float) -> list[tuple[float, float]]:

@@ -1,4 +1,4 @@
-"""Which parts of a folder of walks can be read: a report is made of those, and says what is not in it."""
+"""The readable parts of a folder of walks. A report uses these and names the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traces.walks.records import WALK_SCHEMA, WALKS, WalkRun, check_part, part_p
 
 @dataclass(frozen=True)
 class ReadableParts:
-    """The parts of a run: those that can be read, how many there should be, those not there, and what ails others."""
+    """The parts of a run: readable ones, the expected number, missing ones, and errors of damaged ones."""
 
     paths: tuple[Path, ...]
     expected: int
@@ -21,18 +21,18 @@ class ReadableParts:
 
     @property
     def sentences(self) -> Iterator[str]:
-        """What is missing and damaged, a sentence each."""
+        """One sentence about missing parts, and one about each damaged part."""
         if self.missing:
             yield (
                 f"The run is not finished: {len(self.missing):,} of its {self.expected:,} parts are missing. "
-                "The same simulate command goes on with them."
+                "Run the same simulate command again to resume it."
             )
         for sentence in self.damaged:
             yield f"Not counted: {sentence}."
 
 
 def readable_parts(folder: Path, run: WalkRun) -> ReadableParts:
-    """Return which parts of a run can be read; raise UserError where there is none."""
+    """Return the readable parts of a run; raise InputError if there are none."""
     paths, missing, damaged = [], [], []
     for number in range(run.parts):
         path = part_path(folder, WALKS, number)
@@ -49,6 +49,6 @@ def readable_parts(folder: Path, run: WalkRun) -> ReadableParts:
         else:
             damaged.append(f"{path} has {rows:,} walks, not {expected:,}: remove it and simulate again")
     if not paths:
-        reason = damaged[0] if damaged else f"none of its {run.parts} parts is there: run the simulate command again"
+        reason = damaged[0] if damaged else f"all of its {run.parts} parts are missing: run the simulate command again"
         raise InputError(f"{folder} has no walks that can be read: {reason}")
     return ReadableParts(tuple(paths), run.parts, tuple(missing), tuple(damaged))

@@ -1,4 +1,4 @@
-"""The report as plain data: what `report.json` holds, and the page shows. It depends on walks and spec alone."""
+"""The data of a report, which `report.json` holds and the page shows. It depends on walks and spec alone."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from traces.walks.statistics import Share, step_by_which, violated_by_step, wils
 FORMAT, VERSION = "tidemark-report", 1
 
 _DIGITS = 9
-"""How many digits a share is given with: more would be noise, and may differ between machines."""
+"""Digits of a share after the point. Further digits may differ between machines."""
 
 
 class WalkFailure(NamedTuple):
-    """Something that walks violate: a property, or what leaves its type's bounds (`is_error`)."""
+    """A failure of walks: a violated property, or something that leaves its type's bounds (`is_error`)."""
 
     name: str
     is_error: bool
 
 
 def walk_failures(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[WalkOutcome]) -> list[WalkFailure]:
-    """Return the properties that walks can violate, in the run's order, and after them the errors that were met.
+    """Return the properties that walks can violate, in the run's order, followed by the errors in the walks.
 
-    Of a property without a role (the spec does not have it any more) only the walks can tell that it is one of them.
+    A property without a role, which the spec no longer has, is included if some walk violates it.
     """
     met = 0
     for found in outcomes:
@@ -59,10 +59,10 @@ def report_data(
     specs: Mapping[int, Spec],
     notes: list[str],
 ) -> dict[str, Any]:
-    """Return the whole report.
+    """Return the data of the whole report.
 
-    `roles` are those of the properties; `known` and `specs` are by configuration, without those whose spec has changed
-    since; `notes` are sentences about what is not in the report.
+    `roles` are those of the properties. `known` and `specs` are by configuration, without changed specs. `notes` are
+    sentences about data that the report does not include.
     """
     failures = walk_failures(run, roles, counts.outcomes)
     configurations = [
@@ -98,20 +98,20 @@ def report_data(
         "configurations": configurations,
         "clusters": [_cluster(found, specs[found.configuration]) for found in clusters.found],
         "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
-        "unclustered": {"walks": clusters.rare_walks, "shapes": clusters.rare_shapes},
+        "unclustered": {"walks": clusters.rare_walks, "shapes": clusters.rare_patterns},
     }
 
 
 @dataclass(frozen=True)
 class MissedViolation:
-    """A violation that the exploration of a configuration finds, and no walk shows."""
+    """A violation that the exploration of a configuration finds and no walk shows."""
 
     configuration: int
     violation: Violation
 
 
 def missed_by(totals: Mapping[WalkFailure, int], known: Mapping[int, ExhaustiveBaseline]) -> list[MissedViolation]:
-    """Return the shortest trace to each property that is violated, and in no walk."""
+    """Return the shortest violation of each property that the exploration violates and no walk does."""
     shown = {failure.name for failure, walks in totals.items() if walks}
     shortest: dict[str, MissedViolation] = {}
     for number, entry in known.items():
@@ -189,7 +189,7 @@ def _configuration(
 
 
 def _is_violated(run: WalkRun, failure: WalkFailure, outcome: WalkOutcome | ViolationPattern) -> bool:
-    """Return whether walks that ended so violate something: several properties may be violated in one state."""
+    """Return whether walks with this outcome have a failure; one state may violate several properties."""
     if failure.is_error:
         return outcome.verdict == "error" and outcome.property == failure.name
     return bool(outcome.violated >> run.properties.index(failure.name) & 1)
@@ -209,9 +209,9 @@ def _failure(
     curve = violated_by_step(total, violated, censored)
     last: Counter[str] = Counter()
     configuration = run.configurations[number]
-    for shape in counts.shapes:
-        if shape.configuration == number and _is_violated(run, failure, shape):
-            last[_action_of(configuration, shape.instance)] += shape.walks
+    for pattern in counts.patterns:
+        if pattern.configuration == number and _is_violated(run, failure, pattern):
+            last[_action_of(configuration, pattern.instance)] += pattern.walks
     return {
         "property": failure.name,
         "is_error": failure.is_error,
@@ -225,7 +225,7 @@ def _failure(
 
 
 def _action_of(configuration: WalkConfiguration, instance: int | None) -> str:
-    """Return the action of an instance; `init` where there was no step."""
+    """Return the action of an instance; `init` if there was no step."""
     found = next(
         (a.name for a in configuration.actions if instance is not None and a.first <= instance < a.first + a.instances),
         None,
@@ -297,7 +297,7 @@ def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
         "actions": list(cause.actions),
         "walks": found.count,
         "walks_by_configuration": {str(number): walks for number, walks in found.walks.items()},
-        "shapes": found.shapes,
+        "shapes": found.patterns,
         "configuration": found.configuration,
         "walk": found.walk,
         "explanation": violation.explanation,

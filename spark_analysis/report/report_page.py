@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs no network, no server and no script; counterexamples have pages beside it."""
+"""The HTML page of a report, which needs no network, server or script and links to counterexample pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PropertyRow:
-    """A property as the first table has it: what walks and what the exploration say of it."""
+    """A row of the first table: a property with the results of the walks and of the exploration."""
 
     name: str
     is_error: bool
@@ -43,8 +43,8 @@ def walk_report_page(
 ) -> str:
     """Return the page of a report.
 
-    `pages` are the addresses of the clusters' counterexample pages, None for one that has none; `missed` those of the
-    properties that no walk violates and the exploration does; `command` is what made the report.
+    `pages` are the addresses of the clusters' counterexample pages; None stands for no page. `missed` are the addresses
+    for properties that only the exploration violates. `command` is the command that made the report.
     """
     rows = [_row(data, found, missed.get(found["property"])) for found in data["failures"]]
     return (
@@ -76,7 +76,7 @@ def walk_report_page(
 
 
 def headline(data: Mapping[str, Any]) -> str:
-    """Return the answer in a sentence."""
+    """Return the result as one sentence."""
     properties = [found for found in data["failures"] if not found["is_error"]]
     violated = [found["property"] for found in properties if found["walks"]]
     errors = [found["property"] for found in data["failures"] if found["is_error"]]
@@ -110,7 +110,7 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
         for number, cluster in enumerate(data["clusters"], 1)
         if cluster["property"] == found["property"] and (cluster["kind"] == "bounds_error") == found["is_error"]
     )
-    words, is_violated_there = _explored(data, found["property"])
+    explored, is_violated_there = _explored(data, found["property"])
     is_missed = is_violated_there and not found["walks"]
     return PropertyRow(
         name=found["property"],
@@ -119,7 +119,7 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
         soonest=soonest("soonest"),
         one_in_a_hundred_by=soonest("one_in_a_hundred_by"),
         half_by=soonest("half_by"),
-        explored=words,
+        explored=explored,
         is_missed=is_missed,
         page=page,
         causes=causes,
@@ -127,12 +127,12 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
 
 
 def _explored(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
-    """Return what exhaustive exploration says of a property, over all configurations, and whether it is violated."""
+    """Return the result of exploration for a property in all configurations as text, and whether it is violated."""
     known = [found["known"] for found in data["configurations"] if found["known"] is not None]
     lengths = [found["violations"][name] for found in known if name in found["violations"]]
     if lengths:
         where = f" in {len(lengths)} of {len(known)} configurations" if len(known) > 1 else ""
-        return f"violated{where}, shortest {min(lengths)} states", True
+        return f"violated{where}; shortest trace: {min(lengths)} states", True
     complete = [found for found in known if found["states"] is not None]
     if complete and len(complete) == len(data["configurations"]):
         return f"holds in all {sum(found['states'] for found in complete):,} states", False
@@ -182,7 +182,7 @@ def _common(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, float]]]]:
-    """Return for each failure which action broke it in how many walks."""
+    """Return for each failure the actions that broke the property, with numbers and shares of walks."""
     result = []
     for number, failure in enumerate(data["failures"]):
         counts: Counter[str] = Counter()
@@ -196,7 +196,7 @@ def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, 
 
 
 def _actions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the actions with their counts over all configurations; instances are those of the largest one."""
+    """Return the actions with their counts, added over all configurations."""
     gathered: dict[str, dict[str, Any]] = {}
     for configuration in data["configurations"]:
         for found in configuration["actions"]:
@@ -212,7 +212,7 @@ def _actions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _branches(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how many sides of conditions were taken in some configuration, and those that were in none."""
+    """Return the number of branches of conditions, and the branches that no configuration took."""
     sides: Counter[tuple[str, int, str, bool]] = Counter()
     for configuration in data["configurations"]:
         for found in configuration["branches"]:

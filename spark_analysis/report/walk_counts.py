@@ -1,6 +1,6 @@
-"""Walks counted by Spark: every number that a report rests on, the same however the walks are partitioned.
+"""Counts of walks by Spark: the input of a report, independent of the partitioning of the walks.
 
-Only integers are added and only sorted rows come back, so neither the order of partitions nor their number shows.
+Spark only adds integers, and results are sorted. Therefore the number and order of partitions have no effect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class WalkOutcome(NamedTuple):
-    """How many walks of a configuration ended alike; see the columns in `traces.walks.records`."""
+    """The number of walks of a configuration with the same end; see the columns in `traces.walks.records`."""
 
     configuration: int
     ending: str
@@ -39,7 +39,7 @@ class WalkOutcome(NamedTuple):
 class ViolationPattern(NamedTuple):
     """The violating walks of a configuration with one fingerprint and one last action instance.
 
-    `walk` is the first of those that violate soonest, after `violated_at` steps.
+    `walk` is the first of the walks with the earliest violation, which is after `violated_at` steps.
     """
 
     configuration: int
@@ -55,7 +55,7 @@ class ViolationPattern(NamedTuple):
 
 
 class ActionCount(NamedTuple):
-    """How often an action instance was taken, in how many walks, and the first of them."""
+    """The numbers of steps and of walks that took an action instance, and the first such walk."""
 
     takes: int
     walks: int
@@ -64,7 +64,7 @@ class ActionCount(NamedTuple):
 
 @dataclass(frozen=True)
 class StateGrowth:
-    """The sampled states of a configuration; `first_met` maps n to those that one of the walks up to 2^n met first."""
+    """The sampled states of a configuration; `first_met[n]` counts those whose first walk has an n-bit number."""
 
     saturation: Saturation
     first_met: dict[int, int]
@@ -72,14 +72,14 @@ class StateGrowth:
 
 @dataclass(frozen=True)
 class WalkCounts:
-    """All counts, by configuration; `branches` by bit of the column.
+    """All counts, by configuration; `branches` are also by bit of the column.
 
-    `foreign` are the walks of another version of the spec, which are not among the others.
+    `foreign` is the number of walks of another version of the spec, which no other count includes.
     """
 
     outcomes: list[WalkOutcome]
     reached: dict[int, dict[int, int]]
-    shapes: list[ViolationPattern]
+    patterns: list[ViolationPattern]
     taken: dict[int, dict[int, ActionCount]]
     branches: dict[int, dict[int, int]]
     states: dict[int, StateGrowth]
@@ -92,8 +92,8 @@ _ENDS = """
     FROM everything GROUP BY ALL
 """
 
-# The last two bytes of the actions are the last action instance, its low byte first.
-_SHAPES = """
+# The last two bytes of `actions` are the last action instance, low byte first.
+_PATTERNS = """
     SELECT configuration, verdict, property, violated, conjunct, CAST(fingerprint AS STRING) AS fingerprint,
            COALESCE(failed_instance, CAST(conv(
                hex(substring(actions, -1, 1)) || hex(substring(actions, -2, 1)), 16, 10) AS INT)) AS instance,
@@ -101,7 +101,7 @@ _SHAPES = """
     FROM walks WHERE verdict <> 'holds' GROUP BY ALL
 """
 
-# Instances and branches stay apart; sampled states are gathered by the power of two of the first walk that met them.
+# Instances and branches keep their keys. Sampled states are grouped by the power of two of their first walk.
 _CONTENTS = f"""
     SELECT what, configuration, number, count(*) AS keys, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first,
            count_if(walks = 1) AS once, count_if(walks = 2) AS twice
@@ -114,9 +114,9 @@ _CONTENTS = f"""
 
 
 def count_walks(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCounts:
-    """Count the walks in some parts; raise UserError where a part is damaged within."""
+    """Count the walks in some parts; raise InputError if the data of a part is damaged."""
     digests = sorted({found.spec_digest for found in run.configurations})
-    with _damage_in_words():
+    with _spark_errors_as_input_errors():
         everything = spark.read.parquet(*map(str, paths))
         everything.createOrReplaceTempView("everything")
         own = everything.where(everything.spec_digest.isin(digests))
@@ -124,14 +124,14 @@ def count_walks(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> Wal
         counted = own.select(*column_counts.COLUMNS).mapInArrow(column_counts.counts, column_counts.SQL_SCHEMA)
         counted.createOrReplaceTempView("counted")
         ends = _rows(spark, _ENDS)
-        shapes = sorted((_shape(*row) for row in _rows(spark, _SHAPES)), key=lambda shape: shape.walk)
+        patterns = sorted((_pattern(*row) for row in _rows(spark, _PATTERNS)), key=lambda pattern: pattern.walk)
         inside = sorted(_rows(spark, _CONTENTS.format(walks=run.walks)))
     foreign = sum(row[-1] for row in ends if row[0] not in digests)
     ends = [row[1:] for row in ends if row[0] in digests]
     return WalkCounts(
         _outcomes(ends),
         _reached(ends),
-        shapes,
+        patterns,
         _taken([row[1:] for row in inside if row[0] == column_counts.INSTANCE]),
         _branches([row[1:] for row in inside if row[0] == column_counts.BRANCH]),
         _states([row[1:] for row in inside if row[0] == column_counts.STATE], 1 << run.sampling),
@@ -190,8 +190,8 @@ def _states(inside: Rows, scale: int) -> dict[int, StateGrowth]:
     return found
 
 
-def _shape(*row: Any) -> ViolationPattern:
-    """Return a row of `_SHAPES`; the fingerprint comes as text, for Spark's numbers are signed."""
+def _pattern(*row: Any) -> ViolationPattern:
+    """Return a row of `_PATTERNS`; the fingerprint is text in it because Spark has no unsigned numbers."""
     configuration, verdict, name, violated, conjunct, fingerprint, instance, walks, (at, walk) = row
     return ViolationPattern(
         configuration, verdict, name, violated, conjunct, int(fingerprint), instance, walks, at, walk
@@ -199,9 +199,9 @@ def _shape(*row: Any) -> ViolationPattern:
 
 
 def read_rows(spark: SparkSession, walks: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return the rows of some of the walks that `count_walks` has counted, by number; what a trace is made of."""
+    """Return the rows of some walks counted by `count_walks`, by number, with the columns needed for a trace."""
     columns = ("walk", "initial", "ending", "verdict", "property", "failed_instance", "actions")
-    with _damage_in_words():
+    with _spark_errors_as_input_errors():
         found = spark.table("walks").where(spark.table("walks").walk.isin(list(walks))).select(*columns).collect()
     return {row["walk"]: row.asDict() for row in found}
 
@@ -211,16 +211,16 @@ def _rows(spark: SparkSession, query: str) -> Rows:
 
 
 @contextmanager
-def _damage_in_words() -> Iterator[None]:
-    """Raise what Spark says of a part that it cannot read as a sentence."""
+def _spark_errors_as_input_errors() -> Iterator[None]:
+    """Raise Spark's errors about unreadable parts as InputError with one sentence."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        told = str(error)
-        file = re.search(r"(/[^\s:]*part-\d+\.parquet)", told)
+        text = str(error)
+        file = re.search(r"(/[^\s:]*part-\d+\.parquet)", text)
         if file is None:
-            raise InputError(f"Spark could not count the walks: {told.strip().splitlines()[0]}") from None
+            raise InputError(f"Spark could not count the walks: {text.strip().splitlines()[0]}") from None
         raise InputError(f"{file.group(1)} is damaged: remove it and simulate again") from None

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder: starting one takes seconds."""
+"""One Spark session for all tests of this folder, because its start takes seconds."""
 
 from __future__ import annotations
 

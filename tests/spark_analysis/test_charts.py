@@ -1,4 +1,4 @@
-"""Plots as geometry, and what is known of a configuration besides its walks."""
+"""Geometry of charts, and the exhaustive result of a configuration."""
 
 import pytest
 
@@ -12,11 +12,11 @@ from traces.walks.walk_request import WalkRequest, requested_run
     ("share", "text"),
     [(0, "0"), (1, "100%"), (0.12345, "12.3%"), (0.0094, "0.94%"), (0.000025, "0.0025%"), (3e-8, "3.0e-06%")],
 )
-def test_a_share_has_as_many_digits_as_tell_something(share, text):
+def test_share_text_has_three_significant_digits(share, text):
     assert share_text(share) == text
 
 
-def test_counts_in_few_letters():
+def test_count_text():
     assert [count_text(count) for count in (950, 3750, 12_300, 3_400_000, 2e9)] == [
         "950",
         "3,750",
@@ -30,7 +30,7 @@ def points_of(line):
     return [tuple(map(float, point.split(","))) for point in line.points.split()]
 
 
-def test_a_share_stays_until_it_jumps_and_is_drawn_to_the_last_step():
+def test_share_chart_draws_a_step_function_up_to_the_last_step():
     chart = share_chart([Series("one", [(10, 0.25), (20, 0.5)])], 40, "shares")
     points = points_of(chart.lines[0])
     assert points[-1][0] == chart.right and points[-1][1] == points[-2][1] == chart.top
@@ -39,14 +39,14 @@ def test_a_share_stays_until_it_jumps_and_is_drawn_to_the_last_step():
     assert chart.across[0].at == chart.left and chart.across[-1].text == "40" and not chart.has_legend
 
 
-def test_states_over_walks_have_a_logarithmic_scale():
+def test_growth_chart_has_a_logarithmic_axis():
     chart = growth_chart([Series("met", [(1, 10), (100, 20), (10_000, 30)], steps=False)], 10_000, "states")
     first, middle, last = points_of(chart.lines[0])
     assert (first[0], last[0]) == (chart.left, chart.right) and middle[0] == (first[0] + last[0]) / 2
     assert chart.has_legend
 
 
-def test_every_point_of_a_sweep_has_its_cell():
+def test_heat_maps_have_a_cell_for_every_configuration():
     sweep = {"acks": ["1", "all"], "in_flight": [1, 2, 3], "idempotent": [False, True]}
     points = [
         ({"acks": acks, "in_flight": many, "idempotent": flag}, many / 10, "words", many)
@@ -66,7 +66,7 @@ def test_every_point_of_a_sweep_has_its_cell():
     assert sweep_heat_maps({}, points) == []
 
 
-def test_where_nothing_is_explored_the_ledger_says_how_many_states_there_are():
+def test_baseline_comes_from_the_ledger_without_exploration():
     run = requested_run(WalkRequest("replication/kip320/two_replicas", 10, 5, 1))
     spec = spec_of(run, 0)
     recorded, explored = baseline_of(spec, run, 0, 0), baseline_of(spec, run, 0, 100_000)

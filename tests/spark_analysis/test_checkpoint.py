@@ -1,4 +1,4 @@
-"""The folder of an exploration: what does not go on with it, and what is said of one that is damaged."""
+"""The checkpoint of an exploration: mismatches and damage are refused with one sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAN = Plan(("corner",), max_depth=3)
 
 @pytest.fixture(scope="module")
 def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three levels in two partitions."""
+    """Return a checkpoint of three levels in two partitions."""
     folder = tmp_path_factory.mktemp("checkpoints") / "begun"
     explore(toys.Deadlocked(), PLAN, spark, checkpoint=folder, partitions=2)
     return folder
@@ -32,7 +32,7 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 def kept(begun: Path, tmp_path: Path) -> Path:
-    """A copy to spoil."""
+    """Return a copy of the checkpoint, to be damaged."""
     return Path(shutil.copytree(begun, tmp_path / "kept"))
 
 
@@ -59,7 +59,7 @@ def test_other_properties(spark: SparkSession, kept: Path) -> None:
     assert "an exploration of other properties" in refused(spark, kept, plan=Plan(("corner", "outside")))
 
 
-def test_a_spec_that_has_changed(spark: SparkSession, kept: Path) -> None:
+def test_changed_spec(spark: SparkSession, kept: Path) -> None:
     _edit(kept / "level-00002.json", lambda manifest: manifest["identity"].update(digest="0" * 32))
     assert "another version of" in refused(spark, kept)
 
@@ -71,7 +71,7 @@ def test_another_schema_version(spark: SparkSession, kept: Path) -> None:
     )
 
 
-def test_a_manifest_that_is_cut_off(spark: SparkSession, kept: Path) -> None:
+def test_truncated_manifest(spark: SparkSession, kept: Path) -> None:
     path = kept / "level-00001.json"
     path.write_text(path.read_text()[:100])
     assert refused(spark, kept) == (
@@ -79,13 +79,13 @@ def test_a_manifest_that_is_cut_off(spark: SparkSession, kept: Path) -> None:
     )
 
 
-def test_a_manifest_that_is_missing(spark: SparkSession, kept: Path) -> None:
+def test_missing_manifest(spark: SparkSession, kept: Path) -> None:
     (kept / "level-00001.json").unlink()
     assert "level-00001.json cannot be read" in refused(spark, kept)
 
 
 @pytest.mark.parametrize("part", ["part-00000/level-00000.arrow", "part-00001/level-00002.arrow"])
-def test_a_part_that_is_missing_or_cut_off(spark: SparkSession, kept: Path, part: str) -> None:
+def test_missing_or_truncated_part(spark: SparkSession, kept: Path, part: str) -> None:
     path = kept / part
     content = path.read_bytes()
     path.write_bytes(content[:-1])
@@ -96,14 +96,14 @@ def test_a_part_that_is_missing_or_cut_off(spark: SparkSession, kept: Path, part
     assert f"damaged, {part} is missing" in refused(spark, kept)
 
 
-def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path) -> None:
+def test_folder_with_other_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     assert refused(spark, tmp_path) == "DIR holds other files: choose a new folder for --checkpoint"
     file = tmp_path / "thesis.txt"
     assert refused(spark, file) == "the checkpoint DIR cannot be written: File exists"
 
 
-def test_a_folder_in_use(spark: SparkSession, kept: Path) -> None:
+def test_folder_in_use(spark: SparkSession, kept: Path) -> None:
     with open_checkpoint(kept, None, 2):  # type: ignore[arg-type]
         assert refused(spark, kept) == "another run explores into DIR: wait for it, or choose another folder"
 

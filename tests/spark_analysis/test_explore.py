@@ -1,4 +1,4 @@
-"""Exploration on Spark against the other engines; partitions, dead workers, interrupts, resuming."""
+"""Exploration on Spark, compared with the other engines; partitions, killed workers, interrupts, resumption."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a job of every level, however small."""
+    """Run a Spark job for every level, even a small one."""
     monkeypatch.setattr(jobs, "DRIVER_STATES", 0)
 
 
@@ -63,7 +63,7 @@ def toy(spec: Spec, **options: object) -> tuple[Spec, Plan]:
 
 
 def same(found: Result, expected: Result) -> None:
-    """Assert that two engines found the same, but for which of several shortest counterexamples."""
+    """Assert that two engines give equal results, except for the choice among shortest counterexamples."""
     assert (found.verdict, found.ended) == (expected.verdict, expected.ended)
     assert found.levels == expected.levels
     assert (found.distinct_states, found.generated_states) == (expected.distinct_states, expected.generated_states)
@@ -79,7 +79,7 @@ def same(found: Result, expected: Result) -> None:
 
 
 def is_behaviour(spec: Spec, result: Result) -> None:
-    """Assert that every counterexample is a behaviour of the interpreter."""
+    """Assert that the interpreter accepts every counterexample."""
     for violation in result.violations:
         for before, after in zip(violation.trace, violation.trace[1:], strict=False):
             assert after.action is not None
@@ -96,7 +96,7 @@ def is_behaviour(spec: Spec, result: Result) -> None:
         "broker/leader_state/i7_truncation",
     ],
 )
-def test_real_specs(spark: SparkSession, on_executors: None, name: str) -> None:
+def test_specs_of_the_repository(spark: SparkSession, on_executors: None, name: str) -> None:
     spec, plan = scenario(name)
     found = explore(spec, plan, spark, partitions=3)
     same(found, native.explore(spec, plan))
@@ -119,21 +119,23 @@ def test_real_specs(spark: SparkSession, on_executors: None, name: str) -> None:
     ],
     ids=lambda value: value.name if isinstance(value, Spec) else str(value),
 )
-def test_every_way_to_end(spark: SparkSession, spec: Spec, options: dict[str, object]) -> None:
+def test_every_kind_of_end(spark: SparkSession, spec: Spec, options: dict[str, object]) -> None:
     spec, plan = toy(spec, **options)
     found = explore(spec, plan, spark, partitions=1)
-    # The interpreter is the reference, but stops in the middle of a level for `max_states`.
+    # The interpreter is the reference, except that it stops in the middle of a level for `max_states`.
     same(found, (native if "max_states" in options else explorer).explore(spec, plan))
     is_behaviour(spec, found)
 
 
 def outline(result: Result) -> object:
-    """Return all of a result that must not depend on partitions: the very traces, and who was first to reach what."""
+    """Return the parts of a result that must not depend on partitions, including traces and origins."""
     traces = [(violation.property, [str(step) for step in violation.trace]) for violation in result.violations]
     return traces, result.levels, result.generated_states, result.coverage, result.reached
 
 
-def test_nothing_depends_on_partitions_and_executors(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_is_independent_of_partitions_and_executors(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec, plan = toy(toys.Leaping(), stop="all", deadlock=True)
     results = [explore(spec, plan, spark, partitions=count) for count in (1, 5)]
     monkeypatch.setattr(jobs, "DRIVER_STATES", 0)
@@ -143,8 +145,8 @@ def test_nothing_depends_on_partitions_and_executors(spark: SparkSession, monkey
 
 
 @pytest.mark.parametrize("spec", [toys.Leaping(), toys.Overflowing(), toys.Deadlocked()], ids=lambda spec: spec.name)
-def test_in_small_pieces(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, spec: Spec) -> None:
-    """Nothing depends on how many states a call of the kernel takes, and how many candidates are gathered."""
+def test_result_is_independent_of_chunk_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, spec: Spec) -> None:
+    """The sizes of kernel calls and of collected candidates have no effect on the result."""
     spec, plan = toy(spec, stop="all", deadlock=True)
     expected = outline(explore(spec, plan, spark, partitions=2))
     monkeypatch.setattr(batches, "MOST_SUCCESSORS", 1)
@@ -153,8 +155,8 @@ def test_in_small_pieces(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, s
     assert outline(explore(spec, plan, spark, partitions=2)) == expected
 
 
-def test_states_that_share_a_hash(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With four hashes for all states they are told apart by their words, and parents by where they lead."""
+def test_states_with_equal_hashes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With only four hashes, words distinguish states and successors distinguish parents."""
     monkeypatch.setattr(batches, "state_hash", lambda builder, state: builder.shl(state[0], word(62)))
     for spec, plan in (toy(toys.Leaping(), stop="all", deadlock=True), toy(toys.Wide(), max_depth=4, stop="all")):
         found = explore(spec, plan, spark, partitions=3)
@@ -162,10 +164,10 @@ def test_states_that_share_a_hash(spark: SparkSession, monkeypatch: pytest.Monke
         is_behaviour(spec, found)
 
 
-def test_all_states_of_wide_words(
+def test_stored_states_equal_those_of_the_native_engine(
     spark: SparkSession, on_executors: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The states themselves are the native engine's, and each level is on disk."""
+    """The stored states of a spec with wide words equal those of the native engine; each level is on disk."""
     spec, plan = toy(toys.Wide(), max_depth=4)
     compiled = native.compile_native(spec, list(plan.properties))
     initial = np.array([compiled.words_of(state) for state in spec.initial_states()], np.uint64)
@@ -182,7 +184,7 @@ def test_all_states_of_wide_words(
 
 
 class _Looking:
-    """Stands in for the report: looks at all states while they are there."""
+    """Replaces the result builder and reads all states before the checkpoint is closed."""
 
     def __init__(self, stores: list):
         self._stores = stores
@@ -200,7 +202,7 @@ def _sorted(states: np.ndarray) -> np.ndarray:
 
 
 def python_workers() -> list[int]:
-    """Return the Python workers of Spark: the children of its daemon."""
+    """Return the process ids of Spark's Python workers, the children of its daemon."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -225,7 +227,7 @@ def descends(process: int, ancestor: int) -> bool:
     return False
 
 
-def test_workers_that_are_killed_cost_nothing_but_time(spark: SparkSession, on_executors: None) -> None:
+def test_exploration_survives_killed_workers(spark: SparkSession, on_executors: None) -> None:
     spec, plan = scenario("broker/leader_state/expiry")
     expected = native.explore(spec, plan)
     killed: list[int] = []
@@ -250,7 +252,7 @@ def test_workers_that_are_killed_cost_nothing_but_time(spark: SparkSession, on_e
     same(found, expected)
 
 
-def test_interrupted_between_levels_and_within_one(spark: SparkSession, on_executors: None, tmp_path: Path) -> None:
+def test_interrupt_between_levels_and_within_a_level(spark: SparkSession, on_executors: None, tmp_path: Path) -> None:
     spec, plan = scenario("broker/leader_state/expiry")
     expected = native.explore(spec, plan)
 
@@ -281,8 +283,8 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
-    """The driver is killed in the middle; what another one makes of its levels is what one run would have."""
+def test_killed_driver_is_resumed(spark: SparkSession, tmp_path: Path) -> None:
+    """The driver is killed during a run; another driver resumes the checkpoint and gets the same result."""
     name, kept = "broker/leader_state/i7_truncation", tmp_path / "kept"
     words = ["run", name, "--engine", "spark", "--checkpoint", str(kept), "--workers", "1", "--partitions", "2"]
     with subprocess.Popen(
@@ -307,11 +309,11 @@ def test_killed_and_resumed(spark: SparkSession, tmp_path: Path) -> None:
     found = explore(spec, plan, spark, checkpoint=kept)
     same(found, expected)
     is_behaviour(spec, found)
-    # It went on, and did not begin again.
+    # The run was resumed and did not start again.
     assert levels == list(range(whole + 1, len(found.levels) + 1))
     assert (kept / "level-00000.json").stat().st_mtime_ns == first
     assert json.loads((kept / "level-00000.json").read_text())["partitions"] == 2
-    # What is complete is only reported.
+    # A complete exploration is only reported.
     levels.clear()
     same(explore(spec, plan, spark, checkpoint=kept), expected)
     assert levels == []

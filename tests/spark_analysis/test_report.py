@@ -1,4 +1,4 @@
-"""The report: the same whatever the partitions, what walks and explorer find in it, and what is missing said."""
+"""Reports: independence of partitions, comparison with walks and explorer, notes about missing data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TWO_CAUSES = SOURCE.replace(
     "    @invariant\n",
     '''    @action
     def swap(self):
-        """The first two change places."""
+        """Swap the first two."""
         require(not self.careful and len(self.queue) == 3)
         first = self.queue.pop(0)
         self.queue.insert(1, first)
@@ -49,7 +49,7 @@ def made(spark, tmp_path_factory):
     return run, walks, report_on(walks, spark=spark)
 
 
-def test_the_rates_are_those_of_the_rows_and_the_intervals_are_around_them(made):
+def test_rates_equal_those_of_the_rows(made):
     _, _, found = made
     entry = found.data["configurations"][0]
     for failure in entry["failures"]:
@@ -61,7 +61,7 @@ def test_the_rates_are_those_of_the_rows_and_the_intervals_are_around_them(made)
     assert set(entry["reached"]) == {"is_full"}
 
 
-def test_every_property_that_the_explorer_finds_violated_is_there_with_its_shortest_trace(made):
+def test_report_has_the_shortest_trace_of_every_violated_property(made):
     run, _, found = made
     spec = spec_of(run, 0)
     names = [name for name in run.properties if name != "is_full"]
@@ -74,7 +74,7 @@ def test_every_property_that_the_explorer_finds_violated_is_there_with_its_short
         assert all(cluster["is_shortest"] for cluster in own)
 
 
-def test_causes_are_told_apart_by_their_actions_and_counted_once(made):
+def test_causes_differ_by_actions_and_are_counted_once(made):
     _, _, found = made
     by_actions = {
         tuple(cluster["actions"]): cluster["walks"]
@@ -89,7 +89,7 @@ def test_causes_are_told_apart_by_their_actions_and_counted_once(made):
 
 
 @pytest.mark.parametrize(("bytes_a_partition", "shuffles"), [("16k", "1"), ("1g", "7")])
-def test_the_figures_are_the_same_whatever_the_partitions(spark, made, bytes_a_partition, shuffles):
+def test_figures_are_independent_of_partitions(spark, made, bytes_a_partition, shuffles):
     settings = {"spark.sql.files.maxPartitionBytes": bytes_a_partition, "spark.sql.shuffle.partitions": shuffles}
     before = {name: spark.conf.get(name) for name in settings}
     try:
@@ -115,7 +115,7 @@ class _Page(HTMLParser):
         assert tag not in ("script", "iframe")
 
 
-def test_the_page_needs_nothing_else_and_its_links_lead_somewhere(made):
+def test_page_is_self_contained_and_its_links_are_valid(made):
     _, _, found = made
     pages = [f"counterexamples/{number}.html" for number in range(len(found.clusters))]
     text = walk_report_page(found.data, pages, {}, "python -m checker report DIR")
@@ -128,18 +128,18 @@ def test_the_page_needs_nothing_else_and_its_links_lead_somewhere(made):
     assert "are violated" in text and "not_two_behind" in text
 
 
-def test_the_tree_of_schedules_names_every_cause(made):
+def test_tree_of_schedules_names_every_cause(made):
     text = dot_of(made[2])
     assert text.startswith("digraph") and all(f"c{number + 1} [" in text for number in range(len(made[2].clusters)))
 
 
 @pytest.fixture
 def one_session(spark, monkeypatch):
-    """Have the command use the session of the tests: there can be one in a process only."""
+    """Make the command use the session of the tests, because a process can have only one."""
     monkeypatch.setattr(reports, "opened", lambda *_, **__: contextlib.nullcontext(spark))
 
 
-def test_the_command_writes_everything_and_says_what_it_found(made, one_session, tmp_path, capsys):
+def test_report_command(made, one_session, tmp_path, capsys):
     _, walks, found = made
     assert main(["report", str(walks), "--out", str(tmp_path / "out"), "--json", "-"]) == 1
     assert json.loads(capsys.readouterr().out) == found.data == json.loads((tmp_path / "out/report.json").read_text())
@@ -153,14 +153,14 @@ def test_the_command_writes_everything_and_says_what_it_found(made, one_session,
     assert "not_two_behind" in shown and "report.html" in shown and " 95%" not in shown
 
 
-def test_a_run_that_holds_ends_with_status_0(one_session, tmp_path, capsys):
+def test_run_without_violation_ends_with_status_0(one_session, tmp_path, capsys):
     _, walks = walks_in(tmp_path, scenario="careful", walks=300)
     assert main(["report", str(walks)]) == 0
     assert "in_order" in capsys.readouterr().out
     assert "No walk violates" in (walks / "report/report.html").read_text()
 
 
-def test_what_is_missing_or_damaged_is_counted_and_said(spark, tmp_path):
+def test_missing_and_damaged_parts_are_reported(spark, tmp_path):
     run, walks = walks_in(tmp_path)
     part_path(walks, WALKS, 0).unlink()
     cut = part_path(walks, WALKS, 1)
@@ -173,13 +173,13 @@ def test_what_is_missing_or_damaged_is_counted_and_said(spark, tmp_path):
     assert "not finished" in walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
 
 
-def test_a_folder_that_is_not_there_is_not_made(tmp_path, capsys):
+def test_missing_folder_is_not_created(tmp_path, capsys):
     assert main(["report", str(tmp_path / "nowhere")]) == 2
     assert "holds no walks" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_where_nothing_can_be_read_it_is_said(tmp_path, capsys):
+def test_folder_without_readable_walks(tmp_path, capsys):
     assert main(["report", str(tmp_path / "nowhere")]) == 2
     _, walks = walks_in(tmp_path)
     for path in (walks / WALKS).iterdir():
@@ -189,7 +189,7 @@ def test_where_nothing_can_be_read_it_is_said(tmp_path, capsys):
     assert "holds no walks" in told and "no walks that can be read" in told
 
 
-def test_of_a_spec_that_has_changed_since_only_the_counts_are_shown(spark, tmp_path):
+def test_changed_spec_gives_counts_without_counterexamples(spark, tmp_path):
     _, walks = walks_in(tmp_path)
     spec_file(tmp_path, SOURCE.replace("self.sent += 1", "self.sent += 2", 1))
     found = report_on(walks, spark=spark)
@@ -198,6 +198,6 @@ def test_of_a_spec_that_has_changed_since_only_the_counts_are_shown(spark, tmp_p
     assert "has changed since" in walk_report_page(found.data, [], {}, "report")
 
 
-def test_an_unknown_master_is_refused(made):
+def test_wrong_master_is_refused(made):
     with pytest.raises(UserError, match="--master"):
         report_on(made[1], master="nowhere")

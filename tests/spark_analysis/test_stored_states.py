@@ -1,4 +1,4 @@
-"""Sorted columns of states, held against plain Python sets and dictionaries; many states share a hash."""
+"""Sorted columns of states, compared with Python sets and dictionaries; many states share a hash."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HASHES = 5
 
 
 def hashes_of(words: np.ndarray) -> np.ndarray:
-    """A poor hash, over the whole range."""
+    """Return a poor hash with values in the whole range."""
     return words.sum(axis=1) % np.uint64(HASHES) * np.uint64(2**64 // HASHES)
 
 
@@ -50,7 +50,7 @@ def ordered(states: StateColumns) -> list[tuple[int, ...]]:
 
 
 @given(tables)
-def test_each_state_once_with_its_least_origin(states: StateColumns) -> None:
+def test_distinct_keeps_each_state_once_with_its_least_origin(states: StateColumns) -> None:
     least: dict[tuple[int, int], tuple[int, int]] = {}
     for a, b, parent, instance in rows_in(states):
         least[a, b] = min(least.get((a, b), (parent, instance)), (parent, instance))
@@ -61,7 +61,7 @@ def test_each_state_once_with_its_least_origin(states: StateColumns) -> None:
 
 
 @given(tables, tables)
-def test_what_is_known(states: StateColumns, visited: StateColumns) -> None:
+def test_stored_states_are_found(states: StateColumns, visited: StateColumns) -> None:
     states, visited = distinct(states), distinct(visited)
     inside = set(map(tuple, visited.words.tolist()))
     assert stored_mask(states, visited).tolist() == [tuple(words) in inside for words in states.words.tolist()]
@@ -71,7 +71,7 @@ def test_what_is_known(states: StateColumns, visited: StateColumns) -> None:
 
 
 @given(tables, some.integers(1, 9))
-def test_partitions_are_ranges_of_hashes_and_nothing_is_lost_on_the_way(states: StateColumns, partitions: int) -> None:
+def test_partition_rows_hold_all_states_by_ranges_of_hashes(states: StateColumns, partitions: int) -> None:
     states = distinct(states)
     starts = starts_of(states.hashes, partitions)
     for partition in range(partitions):
@@ -87,7 +87,7 @@ def test_partitions_are_ranges_of_hashes_and_nothing_is_lost_on_the_way(states: 
 
 @settings(deadline=None, max_examples=30)
 @given(states=tables)
-def test_on_disk_and_back(states: StateColumns, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_run_on_disk_round_trip(states: StateColumns, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("run") / "part" / "level.arrow"
     states = distinct(states)
     size = write_run(path, states)
@@ -98,7 +98,7 @@ def test_on_disk_and_back(states: StateColumns, tmp_path_factory: pytest.TempPat
     assert found.hashes.tolist() == states.hashes.tolist()
 
 
-def test_a_run_that_is_cut_off(tmp_path: Path) -> None:
+def test_truncated_run_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "level.arrow"
     size = write_run(path, states_of([(1, 2, 3, 4)] * 100))
     with path.open("r+b") as file:

@@ -1,4 +1,4 @@
-"""Recorded traces validated on Spark: the same verdicts as in one process, nothing lost, whatever the input is."""
+"""Validation of recorded traces on Spark gives the same verdicts as one process, for every kind of input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dataset(folder: Path) -> Path:
     return folder / "traces.parquet"
 
 
-def test_spark_says_what_one_process_says(spark, task, tmp_path):
+def test_spark_gives_the_verdicts_of_one_process(spark, task, tmp_path):
     path, rows = dataset(tmp_path), []
     found = validate_on_spark(task, (path,), out=tmp_path, write=rows.append, spark=spark)
     validation, expected = RunningValidation(task), ValidationTotals()
@@ -58,7 +58,7 @@ def test_spark_says_what_one_process_says(spark, task, tmp_path):
     assert parquet.read_table(tmp_path / VERDICTS).num_rows == 41
 
 
-def test_files_of_one_trace_and_of_many(spark, task, tmp_path):
+def test_files_with_one_trace_and_with_many(spark, task, tmp_path):
     good, bad, many = tmp_path / "good.jsonl", tmp_path / "bad.jsonl", tmp_path / "many.jsonl"
     good.write_text("\n".join(texts(GOOD)))
     bad.write_text("\n".join([*texts(GOOD), "{"]))
@@ -71,7 +71,7 @@ def test_files_of_one_trace_and_of_many(spark, task, tmp_path):
     assert [row["line"] for row in mixed.ranked()[0].examples] == [7, 8]
 
 
-def test_what_is_no_dataset_is_a_sentence(spark, task, tmp_path):
+def test_wrong_dataset_is_refused_with_one_sentence(spark, task, tmp_path):
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(dataset(tmp_path).read_bytes()[:200])
     with pytest.raises(

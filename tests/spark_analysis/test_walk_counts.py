@@ -1,4 +1,4 @@
-"""Walks counted: by numpy in a batch and by Spark over parts, each against counting them one by one."""
+"""Counts of walks by numpy in a batch and by Spark over parts, compared with counting one by one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def counted_one_by_one(table):
     return dict(found)
 
 
-def test_the_binary_columns_are_counted_in_any_order_and_batch(walked):
+def test_column_counts_are_independent_of_order_and_batches(walked):
     table = table_of(*walked).select(list(column_counts.COLUMNS))
     expected = counted_one_by_one(table)
     chance = random.Random(3)
@@ -63,7 +63,7 @@ def test_the_binary_columns_are_counted_in_any_order_and_batch(walked):
         assert found == expected
 
 
-def test_a_walk_that_meets_a_state_twice_counts_once():
+def test_repeated_visit_of_a_state_counts_once():
     met = [[5, -7, 5, 5], [], [-7, 5]]
     columns = {
         "walk": [30, 10, 20],
@@ -87,7 +87,7 @@ def test_a_walk_that_meets_a_state_twice_counts_once():
     ]
 
 
-def test_spark_counts_what_is_there(spark, walked):
+def test_spark_counts_equal_the_rows(spark, walked):
     run, folder = walked
     table = table_of(run, folder)
     found = count_walks(spark, run, part_paths(folder, run))
@@ -113,7 +113,7 @@ def test_spark_counts_what_is_there(spark, walked):
         assert growth.first_met == met
 
 
-def test_each_shape_is_represented_by_the_walk_that_violates_soonest(spark, walked):
+def test_each_pattern_names_the_walk_with_the_earliest_violation(spark, walked):
     run, folder = walked
     rows = [row for row in table_of(run, folder).to_pylist() if row["verdict"] != "holds"]
     found = count_walks(spark, run, part_paths(folder, run))
@@ -131,7 +131,7 @@ def test_each_shape_is_represented_by_the_walk_that_violates_soonest(spark, walk
     assert sorted(read_rows(spark, wanted)) == sorted(wanted)
 
 
-def test_a_part_with_damage_inside_is_named(spark, tmp_path):
+def test_damaged_part_is_named(spark, tmp_path):
     run, folder = walks_in(tmp_path)
     paths = part_paths(folder, run)
     content = bytearray(paths[1].read_bytes())

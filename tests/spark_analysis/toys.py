@@ -1,4 +1,4 @@
-"""Small specs for exploration on Spark: each ends another way, within a few levels."""
+"""Small specs for exploration on Spark; each ends in a different way within a few levels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from checker.language import (
 
 
 class Walkers(Spec, abstract=True):
-    """Two walkers on a grid: many ways lead to each state, so that every way of choosing one shows."""
+    """Two walkers on a grid. Many paths lead to each state, so that a different choice of origin is visible."""
 
     size = Constant(3, at_least=1)
     x = Range(0, "size")
@@ -49,7 +49,7 @@ class Deadlocked(Walkers):
 
 
 class Leaping(Walkers):
-    """A state and a step violate, in the same level; another state later."""
+    """A state and a step violate properties in the same level; another state does later."""
 
     @invariant
     def below_diagonal(self):
@@ -89,7 +89,7 @@ class Stepping(Walkers):
 
 
 class Fenced(Walkers):
-    """Is not explored beyond a line; states on it are checked."""
+    """A constraint ends exploration at a line; states on the line are checked."""
 
     @constraint
     def within(self):
@@ -118,7 +118,7 @@ class Stillborn(Walkers):
 
 
 class Wide(Spec):
-    """A state of several words, with many action instances; some steps lead nowhere new."""
+    """A state of several words, with many action instances; some steps lead to no new state."""
 
     a = Range(0, 2**40)
     b = Range(0, 2**40)

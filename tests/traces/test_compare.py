@@ -1,4 +1,4 @@
-"""A schedule on sibling specs: where they part, what waits, and what they lack."""
+"""A schedule replayed on related specs: divergences, postponed steps, missing actions."""
 
 import pytest
 
@@ -34,7 +34,7 @@ class Two(Spec):
 
 
 class Ordered(Two):
-    """The second counter stays behind the first."""
+    """The second counter never passes the first."""
 
     @action
     def follow(self):
@@ -44,7 +44,7 @@ class Ordered(Two):
 
 
 class Double(Two):
-    """The first counter is raised by twice as much."""
+    """The first counter is raised by two."""
 
     @action
     def up(self, by: Range(1, 2)):
@@ -53,7 +53,7 @@ class Double(Two):
 
 
 class Other(Two):
-    """Has no `follow`, and a constant and an `up` of its own."""
+    """A spec without `follow`, with an additional constant and a different `up`."""
 
     limit = Constant(5, at_most=5)
     extra = Constant(7)
@@ -78,14 +78,14 @@ def fates(side):
     return [step.fate for step in side.steps]
 
 
-def test_a_sibling_that_does_the_same():
+def test_spec_with_the_same_behaviour():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "ordered", Ordered)
     assert fates(side) == ["same", "same", "same"]
     assert (side.first_divergence, side.final_divergence) == (None, None)
     assert side.conclusion == "takes every step and reaches the same states"
 
 
-def test_a_disabled_step_waits_until_it_is_enabled():
+def test_disabled_step_is_postponed_until_it_is_enabled():
     side = replay_against(Two(), trace_of(("follow",), ("up", 2), ("follow",)), "ordered", Ordered)
     assert fates(side) == ["same", "disabled", "same", "same"]
     assert (side.first_divergence, side.final_divergence) == (2, None)
@@ -94,20 +94,20 @@ def test_a_disabled_step_waits_until_it_is_enabled():
     assert side.conclusion.endswith("at the end the states are equal again")
 
 
-def test_another_state_is_named_by_what_differs():
+def test_differences_of_states_are_listed():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "double", Double)
     assert fates(side) == ["same", "differs", "differs"]
     assert (side.first_divergence, side.final_divergence) == (2, 2)
     assert side.steps[1].words == "first is 2 instead of 1"
 
 
-def test_out_of_bounds_on_the_sibling():
+def test_step_out_of_bounds_on_the_other_spec():
     side = replay_against(Two(), trace_of(("up", 2)), "double", Double)
     assert fates(side) == ["same", "error"]
     assert side.steps[1].words.startswith("cannot be executed: first: 4")
 
 
-def test_an_action_that_is_not_there_or_takes_other_arguments():
+def test_missing_action_or_different_arguments():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "other", Other)
     assert fates(side) == ["same", "missing", "missing"]
     assert side.steps[1].words == "other's up takes nothing"
@@ -115,7 +115,7 @@ def test_an_action_that_is_not_there_or_takes_other_arguments():
     assert side.notes == ("runs with extra=7",)
 
 
-def test_the_property_is_asked_of_the_sibling_too():
+def test_property_is_checked_on_the_other_spec():
     (violation,) = explore(Two(), Plan(("second_is_small",))).violations
     side = replay_against(Two(), violation, "double", Double)
     assert [step.is_property_false for step in side.steps] == [False, False, True]
@@ -123,14 +123,14 @@ def test_the_property_is_asked_of_the_sibling_too():
     assert not any(step.is_property_false for step in side.steps)
 
 
-def test_a_step_that_left_its_bounds_is_tried_too():
+def test_failed_action_is_replayed_too():
     violation = trace_of(("follow",), ("follow",), ("follow",))
     failed = Violation("follow", "bounds_error", violation.trace, "over the limit", ActionCall("follow", ()))
     side = replay_against(Two(), failed, "ordered", Ordered)
     assert fates(side) == ["same", "disabled", "disabled", "disabled", "disabled"]
 
 
-def test_constants_that_the_sibling_does_not_take_are_refused():
+def test_wrong_constants_are_refused():
     class Small(Two):
         limit = Constant(1, at_most=2)
 

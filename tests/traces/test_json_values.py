@@ -1,4 +1,4 @@
-"""States as plain JSON, and back."""
+"""Conversion of states to plain JSON and back."""
 
 import json
 
@@ -23,7 +23,7 @@ class Record(Struct):
 
 
 class Everything(Spec):
-    """A variable of each type."""
+    """A spec with a variable of each type."""
 
     flag = bool
     number = Range(-3, 3)

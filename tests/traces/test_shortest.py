@@ -1,4 +1,4 @@
-"""The first violating walk of real faulty scenarios shrinks to the length of the explorer's shortest counterexample."""
+"""Violating walks of faulty scenarios shrink to the length of the explorer's shortest counterexample."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def first_violation(spec, name):
 
 
 @pytest.mark.parametrize(("target", "name"), CASES)
-def test_a_walk_shrinks_to_the_explorers_length_by_its_own_actions_alone(target, name):
+def test_walk_shrinks_to_the_explorers_length_by_its_own_actions(target, name):
     (selection,) = registry.select(target)
     spec = selection.entry.spec(**selection.scenario.constants)
     reduced = reduce(spec, first_violation(spec, name))

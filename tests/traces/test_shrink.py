@@ -1,4 +1,4 @@
-"""Shrinking: the same property is violated, no step can be missed, and the shortest is found where it can be."""
+"""Shrinking keeps the violated property, removes every unneeded step, and finds a shortest trace within its limit."""
 
 import random
 
@@ -17,7 +17,7 @@ from traces.shrink import ShorteningSearch, reduce, search_shorter, shrink
 
 
 class Two(Spec):
-    """Two counters that can be raised, lowered and swapped; a detour is soon taken."""
+    """Two counters that can be raised, lowered and swapped; walks have many detours."""
 
     first = Range(0, 6)
     second = Range(0, 6)
@@ -61,7 +61,7 @@ class Two(Spec):
 
 
 class Walled(Two):
-    """A wall that walks do not cross: beyond it nothing is a behaviour."""
+    """A spec with a constraint, which behaviours cannot pass."""
 
     @constraint
     def first_is_small(self):
@@ -69,7 +69,7 @@ class Walled(Two):
 
 
 class Stuck(Spec):
-    """Ends where both are down."""
+    """A spec with a deadlock where both are down."""
 
     left = Range(0, 2)
     right = Range(0, 2)
@@ -95,7 +95,7 @@ class Stuck(Spec):
 
 
 def walk(spec, target, seed, most=400):
-    """Return the first violation of the target that random walks run into."""
+    """Return the first violation of the target in random walks."""
     chance = random.Random(seed)
     while True:
         (state,) = spec.initial_states()
@@ -131,7 +131,7 @@ TARGETS = [
 
 
 @pytest.mark.parametrize(("spec", "target"), TARGETS, ids=lambda value: getattr(value, "__name__", None))
-def test_the_shrunk_trace_is_as_short_as_the_explorers_and_violates_the_same(spec, target):
+def test_shrunk_trace_has_the_explorers_length_and_violation(spec, target):
     spec = spec()
     shortest = _shortest(spec, target)
     for seed in range(3):
@@ -145,7 +145,7 @@ def test_the_shrunk_trace_is_as_short_as_the_explorers_and_violates_the_same(spe
 
 
 @pytest.mark.parametrize(("spec", "target"), TARGETS, ids=lambda value: getattr(value, "__name__", None))
-def test_nothing_is_shorter_than_the_shortest_and_something_is_as_short(spec, target):
+def test_search_finds_no_shorter_trace_than_the_shortest(spec, target):
     spec = spec()
     shortest = _shortest_violation(spec, target)
     assert search_shorter(spec, shortest, 100_000) == ShorteningSearch(None)
@@ -164,7 +164,7 @@ def _shortest_violation(spec, target):
     return next(found for found in result.violations if Target.of(found) == target)
 
 
-def test_no_step_of_a_reduced_schedule_can_be_left_out():
+def test_every_step_of_a_reduced_schedule_is_needed():
     spec, target = Two(), Target("second_is_small", "invariant")
     for seed in range(20):
         reduced = reduce(spec, walk(spec, target, seed))
@@ -176,7 +176,7 @@ def test_no_step_of_a_reduced_schedule_can_be_left_out():
         assert "stir" not in {call.action for call in calls}
 
 
-def test_a_search_that_is_stopped_says_so_and_keeps_the_reduced_trace():
+def test_search_limit_is_reported_and_keeps_the_reduced_trace():
     spec = Two()
     found = walk(spec, Target("second_is_small", "invariant"), 1)
     shrunk = shrink(spec, found, max_states=3)
@@ -185,7 +185,7 @@ def test_a_search_that_is_stopped_says_so_and_keeps_the_reduced_trace():
     assert not shrink(spec, found, max_states=0).is_shortest
 
 
-def test_a_search_among_some_actions_takes_no_others():
+def test_search_is_limited_to_the_given_actions():
     spec = Two()
     found = walk(spec, Target("second_is_small", "invariant"), 2)
     long = Violation(found.property, found.kind, (*found.trace[:1] * 30, *found.trace[1:]), found.explanation)
@@ -195,7 +195,7 @@ def test_a_search_among_some_actions_takes_no_others():
     assert jumped is not None and jumped.trace[-1].action == "jump"
 
 
-def test_a_state_outside_the_constraints_is_not_left():
+def test_schedule_ends_outside_the_constraints():
     spec = Walled()
     (state,) = spec.initial_states()
     up, follow = ActionCall("up", (2,)), ActionCall("follow", ())
@@ -204,7 +204,7 @@ def test_a_state_outside_the_constraints_is_not_left():
     assert executor.violated_by([up, ActionCall("up", (1,)), follow, follow, follow]) is not None
 
 
-def test_a_trace_of_another_spec_is_refused():
+def test_trace_of_another_spec_is_refused():
     spec = Two()
     (state,) = spec.initial_states()
     trace = (TraceStep(None, (), state), TraceStep("follow", (), state))

@@ -1,4 +1,4 @@
-"""Trace files: written, read, replayed, and refused with one sentence."""
+"""Trace files: writing, reading, replay, and refusal with one sentence."""
 
 import json
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_round_trip_and_replay(tmp_path, spec, property, plan):
     replay(spec, again)
 
 
-def test_the_file_is_self_contained(tmp_path):
+def test_file_is_self_contained(tmp_path):
     path, _ = written(tmp_path, Log(), "logs_agree")
     content = json.loads(path.read_text())
     assert (content["format"], content["version"], content["spec"]) == ("tidemark-trace", 1, "toy/spec")
@@ -64,7 +64,7 @@ def test_the_file_is_self_contained(tmp_path):
     }
 
 
-def test_the_fingerprint_is_of_the_source_files():
+def test_fingerprint_depends_on_the_source_files():
     assert trace_file.fingerprint_of(Counter) == trace_file.fingerprint_of(Overflow)
     assert len(trace_file.fingerprint_of(Log)) == 64
 
@@ -79,27 +79,27 @@ def test_the_fingerprint_is_of_the_source_files():
         (lambda path: path.unlink(), "cannot be read"),
     ],
 )
-def test_a_file_that_cannot_be_read(tmp_path, change, says):
+def test_damaged_file_is_refused(tmp_path, change, says):
     path, _ = written(tmp_path, Counter(), "below_limit")
     change(path)
     with pytest.raises(UserError, match=says):
         trace_file.read_trace(path)
 
 
-def test_a_trace_of_another_spec(tmp_path):
+def test_trace_of_another_spec_is_refused(tmp_path):
     path, _ = written(tmp_path, Counter(), "below_limit")
     with pytest.raises(UserError, match="step 1: the state is not one of toy/spec"):
         trace_file.rebuild_violation(trace_file.read_trace(path), Log())
 
 
-def test_a_state_that_a_step_does_not_lead_to(tmp_path):
+def test_wrong_state_is_refused(tmp_path):
     _, violation = written(tmp_path, Counter(), "below_limit")
     wrong = replace(violation, trace=(*violation.trace[:2], *violation.trace[3:]))
     with pytest.raises(UserError, match=r"step 3, increment\(\), cannot be replayed: value becomes 2, the trace has 3"):
         replay(Counter(), wrong)
 
 
-def test_a_step_that_is_not_enabled():
+def test_disabled_step_is_refused():
     spec = Counter()
     violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
     wrong = replace(violation, trace=(*violation.trace, replace(violation.trace[-1], action="stay")))
@@ -107,14 +107,14 @@ def test_a_step_that_is_not_enabled():
         replay(spec, wrong)
 
 
-def test_a_trace_that_ends_without_the_violation():
+def test_trace_without_the_violation_is_refused():
     spec = Counter()
     violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
     with pytest.raises(UserError, match="below_limit is not violated at its end"):
         replay(spec, replace(violation, trace=violation.trace[:-1]))
 
 
-def test_a_trace_that_begins_elsewhere():
+def test_trace_from_a_wrong_initial_state_is_refused():
     spec = Counter()
     violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
     with pytest.raises(UserError, match="not an initial state"):

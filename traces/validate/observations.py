@@ -54,9 +54,9 @@ class Observer:
             try:
                 value = self.value(expression, state, given)
             except (BoundsError, LookupError, Disabled) as error:
-                return expression, f"{expression} has no value ({error}), and the event says {plain_text(observed)}"
+                return expression, f"{expression} has no value ({error}); the event says {plain_text(observed)}"
             if not matches(value, observed):
-                return expression, f"{expression} is {show(value)}, and the event says {plain_text(observed)}"
+                return expression, f"{expression} is {show(value)}; the event says {plain_text(observed)}"
         return None
 
 

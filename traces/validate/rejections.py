@@ -66,7 +66,7 @@ def _why_not(
     assert step.action is not None
     differs = observer.mismatch(step.seen_before, state, given)
     if differs is not None:
-        return "seen", differs[0], f"before it {differs[1]}"
+        return "seen", differs[0], f"before the step, {differs[1]}"
     try:
         target = spec.step(state, step.action, *given.values())
     except Disabled as error:
@@ -76,7 +76,7 @@ def _why_not(
         return "bounds", "bounds", f"{error}: the constants may be too small"
     differs = observer.mismatch(step.seen_after, target, given)
     assert differs is not None, "the step is possible"
-    return "seen", differs[0], f"after it {differs[1]}"
+    return "seen", differs[0], f"after the step, {differs[1]}"
 
 
 def _impossible(shape: ActionShape, step: PossibleStep) -> str:

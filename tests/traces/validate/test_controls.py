@@ -1,4 +1,4 @@
-"""Changed copies of a trace: which there are, that they are rejected, and that a lax mapping is exposed."""
+"""Controls: their kinds, their rejection, and the detection of a lax mapping."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOOD = recorded(
 )
 
 
-def test_controls_are_rejected_or_told_why_not():
+def test_controls_are_rejected_or_have_a_reason():
     found = try_controls(Validator(moves_of(Wire(), "python", ()), WireLog()), GOOD, 60, seed=1)
     assert found.tried == {"dropped": 4, "swapped": 4, "altered": 6}
     assert found.rejected["altered"] == 6 and found.rejected["swapped"] >= 2
@@ -29,12 +29,12 @@ def test_controls_are_rejected_or_told_why_not():
     assert found.unread == ("sent.thread",)
 
 
-def test_the_same_seed_gives_the_same_controls():
+def test_equal_seeds_give_equal_controls():
     first, again, other = ([control.change for control in controls_of(WireLog(), GOOD, 9, seed)] for seed in (1, 1, 2))
     assert first == again != other and len(first) == 9
 
 
-def test_a_mapping_that_accepts_everything_is_exposed():
+def test_mapping_that_accepts_everything_is_detected():
     class Lax(Mapping):
         skips = ("tick",)
 
@@ -47,7 +47,7 @@ def test_a_mapping_that_accepts_everything_is_exposed():
     assert "sent.number" in found.unread
 
 
-def test_what_a_mapping_refuses_is_rejected():
+def test_event_that_the_mapping_refuses_is_rejected():
     class Strict(Mapping):
         @event("sent")
         def sent(self, found):

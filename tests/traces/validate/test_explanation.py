@@ -1,4 +1,4 @@
-"""The behaviour that explains a trace: it is one of the spec's, and it does what was recorded."""
+"""The behaviour that explains a trace: the spec allows it, and it takes the recorded steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def validator() -> Validator:
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_it_is_a_behaviour_with_the_recorded_steps(validator, seed):
+def test_behaviour_takes_the_recorded_steps(validator, seed):
     trace = walk(Wire(), seed)
     found = explaining_behaviour(validator, trace)
     replay(Wire(), found)
@@ -31,7 +31,7 @@ def test_it_is_a_behaviour_with_the_recorded_steps(validator, seed):
     assert found.explanation == "This behaviour explains the whole trace."
 
 
-def test_it_ends_where_nothing_explains_what_follows(validator):
+def test_behaviour_ends_before_the_first_unexplained_event(validator):
     sent = [{"event": "sent", "number": number} for number in (0, 1)]
     looked = {"event": "looked", "stored": [1], "colour": "red"}
     found = explaining_behaviour(

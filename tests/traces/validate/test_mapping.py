@@ -1,4 +1,4 @@
-"""What a mapping may say, and what it is told when it says something else."""
+"""Mappings: valid results, and messages about wrong ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Base(Mapping):
         return found["answer"]
 
 
-def test_a_method_may_handle_several_events_and_be_inherited():
+def test_method_handles_several_events_and_is_inherited():
     class Derived(Base):
         @event("third")
         def third(self, found):
@@ -43,12 +43,12 @@ def test_a_method_may_handle_several_events_and_be_inherited():
         ({"event": "one", "answer": 3}, "Base.one must return a PossibleStep"),
     ],
 )
-def test_an_event_that_a_mapping_cannot_take_is_a_sentence(found, sentence):
+def test_wrong_event_is_refused_with_one_sentence(found, sentence):
     with pytest.raises(UserError, match=sentence):
         Base().steps_of(found)
 
 
-def test_a_method_that_fails_is_a_sentence():
+def test_failing_method_is_reported_with_one_sentence():
     class Failing(Mapping):
         @event("one")
         def one(self, found):
@@ -58,7 +58,7 @@ def test_a_method_that_fails_is_a_sentence():
         Failing().steps_of({"event": "one", "a": 1})
 
 
-def test_an_event_is_handled_or_skipped_and_not_both():
+def test_event_cannot_be_both_handled_and_skipped():
     with pytest.raises(UserError, match="Both skips one and has a method for it"):
 
         class Both(Mapping):
@@ -69,7 +69,7 @@ def test_an_event_is_handled_or_skipped_and_not_both():
                 return None
 
 
-def test_mappings_are_found_by_file_and_module(tmp_path):
+def test_mappings_are_loaded_from_files_and_modules(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("from traces.validate import Mapping\nclass A(Mapping): pass\nclass B(Mapping): pass\n")
     assert type(load_mapping(f"{file}:B")).__name__ == "B"

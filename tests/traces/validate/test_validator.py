@@ -1,4 +1,4 @@
-"""Traces held against a spec: what conforms, what is rejected and why, what cannot be decided, in both engines."""
+"""Validation of traces in both engines: conforming, rejected and undecided traces, with reasons."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sent(number: int) -> dict:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_the_spec_can_do_conforms(validators, engine):
+def test_behaviour_of_the_spec_conforms(validators, engine):
     outcome = validators[engine].validate(
         recorded(sent(0), {"event": "tick"}, sent(1), {"event": "received", "newest": 1}, sent(2))
     )
@@ -36,7 +36,7 @@ def test_what_the_spec_can_do_conforms(validators, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_false_guard_is_named(validators, engine):
+def test_false_guard_is_named(validators, engine):
     outcome = validators[engine].validate(recorded(sent(0), sent(2)))
     assert (outcome.verdict, outcome.rejection.line, outcome.rejection.event) == ("rejected", 2, "sent")
     assert outcome.rejection.reasons[0].kind == "guard"
@@ -46,35 +46,35 @@ def test_a_false_guard_is_named(validators, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_value_that_differs_is_named(validators, engine):
+def test_different_value_is_named(validators, engine):
     outcome = validators[engine].validate(recorded(sent(0), sent(1), {"event": "received", "newest": 2}))
     first = outcome.rejection.reasons[0]
     assert (first.kind, first.part) == ("seen", "newest()")
     texts = {reason.text for reason in outcome.rejection.reasons}
-    assert "after it newest() is 1, and the event says 2" in texts
-    assert "after it newest() is 0, and the event says 2" in texts
+    assert "after the step, newest() is 1; the event says 2" in texts
+    assert "after the step, newest() is 0; the event says 2" in texts
     assert outcome.rejection.candidates == 3
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_argument_that_no_instance_has_is_named(validators, engine):
+def test_impossible_argument_is_named(validators, engine):
     outcome = validators[engine].validate(recorded(sent(7)))
     assert outcome.rejection.reasons[0].kind == "arguments"
     assert "number is 7, which is not one of" in outcome.rejection.reasons[0].text
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_observation_is_held_against_the_state(validators, engine):
+def test_observation_is_compared_with_the_state(validators, engine):
     start = [sent(0), sent(1), {"event": "received", "newest": 0}, {"event": "received", "newest": 1}]
     good = {"event": "looked", "stored": [1, 0], "colour": "red"}
     assert validators[engine].validate(recorded(*start, good)).verdict == "conforms"
     wrong = validators[engine].validate(recorded(*start, good | {"stored": [0, 2]}))
-    assert [reason.text for reason in wrong.rejection.reasons] == ["stored is {0, 1}, and the event says [0, 2]"]
+    assert [reason.text for reason in wrong.rejection.reasons] == ["stored is {0, 1}; the event says [0, 2]"]
     assert validators[engine].validate(recorded(*start, good | {"colour": "green"})).verdict == "rejected"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_event_may_stand_for_any_of_several_steps(validators, engine):
+def test_event_with_several_possible_steps(validators, engine):
     either, looked = {"event": "either"}, {"event": "looked", "colour": "red"}
     for stored in ([], [0]):
         outcome = validators[engine].validate(recorded(sent(0), either, looked | {"stored": stored}))
@@ -83,7 +83,7 @@ def test_an_event_may_stand_for_any_of_several_steps(validators, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_beyond_a_bound_nothing_is_decided(validators, engine):
+def test_step_out_of_bounds_leaves_a_trace_undecided(validators, engine):
     events = [sent(0), sent(1), sent(2), sent(3), {"event": "overflowed"}]
     outcome = validators[engine].validate(recorded(*events))
     assert (outcome.verdict, outcome.limits) == ("undecided", {"bounds"})
@@ -91,7 +91,7 @@ def test_beyond_a_bound_nothing_is_decided(validators, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_more_silent_steps_than_allowed_leave_a_trace_undecided(engine):
+def test_too_many_silent_steps_leave_a_trace_undecided(engine):
     events = recorded(sent(0), sent(1), sent(2), sent(3))
     verdicts = {}
     for bound in (0, 1):
@@ -108,14 +108,14 @@ def test_more_silent_steps_than_allowed_leave_a_trace_undecided(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_more_candidates_than_allowed_leave_a_trace_undecided(engine):
+def test_too_many_candidates_leave_a_trace_undecided(engine):
     validator = Validator(moves_of(Wire(), engine, ()), WireLog(), ValidationLimits(candidates=1))
     outcome = validator.validate(recorded(sent(0), sent(1), sent(2)))
     assert (outcome.verdict, outcome.limits) == ("undecided", {"candidates"})
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_invariant_that_is_false_in_every_candidate_is_a_violation(validators, engine):
+def test_invariant_false_in_every_candidate_is_violated(validators, engine):
     received = {"event": "received"}
     events = [sent(0), sent(1), received, sent(2), received, sent(3), received]
     possible = validators[engine].validate(recorded(*events))
@@ -124,13 +124,13 @@ def test_an_invariant_that_is_false_in_every_candidate_is_a_violation(validators
     assert (certain.verdict, certain.violated) == ("conforms", {"nothing_but_small_numbers": 7})
 
 
-def test_a_trace_that_says_nothing_is_an_error(validators):
+def test_trace_without_mapped_events_is_refused(validators):
     for events, why in (((), "it has no events"), (({"event": "tick"},), "every event is skipped")):
         with pytest.raises(UserError, match=why):
             validators["python"].validate(recorded(*events))
 
 
-def test_a_mapping_that_does_not_fit_the_spec_is_an_error(validators):
+def test_mapping_that_does_not_fit_the_spec_is_refused(validators):
     class Wrong(Mapping):
         @event("sent")
         def sent(self, found):
@@ -150,7 +150,7 @@ def test_a_mapping_that_does_not_fit_the_spec_is_an_error(validators):
 
 
 @pytest.mark.parametrize("expression", ["wire[", "nothing", "wire.colour"])
-def test_an_expression_that_means_nothing_is_an_error(expression):
+def test_invalid_expression_is_refused(expression):
     class Wrong(Mapping):
         @event("sent")
         def sent(self, found):
@@ -162,7 +162,7 @@ def test_an_expression_that_means_nothing_is_an_error(expression):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000), position=st.integers(0, 11), number=st.integers(0, 3))
-def test_engines_agree_and_no_walk_is_rejected(validators, seed, position, number):
+def test_engines_agree_and_reject_no_walk(validators, seed, position, number):
     good = walk(Wire(), seed)
     if not any(found.found["event"] != "tick" for found in good.events):
         return
@@ -174,7 +174,7 @@ def test_engines_agree_and_no_walk_is_rejected(validators, seed, position, numbe
         assert ours == theirs
 
 
-def test_verdicts_do_not_depend_on_what_is_remembered(validators, monkeypatch):
+def test_verdicts_do_not_depend_on_the_cache(validators, monkeypatch):
     monkeypatch.setattr("traces.validate.validator.REMEMBERED", 3)
     monkeypatch.setattr("traces.validate.moves.REMEMBERED", 2)
     forgetful = Validator(moves_of(Wire(), "native", tuple(invariants_of(Wire))), WireLog())
@@ -185,7 +185,7 @@ def test_verdicts_do_not_depend_on_what_is_remembered(validators, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_arguments_that_a_collection_binds(engine):
+def test_arguments_bound_by_a_collection(engine):
     validator = Validator(moves_of(Post(), engine, ()), PostLog())
     posted = [{"event": "posted", "number": number} for number in (7, 3, 7)]
     first = {"event": "delivered", "letter": 777, "count": 2}
@@ -197,7 +197,7 @@ def test_arguments_that_a_collection_binds(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_invariant_that_leaves_its_bounds_is_a_sentence(engine):
+def test_invariant_out_of_bounds_is_reported_with_one_sentence(engine):
     class Narrow(Wire):
         @invariant
         def newest_is_small(self):

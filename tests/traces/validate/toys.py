@@ -1,4 +1,4 @@
-"""A spec of a sender with a lossy wire, a mapping of its events, and traces of it made by random walks."""
+"""A spec of a sender with a lossy wire, a mapping of its events, and traces from random walks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Wire(Spec):
 
 
 class WireLog(Mapping):
-    """Losses are silent, and so is what nobody asked about."""
+    """Losses are silent steps."""
 
     skips = ("tick",)
     silent = ("lose",)
@@ -88,7 +88,7 @@ def recorded(*events: dict, name: str = "log") -> RecordedTrace:
 
 
 def walk(spec: Spec, seed: int, length: int = 12) -> RecordedTrace:
-    """Return what is recorded of a random walk."""
+    """Return the recorded events of a random walk."""
     generator, state, events = random.Random(seed), spec.initial_states()[0], []
     for _ in range(length):
         steps, _ = spec.expand(state)
@@ -113,7 +113,7 @@ def _events(action: str, arguments: tuple, state: State, generator: random.Rando
 
 
 class Post(Spec):
-    """Letters are numbered far beyond what is enumerated: a delivery takes one of those under way."""
+    """Numbers of letters are too many to enumerate; a delivery takes one of the letters in transit."""
 
     under_way = Bag(Range(0, 999), 3)
     delivered = Seq(Range(0, 999), 4)

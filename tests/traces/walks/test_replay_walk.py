@@ -1,4 +1,4 @@
-"""Rows of walks walked again: every one is the walk that it records, and is shown as any trace is."""
+"""Replay of rows of walks: the trace equals the record and is shown like any other trace."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def rows(folder, run):
     return [row for table in read_parts(part_paths(folder, run)) for row in table.to_pylist()]
 
 
-def test_every_row_is_the_walk_that_it_records(walked):
+def test_replay_equals_the_record(walked):
     run, folder = walked
     for row in rows(folder, run)[::13]:
         spec, found = rebuild_walk(folder, run, row["walk"])
@@ -36,7 +36,7 @@ def test_every_row_is_the_walk_that_it_records(walked):
             assert conjunct_text(spec, found.property, 1).startswith("all(")
 
 
-def test_a_walk_that_leaves_a_types_bounds(tmp_path):
+def test_replay_of_a_bounds_error(tmp_path):
     source = SOURCE.replace("        require(not self.careful and self.sent < 4)\n", "")
     run, folder = walks_in(tmp_path, scenario="careful", properties=("is_full",), walks=300)
     assert all(row["verdict"] == "holds" for row in rows(folder, run))
@@ -57,7 +57,7 @@ def first(folder, run, verdict):
     return next(row["walk"] for row in rows(folder, run) if row["verdict"] == verdict)
 
 
-def test_a_walk_is_shown_and_its_trace_file_is_one_as_any_other(walked, tmp_path, capsys):
+def test_walk_is_shown_and_written_as_a_trace_file(walked, tmp_path, capsys):
     run, folder = walked
     for verdict in ("violated", "holds"):
         walk = str(first(folder, run, verdict))
@@ -73,7 +73,7 @@ def test_a_walk_is_shown_and_its_trace_file_is_one_as_any_other(walked, tmp_path
             assert capsys.readouterr().out
 
 
-def test_a_walk_is_shrunk(walked, tmp_path, capsys):
+def test_walk_is_shrunk(walked, tmp_path, capsys):
     run, folder = walked
     walk = str(max(row["walk"] for row in rows(folder, run) if row["verdict"] == "violated" and row["length"] > 5))
     file = tmp_path / "shrunk.json"
@@ -91,20 +91,20 @@ def wrong(capsys, *arguments):
     return capsys.readouterr().err
 
 
-def test_what_cannot_be_replayed_is_said(walked, tmp_path, capsys):
+def test_wrong_requests_are_refused(walked, tmp_path, capsys):
     run, folder = walked
     assert "numbered from 0 to 1199" in wrong(capsys, folder, "--walk", 1200)
     assert "nothing to shrink" in wrong(capsys, folder, "--walk", first(folder, run, "holds"), "--shrink")
     assert "holds no walks" in wrong(capsys, tmp_path, "--walk", 0)
 
 
-def test_a_row_whose_spec_has_changed_since_is_refused(tmp_path, capsys):
+def test_walk_of_a_changed_spec_is_refused(tmp_path, capsys):
     _, folder = walks_in(tmp_path)
     spec_file(tmp_path, SOURCE.replace("self.sent += 1", "self.sent += 2", 1))
     assert "has changed since" in wrong(capsys, folder, "--walk", 0)
 
 
-def test_a_damaged_part_is_named(tmp_path, capsys):
+def test_damaged_part_is_named(tmp_path, capsys):
     _, folder = walks_in(tmp_path)
     part = next(Path(folder, "walks").iterdir())
     part.write_bytes(part.read_bytes()[:-100])

@@ -1,4 +1,4 @@
-"""Folders of walks: their rows say what was walked, and what is wrong with one is said in a sentence."""
+"""Folders of walks: their rows describe the walks, and errors are one sentence."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
     assert found.keys() == {"violation", "depth"}
 
 
-def test_parts_are_of_the_run_and_their_number_alone(tmp_path: Path) -> None:
+def test_parts_depend_on_the_run_and_their_number_alone(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path)
     other = tmp_path / "other"
     for number in reversed(open_run_folder(other, run)):
@@ -84,7 +84,7 @@ def test_parts_are_of_the_run_and_their_number_alone(tmp_path: Path) -> None:
         assert part_path(folder, WALKS, number).read_bytes() == part_path(other, WALKS, number).read_bytes()
 
 
-def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
+def test_run_is_resumed_with_missing_parts(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, steps=True)
     whole = rows_of(folder)
     part_path(folder, WALKS, 1).unlink()
@@ -101,7 +101,7 @@ def test_a_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
     assert not list((folder / WALKS).glob(".part*"))
 
 
-def test_a_run_that_died_at_once_goes_on(tmp_path: Path) -> None:
+def test_run_without_parts_is_resumed(tmp_path: Path) -> None:
     run = requested_run(request(spec_file(tmp_path)))
     folder = tmp_path / "walks"
     (folder / WALKS).mkdir(parents=True)
@@ -123,7 +123,7 @@ def test_steps(tmp_path: Path) -> None:
             position += 1
 
 
-def test_summaries_count_what_rows_say(tmp_path: Path) -> None:
+def test_totals_equal_the_rows(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, sweep=("careful=true,false",), scenario="", deadlock=True)
     assert [found.constants["careful"] for found in run.configurations] == [True, False]
     rows = rows_of(folder)
@@ -143,7 +143,7 @@ def test_summaries_count_what_rows_say(tmp_path: Path) -> None:
     assert read_walk(folder, run, 1700) == rows[1700]
 
 
-def test_errors_are_named(tmp_path: Path) -> None:
+def test_bounds_errors_are_named(tmp_path: Path) -> None:
     source = SOURCE.replace(
         "        require(len(self.queue) < self.size)\n        self.queue.append", "        self.queue.append"
     )
@@ -159,7 +159,7 @@ def test_errors_are_named(tmp_path: Path) -> None:
     assert row["fingerprint"] == pattern_fingerprint("send", None, [*last, "send"])
 
 
-def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
+def test_changed_spec_is_refused(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, walks=10)
     file = spec_file(
         tmp_path, "# A comment, and lines moved.\n\n" + SOURCE.replace('"""Put the next', '"""Puts the next')
@@ -176,7 +176,7 @@ def test_rows_of_a_spec_that_has_changed(tmp_path: Path) -> None:
     assert run.configurations[0].spec_digest
 
 
-def test_a_folder_of_something_else(tmp_path: Path) -> None:
+def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, walks=10)
     with pytest.raises(UserError, match="its seed is 7, not 8"):
         open_run_folder(folder, requested_run(request(spec_file(tmp_path), walks=10, seed=8)))
@@ -210,7 +210,7 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
         read_run(folder)
 
 
-def test_parts_that_are_damaged(tmp_path: Path) -> None:
+def test_damaged_parts_are_refused(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path)
     path = part_path(folder, WALKS, 1)
     good = path.read_bytes()
@@ -255,12 +255,12 @@ def test_parts_that_are_damaged(tmp_path: Path) -> None:
         (dict(scenario="slow"), "has no scenario slow"),
     ],
 )
-def test_wrong_requests(tmp_path: Path, options: dict, message: str) -> None:
+def test_wrong_requests_are_refused(tmp_path: Path, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
         requested_run(request(spec_file(tmp_path), **options))
 
 
-def test_what_a_request_asks_for(tmp_path: Path) -> None:
+def test_run_of_a_request(tmp_path: Path) -> None:
     file = spec_file(tmp_path)
     run = requested_run(request(file))
     assert (run.scenario, run.expected, run.properties) == ("hasty", ["in_order"], ("in_order", "is_full"))

@@ -1,4 +1,4 @@
-"""Folders of walks for the tests: of a spec in a file of its own, made without Spark."""
+"""Folders of walks for the tests, of a spec in a separate file, made without Spark."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ scenarios = [
 def spec_file(folder: Path, source: str = SOURCE) -> Path:
     path = folder / "queueing.py"
     path.write_text(source)
-    # Spec files do not change under a process that reads them, but here.
+    # The tests change the spec file within one process, so cached source lines would be wrong.
     linecache.clearcache()
     return path
 
@@ -79,7 +79,7 @@ def request(file: Path, **options: Any) -> WalkRequest:
 
 
 def simulated(folder: Path, run: WalkRun) -> Path:
-    """Return a folder with all walks of a run, made in this process."""
+    """Return a folder with all walks of a run, written by this process."""
     for number in open_run_folder(folder, run):
         write_walks_of_part(run, folder, number)
     return folder

@@ -1,4 +1,4 @@
-"""The statistics of reports, against published figures, hand-made examples and simulation."""
+"""Statistics of walks, compared with published figures, worked examples and simulation."""
 
 import random
 
@@ -19,13 +19,13 @@ from traces.walks.statistics import Saturation, step_by_which, violated_by_step,
         (1, 29, 0.0061, 0.1718),
     ],
 )
-def test_wilsons_interval_is_the_published_one(count, total, low, high):
+def test_wilson_interval_equals_published_values(count, total, low, high):
     found = wilson(count, total)
     assert (round(found.low, 4), round(found.high, 4)) == (low, high)
 
 
 @given(st.integers(0, 300), st.integers(1, 300))
-def test_an_interval_holds_the_share(count, total):
+def test_interval_contains_the_share(count, total):
     count = min(count, total)
     found = wilson(count, total)
     assert 0 <= found.low <= found.rate <= found.high <= 1
@@ -33,22 +33,22 @@ def test_an_interval_holds_the_share(count, total):
     assert mirrored.low == pytest.approx(1 - found.high) and mirrored.high == pytest.approx(1 - found.low)
 
 
-def test_without_censoring_a_curve_is_the_plain_share():
+def test_curve_without_censoring_is_the_plain_share():
     points = violated_by_step(100, {3: 10, 5: 30}, {})
     assert [(point.step, point.at_risk, point.violated) for point in points] == [(3, 100, 10), (5, 90, 30)]
     assert [point.share for point in points] == pytest.approx([0.1, 0.4])
     assert [step_by_which(points, share) for share in (0.01, 0.1, 0.4, 0.5)] == [3, 3, 5, None]
 
 
-def test_censored_walks_count_as_long_as_they_walked():
-    """The example is of six patients: deaths after 1, 3 and 4, losses after 2, 3 and 5 (in units of ten)."""
+def test_censored_walks_count_up_to_their_end():
+    """An example with six patients: deaths after 1, 3 and 4, losses after 2, 3 and 5 (in units of ten)."""
     points = violated_by_step(6, {1: 1, 3: 1, 4: 1}, {2: 1, 3: 1, 5: 1})
     assert [point.at_risk for point in points] == [6, 4, 2]
     assert [1 - point.share for point in points] == pytest.approx([5 / 6, 5 / 6 * 3 / 4, 5 / 6 * 3 / 4 * 1 / 2])
 
 
-def test_the_unseen_is_estimated_and_not_more_than_there_is():
-    """Walks that each meet five of 2,000 states, the later ones the less likely."""
+def test_estimate_of_unseen_states_is_a_lower_bound():
+    """Walks that each visit five of 2,000 states; later states are less likely."""
     chance = random.Random(5)
     weights = [1 / (number + 10) for number in range(2000)]
     met: dict[int, int] = {}
@@ -65,7 +65,7 @@ def test_the_unseen_is_estimated_and_not_more_than_there_is():
     assert found.unseen_mass == pytest.approx(mass, rel=0.15)
 
 
-def test_a_sample_is_scaled():
+def test_sample_is_scaled():
     found = Saturation(16, 100, 400, 10, 5)
     assert (found.distinct, found.unseen) == (1600, 16 * 10 * 9 // 12)
     assert found.distinct_error == round(1.96 * 16 * (100 * 15 / 16) ** 0.5)
