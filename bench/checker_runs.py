@@ -1,4 +1,4 @@
-"""Runs of `python -m checker run`, each in a process of its own."""
+"""Runs of `python -m checker run`, each in a separate process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PUBLISHED_PROPERTIES = ("weak_isr", "strong_isr")
 """The properties that the published speeds are measured with."""
 
 _ANSWERED = (0, 1, 3)
-"""Exit statuses with a result: it holds, it is violated, it was stopped."""
+"""Exit statuses of a run with a result: holds, violated, stopped."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is explored, and how: no properties stands for all that the spec has."""
+    """The options of a run; no properties stands for all properties of the spec."""
 
     spec: str
     constants: Constants
@@ -31,7 +31,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """A row's name."""
+        """The name of the row."""
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
         return f"tidemark, {workers}, {'as published' if self.properties else 'all properties'}"
 
@@ -48,20 +48,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has ended: the process, and the JSON object that it wrote."""
+    """A finished run: the process and its JSON output."""
 
     process: Finished
     result: dict[str, Any]
 
 
 def environment(byte_code: Path) -> dict[str, str]:
-    """Return the environment of a run whose byte code is kept in a folder: in an empty one, nothing is compiled yet."""
+    """Return the environment of a run that stores byte code in a folder; with an empty folder the run is cold."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": str(byte_code), "PYTHONPATH": str(ROOT)}
 
 
 def explore(setting: Setting, byte_code: Path, states: int | None = None) -> Run:
-    """Run a setting; raise BenchmarkError if it cannot be run, or finds another number of states than is said."""
+    """Run a setting; raise BenchmarkError if it fails or finds a number of states other than `states`."""
     process = run(setting.command, ROOT, environment(byte_code), _ANSWERED)
     result = json.loads(process.output)
     if states is not None and result["distinct_states"] != states:
@@ -70,7 +70,7 @@ def explore(setting: Setting, byte_code: Path, states: int | None = None) -> Run
 
 
 def row(setting: Setting, runs: Sequence[Run], without_states: int) -> Row:
-    """Return the row of a setting; `without_states`: the peak of a run of it that explores nothing, in bytes."""
+    """Return the row of a setting; `without_states` is the peak memory of a run that explores nothing, in bytes."""
     states = int(runs[0].result["distinct_states"])
     peak = max(done.process.peak_bytes for done in runs)
     return Row(

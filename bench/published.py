@@ -1,4 +1,4 @@
-"""The published figures: how many states there are, and how fast other tools find them."""
+"""The published figures: numbers of states, and speeds of other tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIGURE = re.compile(r"([\d.]+) (s|MB)\b(?: (run|wall|compile|from source to ver
 
 
 def states(module: str, constants: Constants) -> int | None:
-    """Return the published number of states of a module, None where it is not published."""
+    """Return the published number of states of a module; None if it is not published."""
     for row in _golden()["replication"]:
         if row["module"] == module and asdict(constants).items() <= row.items():
             return int(row["distinct_states"])
@@ -22,7 +22,7 @@ def states(module: str, constants: Constants) -> int | None:
 
 
 def rows(constants: Constants) -> list[Row]:
-    """Return the published speeds on KIP-320 with some constants, with the part of each sentence that is a figure."""
+    """Return the published speeds on KIP-320 with these constants, parsed from the sentences of the golden file."""
     for size, tools in _golden()["published_speed"].items():
         found = re.match(r"\(([\d,]+)\), (\d+) states", size)
         if found is not None and f"({found[1].replace(',', ', ')})" == str(constants):
@@ -33,7 +33,7 @@ def rows(constants: Constants) -> list[Row]:
 def _row(tool: str, sentence: str, states: int) -> Row:
     figures: dict[str, float] = {}
     for number, unit, what in _FIGURE.findall(sentence):
-        # A time without a word is the whole run's; of several the first one is meant.
+        # A time without a label is that of the whole run. Of several such times, the first counts.
         figures.setdefault("MB" if unit == "MB" else what or "wall", float(number))
     run, compiling, peak = figures.get("run"), figures.get("compile"), figures.get("MB")
     whole = figures.get("wall", figures.get("from source to verdict"))

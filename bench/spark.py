@@ -1,4 +1,4 @@
-"""How fast random walks are made and reported on: `python bench/spark.py`, explained in README.md."""
+"""Speed and memory of `simulate` and `report`: `python bench/spark.py`, explained in README.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Process:
-    """A command that has ended well: its seconds and the most memory that it and all that it started held, in bytes."""
+    """A successful command: its seconds, and the peak memory of it and its child processes, in bytes."""
 
     seconds: float
     peak_bytes: int
@@ -42,10 +42,12 @@ class Process:
 
 
 def main(
-    scenario: Annotated[str, typer.Option(help="The scenario that is simulated.")] = SCENARIO,
-    walks: Annotated[list[int] | None, typer.Option(min=1, help="How many walks; several: one run each.")] = None,
+    scenario: Annotated[str, typer.Option(help="The scenario to simulate.")] = SCENARIO,
+    walks: Annotated[
+        list[int] | None, typer.Option(min=1, help="Number of walks; may be repeated, for one run each.")
+    ] = None,
     master: Annotated[str, typer.Option(help="The Spark master.")] = "local[2]",
-    report: Annotated[bool, typer.Option(help="Report on the largest run, too.")] = True,
+    report: Annotated[bool, typer.Option(help="Also report on the largest run.")] = True,
 ) -> None:
     """Measure the walker alone, then `simulate` for growing numbers of walks, then `report` over the most."""
     sizes = sorted(walks or WALKS)
@@ -61,11 +63,11 @@ def main(
 
 
 def walker_rate(name: str) -> float:
-    """Return the steps that one core walks in a second, outside Spark."""
+    """Return the steps per second of the walker on one core, without Spark."""
     [selection] = registry.select(name)
     scenario = selection.scenario
     if scenario is None:
-        raise BenchmarkError(f"{name} is no scenario")
+        raise BenchmarkError(f"{name} is not a scenario")
     walker = Walker(scenario.spec(**scenario.constants), list(checked_properties(scenario)))
     walker.walk(walk_seeds(1, 0, 100), DEPTH)
     steps, started = 0, time.perf_counter()
@@ -75,7 +77,7 @@ def walker_rate(name: str) -> float:
 
 
 def _measure(scenario: str, sizes: list[int], master: str, folder: Path, *, is_reported: bool) -> None:
-    print(f"\nsimulate {scenario} --master {master}, whole command, with the start of Java and the compiling:")
+    print(f"\nsimulate {scenario} --master {master}, whole command, including the start of Java and compilation:")
     started = _simulated(scenario, 1, master, folder, 0.0)
     for size in sizes:
         _simulated(scenario, size, master, folder, started)
@@ -85,12 +87,12 @@ def _measure(scenario: str, sizes: list[int], master: str, folder: Path, *, is_r
 
 
 def _simulated(scenario: str, size: int, master: str, folder: Path, started: float) -> float:
-    """Measure one run and return its seconds; `started` are those of a run of one walk."""
+    """Measure one run and return its seconds; `started` is the time of a run of one walk."""
     out = folder / str(size)
     options = ["--traces", str(size), "--depth", str(DEPTH), "--out", str(out), "--master", master]
     done = run("simulate", scenario, *options)
     written = sum(path.stat().st_size for path in out.rglob("*.parquet"))
-    beyond = f"{(done.seconds - started) / size * 1e6:5.1f} s a million beyond a run of one" if started else ""
+    beyond = f"{(done.seconds - started) / size * 1e6:5.1f} s per further million walks" if started else ""
     print(
         f"  {size:>9,} walks  {done.seconds:6.1f} s  peak {done.peak_bytes / 1e9:.1f} GB  "
         f"{written / 1e6:5,.0f} MB of Parquet  {beyond}",
@@ -100,7 +102,7 @@ def _simulated(scenario: str, size: int, master: str, folder: Path, started: flo
 
 
 def run(*arguments: str) -> Process:
-    """Run a command of the checker; 1, a violation was found, is fine. Raise BenchmarkError where it fails."""
+    """Run a command of the checker; raise BenchmarkError unless its status is 0 or 1 (a violation)."""
     command = [sys.executable, "-m", "checker", *arguments]
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -118,7 +120,7 @@ def run(*arguments: str) -> Process:
 
 
 class _Memory(threading.Thread):
-    """Watches how much memory a process and its descendants hold together; what they share counts once."""
+    """Measures the peak memory of a process and its descendants; a shared page counts once."""
 
     def __init__(self, root: int):
         super().__init__(daemon=True)
@@ -126,18 +128,18 @@ class _Memory(threading.Thread):
         self.peak_bytes = 0
 
     def run(self) -> None:
-        """Look until `stop`."""
+        """Measure until `stop`."""
         while not self._is_over.wait(POLL_SECONDS):
             self.peak_bytes = max(self.peak_bytes, sum(_held_by(process) for process in _descendants(self._root)))
 
     def stop(self) -> None:
-        """End the watch."""
+        """End the measurement."""
         self._is_over.set()
         self.join()
 
 
 def _descendants(root: int) -> list[int]:
-    """Return a process and all that it has started, on Linux."""
+    """Return a process and its descendants, on Linux."""
     found = [root]
     for process in found:
         for children in Path(f"/proc/{process}/task").glob("*/children"):
@@ -149,7 +151,7 @@ def _descendants(root: int) -> list[int]:
 
 
 def _held_by(process: int) -> int:
-    """Return the bytes that a process holds: its proportional set size, so that a shared page counts once in all."""
+    """Return the proportional set size of a process in bytes; a shared page counts once over all processes."""
     try:
         rows = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:

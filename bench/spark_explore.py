@@ -1,4 +1,4 @@
-"""What exploration on Spark costs, beside the native engine: `python bench/spark_explore.py`, used in docs/scale.md."""
+"""Cost of exploration on Spark beside the native engine: `python bench/spark_explore.py`, used in docs/scale.md."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 def main(
     cores: Annotated[int, typer.Option(min=1, help="Cores of both engines.")] = 2,
-    quick: Annotated[bool, typer.Option("--quick", help="The smaller size only.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the smaller size.")] = False,
     killed_at: Annotated[
-        int | None, typer.Option(min=1, metavar="LEVEL", help="Kill a run there too, go on, and compare the counts.")
+        int | None,
+        typer.Option(min=1, metavar="LEVEL", help="Also kill a run at this level, resume it, and compare the counts."),
     ] = None,
 ) -> None:
-    """Explore KIP-320 natively and on Spark, and print what a state and a level cost."""
-    # The Java machine and its workers outlive the command by a moment: they stay below this process, and are counted.
+    """Explore KIP-320 natively and on Spark, and print the cost of a state and of a level."""
+    # The Java machine and its workers outlive the command briefly. A subreaper adopts them and can count their time.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     screen = Console(soft_wrap=True)
     measured = []
@@ -75,7 +76,7 @@ def _command(options: list[str]) -> list[str]:
 
 
 def _run(options: list[str]) -> dict[str, Any]:
-    """Run the command; return its JSON object, with the seconds of the process and those of all cores in its tree."""
+    """Run the command; return its JSON object with elapsed seconds and the processor seconds of all processes."""
     print(f"measuring {' '.join(options)}", file=sys.stderr)
     started = time.perf_counter()
     with _ProcessorTime() as spent:
@@ -87,10 +88,10 @@ def _run(options: list[str]) -> dict[str, Any]:
 
 
 class _ProcessorTime:
-    """The processor time of all new processes below this one, looked at a few times a second while the block runs.
+    """The processor time of all new descendants of this process, sampled several times a second while the block runs.
 
-    Those that were there before are an earlier run's, which take a moment to end. Spark's daemon does not wait for its
-    Python workers, so that their time is in nobody's account but their own.
+    Existing descendants belong to an earlier run that has not ended yet. Spark's daemon does not wait for its Python
+    workers, so their time is not part of any parent's account.
     """
 
     _EVERY = 0.1
@@ -111,7 +112,7 @@ class _ProcessorTime:
 
     @property
     def seconds(self) -> float:
-        """The seconds of all processes that were seen."""
+        """The processor seconds of all observed processes."""
         return sum(self._spent.values())
 
     def _watch(self) -> None:
@@ -146,7 +147,7 @@ def _comparison(name: str, cores: int, native: dict[str, Any], spark: dict[str, 
     table = Table("", "native", f"Spark, local[{cores}]", title=title)
     rows = {
         "whole process": [f"{run['process_seconds']:.1f} s" for run in (native, spark)],
-        "all cores, start-up included": [f"{run['cpu_seconds']:.1f} s" for run in (native, spark)],
+        "all cores, including start": [f"{run['cpu_seconds']:.1f} s" for run in (native, spark)],
         "exploring": [f"{run['seconds']:.2f} s" for run in (native, spark)],
         "states a second": [f"{states / run['seconds']:,.0f}" for run in (native, spark)],
         "driver's own memory": [f"{run['memory_bytes'] / 1e6:,.0f} MB" for run in (native, spark)],
@@ -168,7 +169,7 @@ def _levels(totals: dict[str, Any]) -> Table:
 
 
 def _marginal(small: dict[str, Any], large: dict[str, Any]) -> str:
-    """Return what each further state takes, without what every run takes to start."""
+    """Return the cost of each further state, without the start of a run."""
     states = large["distinct_states"] - small["distinct_states"]
     cpu = (large["cpu_seconds"] - small["cpu_seconds"]) / states
     return f"\neach further state: {1e6 * cpu:.1f} microseconds of one core"
@@ -177,18 +178,18 @@ def _marginal(small: dict[str, Any], large: dict[str, Any]) -> str:
 def _kill_and_resume(cores: int, kept: Path, level: int, screen: Console) -> None:
     options = [*_set(SIZES["(3,2,2,2)"]), *_options(cores, kept)]
     native = _run([*_set(SIZES["(3,2,2,2)"]), "--engine", "native"])
-    print(f"measuring a run that is killed at level {level}", file=sys.stderr)
+    print(f"measuring a run killed at level {level}", file=sys.stderr)
     with subprocess.Popen(_command(options), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
         while not (kept / f"level-{level - 1:05}.json").exists():
             if driver.poll() is not None:
-                raise BenchmarkError(f"the run was over before level {level}")
+                raise BenchmarkError(f"the run ended before level {level}")
             time.sleep(0.05)
         driver.send_signal(signal.SIGKILL)
     found = len(_manifest(kept)["totals"]["levels"])
     resumed = _run(options)
     _same(native, resumed)
     screen.print(
-        f"\nkilled with {found} whole levels and resumed: {resumed['distinct_states']:,} states, "
+        f"\nkilled with {found} complete levels and resumed: {resumed['distinct_states']:,} states, "
         f"{resumed['generated_states']:,} generated, depth {resumed['depth']}, {resumed['process_seconds']:.1f} s"
     )
 

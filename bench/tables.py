@@ -1,4 +1,4 @@
-"""The figures as a table, the tools side by side."""
+"""Tables of figures with one row for each tool."""
 
 from __future__ import annotations
 
@@ -14,25 +14,15 @@ _HEADINGS = ("whole, s", "compiling, s", "exploring, s", "states/s", "peak MB", 
 
 
 def console() -> Console:
-    """Return where tables go: as wide as they are, so that no figure is cut off."""
+    """Return a console that is wide enough to show every figure in full."""
     return Console(highlight=False, width=max(_WIDTH, Console().width))
 
 
 def speeds(title: str, rows: Sequence[Row]) -> Table:
-    """Return a table of tools on one state space; the first row is what the others are held against."""
+    """Return a table of tools on one state space; ratios are relative to the first row."""
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("", no_wrap=True)
-    headings = (
-        "whole, s",
-        "compiling, s",
-        "exploring, s",
-        "states/s",
-        "peak MB",
-        "bytes/state",
-        "whole x",
-        "exploring x",
-    )
-    for heading in headings:
+    for heading in _HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
     first, is_published = rows[0], False
     for row in rows:
@@ -60,7 +50,7 @@ def _number(value: float | None) -> str:
 
 
 def _times(sample: Sample | None, first: Sample | None) -> str:
-    """Return how many times as long something takes as in the first row."""
+    """Return the ratio of a time to that of the first row."""
     if sample is None or first is None:
         return _ABSENT
     ratio = sample.median / first.median

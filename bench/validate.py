@@ -1,8 +1,8 @@
-"""Recorded traces against a spec on Spark: how many a second, and whether the corrupted ones are found.
+"""Validation of recorded traces on Spark: its rate, and the detection of corrupted traces.
 
-Random walks are recorded as the events of examples/recorded/replication.py, one trace in a thousand is corrupted,
-and all are validated. A corrupted trace may still be a behaviour of the spec: that is looked up with the interpreter,
-the reference, which must agree on every corrupted trace and on a sample of the others.
+Random walks are recorded as the events of examples/recorded/replication.py. One trace in a thousand is corrupted, and
+all are validated. A corrupted trace may still be a behaviour of the spec. Therefore the interpreter, which is the
+reference, must agree on every corrupted trace and on a sample of the others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def recorded_walk(moves: NativeMoves, initial: list[Any], generator: random.Rand
 
 
 def event_of(action: str, arguments: tuple[Any, ...], after: State) -> dict[str, Any] | None:
-    """Return what is recorded of a step; None for a silent one."""
+    """Return the recorded event of a step; None for a silent step."""
     isr = sorted(map(show, after.quorum.field("isr")))
     first = show(arguments[0]) if arguments else ""
     match action:
@@ -78,7 +78,7 @@ def event_of(action: str, arguments: tuple[Any, ...], after: State) -> dict[str,
 
 
 def traces(spec: Spec, mapping: Mapping, count: int, seed: int) -> Iterator[tuple[str, list[str]]]:
-    """Iterate over traces as (name, JSON texts); one in `ONE_IN` is corrupted, and named so."""
+    """Iterate over traces as (name, JSON texts); one in `ONE_IN` is corrupted, which its name shows."""
     moves = NativeMoves(spec)
     initial, generator = moves.initial(), random.Random(seed)
     made = 0
@@ -97,7 +97,7 @@ def traces(spec: Spec, mapping: Mapping, count: int, seed: int) -> Iterator[tupl
 
 
 def write_traces(target: Path, found: Iterator[tuple[str, list[str]]]) -> int:
-    """Write traces to Parquet and return how many events they have."""
+    """Write traces to Parquet and return the number of their events."""
     schema = pyarrow.schema([("trace", pyarrow.string()), ("events", pyarrow.list_(pyarrow.string()))])
     rows, events = [], 0
     with parquet.ParquetWriter(target, schema) as writer:
@@ -112,12 +112,14 @@ def write_traces(target: Path, found: Iterator[tuple[str, list[str]]]) -> int:
 
 
 def main() -> int:
-    """Measure, print and return 0 where every verdict is right."""
+    """Measure and print; return 0 if every verdict is right."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sample", type=int, default=50, help="how many good traces the interpreter validates, too")
-    parser.add_argument("--folder", type=Path, required=True, help="where traces and report go")
+    parser.add_argument(
+        "--sample", type=int, default=50, help="number of good traces that the interpreter also validates"
+    )
+    parser.add_argument("--folder", type=Path, required=True, help="the folder for traces and report")
     parser.add_argument("--master", default="local[2]")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -125,21 +127,21 @@ def main() -> int:
     validation, reference = RunningValidation(task), RunningValidation(ValidationTask(TARGET, MAPPING, engine="python"))
     dataset = given.folder / "traces.parquet"
 
-    begun = time.monotonic()
+    started = time.monotonic()
     events = write_traces(dataset, traces(validation.entry.spec(), validation.mapping, given.traces, given.seed))
-    print(f"recorded   {given.traces:,} traces, {events:,} events in {time.monotonic() - begun:.1f} s")
+    print(f"recorded   {given.traces:,} traces, {events:,} events in {time.monotonic() - started:.1f} s")
 
     from spark_analysis.session import opened
     from spark_analysis.validate.validation import VERDICTS, validate_on_spark
 
-    begun = time.monotonic()
+    starting = time.monotonic()
     with opened(given.master) as spark:
         started = time.monotonic()
         summary = validate_on_spark(task, (dataset,), out=given.folder, spark=spark)
         seconds = time.monotonic() - started
     print(
         f"validated  on {given.master} in {seconds:.1f} s: {given.traces / seconds:,.0f} traces a second, "
-        f"{events / seconds:,.0f} events a second (Spark's start: {started - begun:.1f} s)"
+        f"{events / seconds:,.0f} events a second (Spark's start: {started - starting:.1f} s)"
     )
     print(f"verdicts   {dict(summary.verdicts)}, at most {summary.widest} candidate states at a time")
 
@@ -152,8 +154,8 @@ def main() -> int:
     good = [name for name in verdicts if name.count("-") == 1]
     wrong = [name for name in good if verdicts[name] != "conforms"]
     still = [name for name in corrupted if verdicts[name] == "conforms"]
-    print(f"good       {len(good):,}, of them not accepted: {len(wrong)}")
-    print(f"corrupted  {len(corrupted):,}: {len(corrupted) - len(still)} rejected, {len(still)} still behaviours")
+    print(f"good       {len(good):,}, of which {len(wrong)} are not accepted")
+    print(f"corrupted  {len(corrupted):,}: {len(corrupted) - len(still)} rejected, {len(still)} are still behaviours")
     sample = [*corrupted, *random.Random(given.seed).sample(good, min(given.sample, len(good)))]
     differ = [
         name
@@ -163,7 +165,7 @@ def main() -> int:
         ).verdict
         != verdicts[name]
     ]
-    print(f"interpreter {len(sample)} traces, of them with another verdict: {len(differ)}")
+    print(f"interpreter {len(sample)} traces, of which {len(differ)} have another verdict")
     return 1 if wrong or differ or set(verdicts.values()) - {"conforms", "rejected"} else 0
 
 

@@ -283,13 +283,26 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def folder_with_packages(folder: Path, *names: str) -> Path:
+    """Return a new folder with empty packages of these names."""
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").touch()
+    return folder
+
+
 def test_killed_driver_is_resumed(spark: SparkSession, tmp_path: Path) -> None:
-    """The driver is killed during a run; another driver resumes the checkpoint and gets the same result."""
+    """The driver is killed during a run; another driver resumes the checkpoint and gets the same result.
+
+    The working directory of the killed driver has packages with the names of this project's. Neither the driver nor
+    Spark's Python workers may import them.
+    """
     name, kept = "broker/leader_state/i7_truncation", tmp_path / "kept"
     words = ["run", name, "--engine", "spark", "--checkpoint", str(kept), "--workers", "1", "--partitions", "2"]
     with subprocess.Popen(
-        [sys.executable, "-c", SLOWLY, *words],
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-P", "-c", SLOWLY, *words],
+        cwd=folder_with_packages(tmp_path / "project", "checker", "specs", "traces"),
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

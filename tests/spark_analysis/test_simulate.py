@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 
 from checker.cli.app import main
 from checker.errors import UserError
-from spark_analysis import session as sessions
 from spark_analysis.walks import simulation
 from spark_analysis.walks.simulation import simulate
 from traces.walks.parts import write_walks_of_part
@@ -117,45 +114,20 @@ def test_errors_of_an_executor_are_reported(spark, tmp_path: Path) -> None:
         simulate(other, tmp_path / "other", spark=spark)
 
 
-@pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """Run `simulate` once, in a directory with packages `specs` and `traces`; return the process and the directory."""
-    if sessions.java_command() is None:
-        pytest.skip("no Java is installed, which Spark needs")
-    folder = tmp_path_factory.mktemp("simulated")
-    for package in ("specs", "traces"):
-        (folder / package).mkdir()
-        (folder / package / "__init__.py").touch()
-    simulate_here = [sys.executable, "-P", "-m", "checker", "simulate", SCENARIO, "--master", "local[1]"]
-    done = subprocess.run(
-        [*simulate_here, "--traces", "1000", "--out", "walks", "--json", "found.json"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    return done, folder
-
-
-def test_packages_of_the_same_names_in_the_working_directory_are_ignored(simulated) -> None:
-    """Spark's Python workers put their working directory first on the path unless PYTHONSAFEPATH is set."""
-    done, _ = simulated
-    assert done.returncode == 0, done.stderr
-
-
-def test_simulate_command(simulated, capsys) -> None:
-    done, folder = simulated
-    assert "no_reorder violated" in done.stdout and "1,000 walks made" in done.stdout
-    found = json.loads((folder / "found.json").read_text())
+def test_simulate_command(spark, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("spark_analysis.walks.simulation.opened", lambda master: _Open(spark))
+    folder = tmp_path / "walks"
+    command = ["simulate", SCENARIO, "--traces", "1000", "--out", str(folder)]
+    assert main([*command, "--json", str(tmp_path / "found.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "no_reorder violated" in shown and "1,000 walks made" in shown
+    found = json.loads((tmp_path / "found.json").read_text())
     assert found["walks"] == 1000 and found["violated"]["no_reorder"] > 100 and found["unexpected"] == []
-    command = ["simulate", SCENARIO, "--traces", "1000", "--out", str(folder / "walks")]
     assert main(command) == 0
     assert "all walks were made before" in capsys.readouterr().out
     assert main([*command, "--seed", "2"]) == 2
     assert "its seed is 1, not 2" in capsys.readouterr().err
-    assert main(["simulate", SCENARIO, "--out", str(folder / "x"), "--master", "nonsense"]) == 2
+    assert main(["simulate", SCENARIO, "--out", str(tmp_path / "x"), "--master", "nonsense"]) == 2
     assert "write local[CORES]" in capsys.readouterr().err
 
 

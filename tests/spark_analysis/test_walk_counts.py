@@ -117,17 +117,17 @@ def test_each_pattern_names_the_walk_with_the_earliest_violation(spark, walked):
     run, folder = walked
     rows = [row for row in table_of(run, folder).to_pylist() if row["verdict"] != "holds"]
     found = count_walks(spark, run, part_paths(folder, run))
-    assert sum(shape.walks for shape in found.shapes) == len(rows) > 0
-    for shape in found.shapes:
+    assert sum(pattern.walks for pattern in found.patterns) == len(rows) > 0
+    for pattern in found.patterns:
         same = [
             row
             for row in rows
-            if (row["configuration"], row["fingerprint"]) == (shape.configuration, shape.fingerprint)
-            and int.from_bytes(row["actions"][-2:], "little") == shape.instance
+            if (row["configuration"], row["fingerprint"]) == (pattern.configuration, pattern.fingerprint)
+            and int.from_bytes(row["actions"][-2:], "little") == pattern.instance
         ]
-        assert shape.walks == len(same)
-        assert (shape.violated_at, shape.walk) == min((row["violated_at"], row["walk"]) for row in same)
-    wanted = [shape.walk for shape in found.shapes]
+        assert pattern.walks == len(same)
+        assert (pattern.violated_at, pattern.walk) == min((row["violated_at"], row["walk"]) for row in same)
+    wanted = [pattern.walk for pattern in found.patterns]
     assert sorted(read_rows(spark, wanted)) == sorted(wanted)
 
 
