@@ -110,5 +110,5 @@ def run(
         spark=SparkOptions(master=master, checkpoint=checkpoint, partitions=partitions),
     )
     if table or update_docs is not None:
-        raise typer.Exit(tabulate(request, how, update_docs, asked=table))
+        raise typer.Exit(tabulate(request, how, update_docs, is_requested=table))
     raise typer.Exit(execute_runs(request, how))

@@ -130,7 +130,7 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
     if settings.method not in ("bounded", "pdr") and not requested:
         names = [name for name in names if name not in expected]
     if not names:
-        raise InputError("there is no invariant or step invariant to prove that is expected to hold")
+        raise InputError("no invariant or step invariant is expected to hold, so nothing can be proved")
     lemmas = run.spec.names_of(Role.LEMMA)
     if not settings.unbounded:
         run = dataclasses.replace(run, spec=run.spec.unenumerated())

@@ -18,7 +18,7 @@ VERDICTS: dict[str, ProofVerdict] = {"proved": "proved", "fails": "not inductive
 def prove_task(task: ProofTask) -> ProofOutcome:
     """Prove properties together with the lemmas, and look up each counterexample to induction among reachable states.
 
-    A conjunct's first counterexample is shown, and every further one whose first state is reachable.
+    The first counterexample to each conjunct is shown, and every other one that starts in a reachable state.
     """
     run, settings = task.run, task.settings
     system = TransitionSystem(run.spec, [*task.names, *task.lemmas])

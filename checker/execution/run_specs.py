@@ -134,7 +134,7 @@ def _show_findings(finished: list[FinishedRun], settings: RunSettings) -> bool:
 def _check_ledger(
     request: Request, settings: RunSettings, finished: list[FinishedRun], report: Reports, *, is_cut_short: bool
 ) -> bool:
-    """Compare the runs with the ledger, or update it, and return whether there are differences."""
+    """Compare the runs with the ledger, or update it, and return whether they differ."""
     use = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
     if use is None:
         return False

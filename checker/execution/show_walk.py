@@ -30,7 +30,7 @@ def walked(folder: Path, run: WalkRun, walk: int, max_states: int | None) -> Cou
     notes: tuple[str, ...] = ()
     if max_states is not None:
         if violation.kind == "walk":
-            raise InputError(f"walk {walk} violates no property: there is nothing to shrink it to")
+            raise InputError(f"walk {walk} violates no property: it cannot be shrunk")
         command.append("--shrink")
         shrunk = shrink(spec, violation, max_states)
         violation, notes = shrunk.violation, (shrunk.sentence,)

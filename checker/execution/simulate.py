@@ -75,7 +75,7 @@ class _PartWatcher:
         self._run, self._folder = run, folder
         self._summaries: dict[int, WalkTotals] = {}
         self._before = 0
-        self._asked_at = time.monotonic()
+        self._created_at = time.monotonic()
         self._walking_since: float | None = None
         self.walks = self.failures = 0
 
@@ -92,7 +92,7 @@ class _PartWatcher:
         if not new or self._walking_since is None:
             return "all walks were made before"
         seconds = time.monotonic() - self._walking_since
-        start = self._walking_since - self._asked_at
+        start = self._walking_since - self._created_at
         return f"{new:,} walks made in {seconds:.1f} s ({new / seconds:,.0f} per second), {start:.1f} s to start Spark"
 
     def look_while_walking(self) -> None:

@@ -1,4 +1,4 @@
-"""Live progress of an exploration: one line that is redrawn in a terminal, a line now and then elsewhere."""
+"""Live progress of an exploration: one redrawn line in a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 _QUIET = 0.5
-"""Seconds in which a run shows nothing in a terminal: most are over by then."""
+"""Seconds before a run shows progress in a terminal: most runs end earlier."""
 
 _LINE_INTERVAL = 5.0
-"""Seconds between two lines where the stream is no terminal."""
+"""Seconds between two lines if the stream is not a terminal."""
 
 
 class ProgressDisplay:
-    """Shows the progress of one run called `name`; use it as a context, and give `update` to the plan."""
+    """Shows the progress of the run `name`. It is a context manager, and its `update` belongs in the plan."""
 
     def __init__(self, name: str, stream: TextIO):
         self._name, self._stream = name, stream
@@ -36,7 +36,7 @@ class ProgressDisplay:
             self._live.stop()
 
     def update(self, progress: ExplorationProgress) -> None:
-        """Show `progress`, unless something was shown only just now."""
+        """Show progress, unless the last line is too recent."""
         now = time.monotonic()
         if self._is_terminal:
             if progress.seconds >= _QUIET:
@@ -60,7 +60,7 @@ class ProgressDisplay:
         return f"{self._name}: {exploration_text(progress, self._rate_since_last(progress))}"
 
     def _rate_since_last(self, progress: ExplorationProgress) -> float:
-        """Return the distinct states a second since the rate was last taken; it is taken a second apart at least."""
+        """Return the distinct states per second, measured over intervals of at least one second."""
         elapsed = progress.seconds - self._last.seconds
         if elapsed >= 1.0 or not self._rate:
             self._rate = (progress.distinct_states - self._last.distinct_states) / max(elapsed, 1e-6)
@@ -69,7 +69,7 @@ class ProgressDisplay:
 
 
 def exploration_text(progress: ExplorationProgress, rate: float) -> str:
-    """Return progress in words; `rate` is in distinct states a second."""
+    """Return progress as text; `rate` is in distinct states per second."""
     return (
         f"level {progress.level}, {progress.distinct_states:,} distinct, {progress.generated_states:,} generated, "
         f"queue {progress.queue:,}, {rate:,.0f}/s, {memory_text(progress.memory_bytes)}, {progress.seconds:.0f} s"

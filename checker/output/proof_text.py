@@ -1,4 +1,4 @@
-"""Proofs in text: what is proved, a table of actions and conjuncts, and the steps that break an induction."""
+"""Proofs as text: verdicts, tables of actions and conjuncts, and steps that break an induction."""
 
 from __future__ import annotations
 

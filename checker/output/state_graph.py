@@ -1,4 +1,4 @@
-"""`run --graph`: the state space of one run as a DOT or SVG file."""
+"""The state space of one run as a DOT or SVG file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from checker.run.request import Run
 
 
 def check_graph(path: Path, runs: Sequence[Run]) -> None:
-    """Raise UserError where a graph cannot be written under this name, or there is not just one run to draw."""
+    """Raise InputError if the name does not end with .dot or .svg, or the command has several runs."""
     if path.suffix not in (".dot", ".svg"):
         raise InputError(f"--graph {path}: name a file that ends with .dot or .svg")
     if len(runs) != 1:
@@ -21,7 +21,7 @@ def check_graph(path: Path, runs: Sequence[Run]) -> None:
 
 
 def write_graph(path: Path, run: Run) -> None:
-    """Write the state space of a run; raise UserError if it has too many states or cannot be written."""
+    """Write the state space of a run; raise UserError if it has too many states or the file cannot be written."""
     from checker.output.dot import state_graph, svg
 
     graph = state_graph(run.spec, run.properties)

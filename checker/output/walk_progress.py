@@ -1,4 +1,4 @@
-"""Live progress of random walks: one line that is redrawn in a terminal, a line now and then elsewhere."""
+"""Live progress of random walks: one redrawn line in a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 _LINE_INTERVAL, _REDRAW_INTERVAL = 5.0, 0.25
-"""Seconds between two lines where the stream is no terminal, and between two drawings where it is one."""
+"""Seconds between two lines if the stream is not a terminal, and between two drawings in a terminal."""
 
 
 class WalkProgress:
-    """Shows how many of `total` walks are done; `done` of them were before it began. Use it as a context."""
+    """Shows how many of `total` walks are made; an earlier run made `done` of them. It is a context manager."""
 
     def __init__(self, name: str, total: int, done: int, stream: TextIO):
         self._name, self._total, self._before, self._stream = name, total, done, stream
@@ -32,9 +32,9 @@ class WalkProgress:
             self._live.stop()
 
     def update(self, done: int, failures: int) -> None:
-        """Show that `done` walks are there, `failures` of which violate something; unless it was shown just now.
+        """Show that `done` walks are made and `failures` of them have a violation, unless the last line is too recent.
 
-        The first call is when walking begins.
+        The first call marks the start of walking.
         """
         now = time.monotonic()
         self._started = self._started or now
@@ -59,7 +59,7 @@ class WalkProgress:
 
 
 def walk_progress_text(name: str, done: int, total: int, new: int, failures: int, seconds: float) -> str:
-    """Return progress in words; `new` of the walks done were made in the last `seconds`."""
+    """Return progress as text; this run made `new` of the walks, in `seconds`."""
     begin = f"{name}: {done:,} of {total:,} walks ({done / total:.0%})"
     if new == 0:
         return f"{begin}, {seconds:.0f} s"

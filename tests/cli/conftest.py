@@ -1,4 +1,4 @@
-"""The command line called in this process: its exit status and what it printed."""
+"""Fixtures that call the command line in this process and return its exit status and output."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ class Outcome:
 
 @pytest.fixture(autouse=True)
 def outside_of_github(monkeypatch):
-    """Keep what a GitHub runner says of itself from the tests that it runs."""
+    """Remove the variables of a GitHub runner, so that tests behave the same there."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
 

@@ -1,4 +1,4 @@
-"""`advise` as a person calls it."""
+"""`advise`: text, JSON, pages, exit status and wrong input."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is wrong with the input ends in one sentence and exit status 2, whichever engine was to explore."""
+"""Wrong input is reported in one sentence with exit status 2, by every engine."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def run_text(checker, tmp_path):
     return call
 
 
-def is_one_sentence(outcome, says):
+def is_reported_in_one_sentence(outcome, says):
     assert outcome.status == 2, outcome
     assert outcome.err.startswith("error: ")
     assert says in outcome.err
@@ -74,11 +74,11 @@ def is_one_sentence(outcome, says):
     ],
 )
 def test_the_command_line(checker, engine, arguments, says):
-    is_one_sentence(checker("run", *arguments, "--engine", engine), says)
+    is_reported_in_one_sentence(checker("run", *arguments, "--engine", engine), says)
 
 
 def test_an_unknown_engine(checker):
-    is_one_sentence(checker("run", TOY, "--engine", "steam"), "--engine")
+    is_reported_in_one_sentence(checker("run", TOY, "--engine", "steam"), "--engine")
 
 
 @ENGINES
@@ -102,19 +102,19 @@ def test_an_unknown_engine(checker):
         ),
     ],
 )
-def test_a_file_that_is_wrong(run_text, engine, text, says):
-    is_one_sentence(run_text(text, "--engine", engine), says)
+def test_a_wrong_spec_file(run_text, engine, text, says):
+    is_reported_in_one_sentence(run_text(text, "--engine", engine), says)
 
 
 @ENGINES
-def test_an_action_that_writes_outside_of_the_state(run_text, engine):
-    is_one_sentence(run_text(spec_text("self.y = 1"), "--engine", engine), "mine.py:11: ")
+def test_an_action_that_writes_outside_the_state(run_text, engine):
+    is_reported_in_one_sentence(run_text(spec_text("self.y = 1"), "--engine", engine), "mine.py:11: ")
 
 
 @ENGINES
 def test_an_action_whose_parameter_has_no_type(run_text, engine):
     text = spec_text(more="\n    @action\n    def come(self, who):\n        self.x = 1\n")
-    is_one_sentence(run_text(text, "--engine", engine), "mine.py:10: parameter who needs a type")
+    is_reported_in_one_sentence(run_text(text, "--engine", engine), "mine.py:10: parameter who needs a type")
 
 
 UNSUPPORTED = [
@@ -133,8 +133,8 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("action", "says"), UNSUPPORTED)
-def test_a_construct_outside_of_the_language(run_text, action, says):
-    is_one_sentence(run_text(spec_text(action)), says)
+def test_a_construct_outside_the_language(run_text, action, says):
+    is_reported_in_one_sentence(run_text(spec_text(action)), says)
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ def test_a_construct_outside_of_the_language(run_text, action, says):
     ],
 )
 def test_a_type_error_in_an_action(run_text, action, says):
-    is_one_sentence(run_text(spec_text(action)), says)
+    is_reported_in_one_sentence(run_text(spec_text(action)), says)
 
 
 def test_a_type_error_in_a_property(run_text):
-    is_one_sentence(run_text(spec_text(invariant="self.x + {1}")), "mine.py:15: ")
+    is_reported_in_one_sentence(run_text(spec_text(invariant="self.x + {1}")), "mine.py:15: ")
 
 
 @ENGINES
@@ -185,7 +185,7 @@ def test_an_index_past_the_end_in_a_property_is_an_error_with_its_trace(run_text
 
 
 @ENGINES
-def test_a_spec_of_ones_own_runs_in_any_folder(tmp_path, engine):
+def test_a_users_spec_runs_in_any_folder(tmp_path, engine):
     (tmp_path / "mine.py").write_text(spec_text())
     command = [sys.executable, "-m", "checker", "run", "mine.py", "--engine", engine]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -197,7 +197,7 @@ def test_a_spec_of_ones_own_runs_in_any_folder(tmp_path, engine):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_no_permission_to_write(checker, tmp_path):
     tmp_path.chmod(0o500)
-    is_one_sentence(checker("run", TOY, "--out", tmp_path / "new"), "cannot be written")
+    is_reported_in_one_sentence(checker("run", TOY, "--out", tmp_path / "new"), "cannot be written")
 
 
 @pytest.mark.parametrize("missing", ["pyarrow", "pyspark"])
@@ -214,15 +214,15 @@ def test_no_permission_to_write(checker, tmp_path):
 def test_without_the_extra_spark(checker, monkeypatch, tmp_path, command, missing):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, missing, None)
-    is_one_sentence(checker(*command), f"{missing}, which is not installed: pip install 'tidemark[spark]'")
+    is_reported_in_one_sentence(checker(*command), f"{missing}, which is not installed: pip install 'tidemark[spark]'")
     assert not list(tmp_path.iterdir())
 
 
-def test_more_walks_than_can_be_counted(checker):
-    is_one_sentence(checker("simulate", TOY, "--out", "walks", "--traces", f"{10**22}"), "--traces")
+def test_too_many_walks(checker):
+    is_reported_in_one_sentence(checker("simulate", TOY, "--out", "walks", "--traces", f"{10**22}"), "--traces")
 
 
-def test_an_interrupt_has_its_own_status_in_every_command(checker, monkeypatch):
+def test_an_interrupt_has_a_separate_exit_status(checker, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""What `run` writes for continuous integration: JUnit, SARIF, annotations and the HTML index."""
+"""Reports of `run` for continuous integration: JUnit, SARIF, annotations and the HTML index."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def reported(checker, tmp_path):
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    """Write a spec file into a folder of its own, which becomes the working folder."""
+    """Write a spec file into a new folder, which becomes the working folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -66,7 +66,7 @@ ENGINES = pytest.mark.parametrize("engine", ["native", "python"])
 
 
 @ENGINES
-def test_everything_as_expected(reported, engine):
+def test_expected_results_fail_nothing(reported, engine):
     outcome, junit, sarif = reported(TOY, "--engine", engine)
     assert outcome.status == 0
     assert (junit.get("failures"), junit.get("errors")) == ("0", "0")
@@ -104,7 +104,7 @@ def test_a_violation_beyond_the_expected_ones_fails_nothing(reported):
     assert [result["level"] for result in sarif["results"]] == ["note", "error"]
 
 
-def test_a_missing_violation_and_another_length(reported, mine):
+def test_a_missing_violation_and_a_wrong_length_are_failures(reported, mine):
     text = TOY_TEXT.replace('{"below_limit": 3}', '{"below_limit": 4}').replace(
         'Scenario(Bounded, "bounded", expect="holds")', 'Scenario(Bounded, "bounded", expect={"never_falls": None})'
     )
@@ -159,7 +159,7 @@ def test_sarif_points_at_the_action_that_leaves_the_bounds(reported, mine, engin
     assert failure.get("message").startswith("increment() cannot be executed: value: 2 is outside")
 
 
-def test_paths_are_relative_to_the_checkout_and_whole_outside_of_it(reported, mine, monkeypatch, tmp_path):
+def test_paths_are_relative_inside_the_checkout_and_absolute_outside(reported, mine, monkeypatch, tmp_path):
     mine(TOY_TEXT)
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     _, junit, sarif = reported("mine.py/log", "--set", "log_size=1")
@@ -174,7 +174,7 @@ def test_paths_are_relative_to_the_checkout_and_whole_outside_of_it(reported, mi
 
 
 @ENGINES
-def test_a_wrong_spec_does_not_take_the_results_of_the_others(reported, mine, engine):
+def test_a_wrong_spec_does_not_hide_the_results_of_others(reported, mine, engine):
     path = mine(TOY_TEXT + WRONG)
     outcome, junit, sarif = reported(path, "--engine", engine)
     assert outcome.status == 2
@@ -189,14 +189,14 @@ def test_a_wrong_spec_does_not_take_the_results_of_the_others(reported, mine, en
     assert sarif["invocations"][0]["executionSuccessful"] is False
 
 
-def test_a_file_that_is_no_python_is_in_the_reports(reported, mine):
+def test_a_file_that_is_not_python_is_in_the_reports(reported, mine):
     outcome, junit, sarif = reported(mine("class A(Spec:\n"))
     assert outcome.status == 2
     assert [case.get("classname") for case in junit.iter("testcase")] == ["mine.py"]
     assert sarif["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
 
 
-def test_words_that_xml_cannot_hold(reported, mine):
+def test_characters_that_xml_cannot_represent(reported, mine):
     text = TOY_TEXT.replace('@invariant(says="offset', '@invariant(says="\\x1b[31m & <b> offset')
     _, junit, _ = reported(mine(text) + "/log", "--set", "log_size=1")
     (failure,) = junit.iter("failure")
@@ -214,7 +214,7 @@ def test_annotations_in_a_github_workflow(checker, mine, monkeypatch):
     json.loads(outcome.out)
 
 
-def test_annotations_of_a_wrong_spec_and_none_outside_of_github(checker, mine, monkeypatch):
+def test_a_wrong_spec_is_annotated_only_in_a_github_workflow(checker, mine, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     path = mine("class A(Spec:\n")
     assert "::error file=mine.py,line=1,endLine=1,title=mine.py cannot be run::" in checker("run", path).err
@@ -222,12 +222,12 @@ def test_annotations_of_a_wrong_spec_and_none_outside_of_github(checker, mine, m
     assert "::error" not in checker("run", path).err
 
 
-def test_nothing_is_annotated_where_all_is_as_expected(checker, monkeypatch):
+def test_expected_results_are_not_annotated(checker, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert "::error" not in checker("run", TOY).err
 
 
-def test_index_links_to_the_counterexamples(checker, mine, tmp_path):
+def test_the_index_links_to_the_counterexamples(checker, mine, tmp_path):
     path = mine(TOY_TEXT + WRONG)
     pages = tmp_path / "site" / "pages"
     checker("run", path, "--html", tmp_path / "site", "--out", pages)
@@ -240,7 +240,7 @@ def test_index_links_to_the_counterexamples(checker, mine, tmp_path):
     assert "http" not in index
 
 
-def test_index_as_a_file_and_with_names_that_are_no_html(checker, mine, tmp_path):
+def test_the_index_as_a_file_escapes_html(checker, mine, tmp_path):
     text = TOY_TEXT.replace('@invariant(says="offset', '@invariant(says="<script>alert(1)</script> offset')
     checker("run", mine(text) + "/log", "--set", "log_size=1", "--html", tmp_path / "all.html")
     index = (tmp_path / "all.html").read_text()
@@ -265,7 +265,7 @@ def test_findings_are_in_the_reports(reported, mine, monkeypatch):
     assert f"::error file=mine.py,line={line}," in outcome.err
 
 
-def test_what_differs_from_the_ledger_is_in_the_reports(reported, mine, tmp_path, monkeypatch):
+def test_differences_from_the_ledger_are_in_the_reports(reported, mine, tmp_path, monkeypatch):
     path = mine(TOY_TEXT)
     assert reported(path, "--ledger", "ledger.toml", "--update-ledger")[0].status == 0
     ledger = Path("ledger.toml")
@@ -281,7 +281,7 @@ def test_what_differs_from_the_ledger_is_in_the_reports(reported, mine, tmp_path
     assert "not as recorded" in (tmp_path / "all.html").read_text()
 
 
-def test_the_folders_of_reports_are_made(checker, tmp_path):
+def test_missing_folders_of_reports_are_created(checker, tmp_path):
     folder = tmp_path / "new" / "folder"
     checker("run", TOY, "--junit", folder / "junit.xml", "--sarif", folder / "results.sarif")
     assert sorted(path.name for path in folder.iterdir()) == ["junit.xml", "results.sarif"]

@@ -1,4 +1,4 @@
-"""`list`, and what starting the program costs."""
+"""`list`, and the imports at start-up."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def test_every_family_of_the_package_can_be_listed(checker):
     assert "replication/kip320" in outcome.out
 
 
-def test_starting_imports_no_engine():
+def test_start_up_imports_no_engine():
     script = (
         "import sys; import checker.cli.app, checker.cli.run, checker.execution.run_specs, checker.language; "
         "print(*sorted({'numpy', 'llvmlite', 'numba', 'z3', 'pyspark', 'rich'} & sys.modules.keys()))"
@@ -49,7 +49,7 @@ def test_starting_imports_no_engine():
     assert done.stdout.strip() == ""
 
 
-def test_one_family_is_imported_alone():
+def test_selecting_one_family_imports_no_other():
     script = (
         "import sys; from checker.run import registry; registry.select('examples/peterson'); "
         "print(*sorted(name for name in sys.modules if name.startswith('specs.') and name.count('.') == 1))"

@@ -1,4 +1,4 @@
-"""`mutate`: the table, the JSON, and one sentence for each mistake."""
+"""`mutate`: table, JSON and wrong input."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_set(checker):
         (["replication"], "replication has several specs; name one of"),
     ],
 )
-def test_a_mistake_ends_in_one_sentence(checker, arguments, says):
+def test_wrong_input_is_reported_in_one_sentence(checker, arguments, says):
     outcome = checker("mutate", *arguments)
     assert outcome.status == 2
     assert says in outcome.err

@@ -1,4 +1,4 @@
-"""`run`: exit status, JSON, JUnit, counterexamples, and one sentence for each mistake."""
+"""`run`: exit status, JSON, JUnit, counterexamples and wrong input."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_exit_status(run, name, options, status):
     assert run(name, *options).status == status
 
 
-def test_an_expected_counterexample_is_printed_when_one_spec_is_asked_for(run):
+def test_an_expected_counterexample_is_printed_for_a_single_spec(run):
     assert "counterexample of 5 states" in run("log").out
     everything = run("")
     assert "counterexample" not in everything.out
@@ -44,7 +44,7 @@ def test_an_expected_counterexample_is_printed_when_one_spec_is_asked_for(run):
     assert "all as expected" in everything.out
 
 
-def test_set_runs_a_spec_once_on_its_defaults_whatever_its_scenarios_say(run):
+def test_set_runs_a_spec_once_with_its_default_constants(run):
     outcome = run("counter", "--set", "resets=true", "--json", "-")
     (found,) = [json.loads(line) for line in outcome.out.splitlines()]
     assert (found["scenario"], found["expected"]) == (None, None)
@@ -58,7 +58,7 @@ def test_set_on_a_scenario_changes_its_constants(run):
     assert found["constants"] == {"limit": 2, "resets": True}
 
 
-def test_a_difference_is_said_and_shown(checker, tmp_path):
+def test_a_difference_is_reported_with_its_counterexample(checker, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(Path(TOY).read_text().replace('"logs_agree": 5', '"logs_agree": 4'))
     outcome = checker("run", path, "--engine", "python")
@@ -68,7 +68,7 @@ def test_a_difference_is_said_and_shown(checker, tmp_path):
     assert "1 not as expected" in outcome.out
 
 
-def test_json_on_standard_output_is_alone(run):
+def test_json_is_alone_on_standard_output(run):
     outcome = run("", "--json", "-")
     found = [json.loads(line) for line in outcome.out.splitlines()]
     assert [row["verdict"] for row in found] == ["violated", "error", "holds", "violated"]
@@ -105,7 +105,7 @@ def test_out_writes_trace_and_text_and_the_trace_can_be_shown(run, checker, tmp_
     assert f"found by  python -m checker run {TOY}/log/two_leaders --property logs_agree" in shown.out
 
 
-def test_show_says_which_step_a_changed_spec_does_not_take(checker, tmp_path):
+def test_show_names_the_step_that_a_changed_spec_does_not_take(checker, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(Path(TOY).read_text())
     checker("run", f"{path}/log", "--engine", "python", "--out", tmp_path)
@@ -125,7 +125,7 @@ def test_junit(run, tmp_path):
     assert list(suites.iter("failure")) == []
 
 
-def test_junit_failure_holds_the_counterexample(run, tmp_path):
+def test_a_junit_failure_contains_the_counterexample(run, tmp_path):
     run("log", "--set", "log_size=1", "--junit", tmp_path / "junit.xml")
     (failure,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure")
     assert failure.get("message").startswith("logs_agree is violated: offset 0: b1 has r0@1, b2 has r0@2")
@@ -151,7 +151,7 @@ def test_junit_failure_holds_the_counterexample(run, tmp_path):
         ("log", ["--nonsense"], "--nonsense"),
     ],
 )
-def test_a_mistake_ends_in_one_sentence(run, name, options, says):
+def test_wrong_input_is_reported_in_one_sentence(run, name, options, says):
     outcome = run(name, *options)
     assert outcome.status == 2
     assert says in outcome.err
@@ -174,7 +174,7 @@ def test_a_mistake_ends_in_one_sentence(run, name, options, says):
         ("class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [Scenario(A, 's', expect={'p': 1})]\n", "mine.py:5: "),
     ],
 )
-def test_a_spec_file_that_is_wrong(checker, tmp_path, source, says):
+def test_a_wrong_spec_file(checker, tmp_path, source, says):
     path = tmp_path / "mine.py"
     path.write_text("from checker.language import Range, Scenario, Spec, action\n" + source)
     outcome = checker("run", path, "--engine", "python")
@@ -200,7 +200,7 @@ def test_unknown_family_and_missing_file(checker):
     assert "there is no file nowhere.py" in checker("run", "nowhere.py").err
 
 
-def test_interrupt_reports_what_was_explored(tmp_path):
+def test_an_interrupt_reports_the_explored_states(tmp_path):
     path = tmp_path / "endless.py"
     path.write_text(
         "from checker.language import Range, Spec, action\n\n\n"

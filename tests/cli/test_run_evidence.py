@@ -1,4 +1,4 @@
-"""`run --coverage` and `--strict`: what is idle, on the screen, in JSON and in JUnit, and in the exit status."""
+"""`run --coverage` and `--strict`: unused parts as text, JSON and JUnit, and the exit status."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ IDLE = str(Path(__file__).parent.parent / "evidence" / "toys.py")
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
-def test_coverage_shows_what_is_idle(checker, engine):
+def test_coverage_shows_unused_parts(checker, engine):
     outcome = checker("run", f"{IDLE}/guarded", "--coverage", "--engine", engine)
     assert outcome.status == 0
     assert "toys/guarded  unused:\n" in outcome.out
@@ -31,7 +31,7 @@ def test_strict_fails_on_warnings_and_not_on_notes(checker):
     assert checker("run", f"{IDLE}/implications").status == 0
 
 
-def test_several_runs_have_only_what_all_of_them_have(checker, tmp_path):
+def test_a_finding_counts_only_if_all_runs_share_it(checker, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
         "from checker.language import Constant, Range, Scenario, Spec, action, require\n\n\n"
@@ -70,13 +70,13 @@ def test_junit(checker, tmp_path, strict, failures):
     assert "is never above 2" in cases["never_taken x"].find("system-out").text
 
 
-def test_a_run_that_stops_at_a_violation_is_not_judged(checker):
+def test_a_run_that_ends_at_a_violation_has_no_findings(checker):
     outcome = checker("run", f"{TOY}/log", "--coverage", "--strict")
     assert outcome.status == 0
     assert "unused" not in outcome.out
 
 
-def test_what_a_run_with_a_violation_did_see_is_not_idle(checker, tmp_path):
+def test_a_part_that_a_violating_run_used_is_not_a_finding(checker, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
         "from checker.language import Constant, Range, Scenario, Spec, action, invariant, require\n\n\n"

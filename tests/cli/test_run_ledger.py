@@ -1,4 +1,4 @@
-"""`run --ledger` and `--update-ledger`: drift fails a run, in words."""
+"""`run --ledger` and `--update-ledger`: differences fail a run."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_no_drift(checker, path):
     assert "no changes" in again.out
 
 
-def test_drift_fails_and_an_update_shows_and_mends_it(checker, path):
+def test_drift_fails_and_an_update_records_it(checker, path):
     edit(path, distinct_states=5)
     outcome = checker("run", TOY, "--ledger", path)
     assert outcome.status == 1
@@ -44,7 +44,7 @@ def test_drift_fails_and_an_update_shows_and_mends_it(checker, path):
     assert checker("run", TOY, "--ledger", path).status == 0
 
 
-def test_json_on_standard_output_stays_alone(checker, path):
+def test_json_is_alone_on_standard_output(checker, path):
     edit(path, depth=9)
     outcome = checker("run", TOY, "--ledger", path, "--json", "-")
     assert outcome.status == 1
@@ -52,7 +52,7 @@ def test_json_on_standard_output_stays_alone(checker, path):
     assert "9 levels are now 3" in outcome.err
 
 
-def test_a_scenario_that_is_missing_is_a_difference(checker, path):
+def test_a_scenario_missing_in_the_ledger_is_a_difference(checker, path):
     records = ledger.read(path)
     del records["toy/bounded/bounded"]
     ledger.write(path, records)
@@ -71,7 +71,7 @@ def test_an_update_of_a_part_keeps_the_rest(checker, path):
     assert records["toy/bounded/bounded"].depth == 3
 
 
-def test_what_is_not_as_expected_is_not_recorded(checker, tmp_path, path):
+def test_unexpected_results_are_not_recorded(checker, tmp_path, path):
     spec = tmp_path / "toy.py"
     with open(TOY) as source:
         spec.write_text(source.read().replace('{"logs_agree": 5}', '{"logs_agree": 4}'))
@@ -85,14 +85,14 @@ def test_what_is_not_as_expected_is_not_recorded(checker, tmp_path, path):
 @pytest.mark.parametrize(
     "options", [["--max-states", "2"], ["--set", "limit=2"], ["--property", "never_falls"], ["--engine", "python"]]
 )
-def test_runs_with_other_limits_are_not_held_against_it(checker, path, options):
+def test_limited_runs_are_not_compared_with_the_ledger(checker, path, options):
     edit(path, depth=9)
     assert "not as recorded" not in checker("run", f"{TOY}/bounded", "--ledger", path, *options).out
 
 
 @pytest.fixture
 def few_specs(monkeypatch, tmp_path):
-    """Only one family, and a ledger of its own."""
+    """Register one family with a separate ledger."""
     from checker.run import registry
 
     monkeypatch.setattr(registry, "family_names", lambda: ["examples"])
@@ -101,7 +101,7 @@ def few_specs(monkeypatch, tmp_path):
     return path
 
 
-def test_a_run_of_everything_is_held_against_the_ledger_of_the_specs(checker, few_specs):
+def test_a_run_of_all_scenarios_is_compared_with_the_ledger(checker, few_specs):
     outcome = checker("run")
     assert outcome.status == 1
     assert f"there is no ledger {few_specs}: python -m checker run --update-ledger writes one" in outcome.out

@@ -1,4 +1,4 @@
-"""`run --engine spark`: what is refused before Spark starts. What it explores is in tests/spark_analysis."""
+"""`run --engine spark`: input that is rejected before Spark starts. tests/spark_analysis tests the exploration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOY = "examples/peterson"
         (["--engine", "spark", "--table"], "omit --engine spark"),
     ],
 )
-def test_options_that_do_not_fit(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+def test_conflicting_options(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     target = "producer" if "--table" in arguments else TOY
     assert app.main(["run", target, *arguments]) == 2
     shown = capsys.readouterr()
@@ -33,14 +33,14 @@ def test_options_that_do_not_fit(capsys: pytest.CaptureFixture[str], arguments: 
     assert shown.err.count("\n") == 1 and not shown.out
 
 
-def test_a_checkpoint_is_of_one_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_checkpoint_needs_a_single_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     assert app.main(["run", "examples", "--engine", "spark", "--checkpoint", str(kept)]) == 2
     assert "--checkpoint saves one exploration, but there are" in capsys.readouterr().err
     assert not kept.exists()
 
 
-def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert app.main(["run", TOY, "--engine", "spark"]) == 2
     assert capsys.readouterr().err.startswith("error: Spark needs Java 17 or newer")

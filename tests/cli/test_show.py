@@ -1,4 +1,4 @@
-"""`show` and `run --graph`: every format, comparisons, and one sentence for each bad trace."""
+"""`show` and `run --graph`: formats, comparisons and bad traces."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ def trace(run, tmp_path):
 
 @pytest.fixture
 def damaged(trace):
-    """Write a trace with something changed in it and return its path."""
+    """Write a changed trace and return its path."""
 
     def write(change):
         content = json.loads(trace.read_text())
@@ -45,7 +45,7 @@ def test_show_svg(checker, trace):
     assert ElementTree.fromstring(checker("show", trace, "--format", "svg").out).tag.endswith("svg")
 
 
-def test_without_dot_everything_else_is_written_and_one_sentence_says_what_to_install(run, tmp_path, monkeypatch):
+def test_without_graphviz_only_svg_is_missing(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     outcome = run("", "--out", tmp_path)
     assert outcome.status == 0
@@ -63,7 +63,7 @@ def test_show_writes_to_a_file(checker, trace, tmp_path):
     assert "cannot be written" in outcome.err
 
 
-def test_show_says_that_the_spec_has_changed_since(checker, tmp_path):
+def test_show_reports_that_the_spec_has_changed(checker, tmp_path):
     path = tmp_path / "mine.py"
     text = Path(TOY).read_text()
     path.write_text(text)
@@ -75,7 +75,7 @@ def test_show_says_that_the_spec_has_changed_since(checker, tmp_path):
         assert "the spec has changed since; it still takes every step of this trace" in outcome.out
 
 
-def test_against_a_sibling(checker, tmp_path):
+def test_against_other_specs(checker, tmp_path):
     checker("run", "replication/kip101/three_replicas", "--out", tmp_path)
     trace = tmp_path / "replication-kip101-three_replicas-strong_isr.json"
     siblings = ["--against", "replication/kip279", "--against", "replication/kip320"]
@@ -98,7 +98,7 @@ def test_against_a_scenario(checker, tmp_path):
     assert "diverges at step 2, leader_append(b1): acked is {} instead of {0}" in text
 
 
-def test_against_has_no_other_formats(checker, trace):
+def test_against_rejects_other_formats(checker, trace):
     outcome = checker("show", trace, "--against", f"{TOY}/log", "--format", "dot")
     assert outcome.status == 2
     assert outcome.err == "error: --against compares as text or html, not as dot\n"
@@ -126,7 +126,7 @@ def test_against_an_unknown_spec(checker, trace):
         (lambda content: content["constants"].update(other=1), "has no constant other"),
     ],
 )
-def test_a_bad_trace_is_one_sentence(checker, damaged, change, sentence):
+def test_a_bad_trace_is_reported_in_one_sentence(checker, damaged, change, sentence):
     path = damaged(change)
     for format in ("text", "html"):
         outcome = checker("show", path, "--format", format)
@@ -136,7 +136,7 @@ def test_a_bad_trace_is_one_sentence(checker, damaged, change, sentence):
 
 
 @pytest.mark.parametrize(("share", "place"), [(0.1, "not a complete trace file"), (0.6, "in the middle of step")])
-def test_a_trace_that_is_cut_off(checker, trace, share, place):
+def test_a_truncated_trace(checker, trace, share, place):
     text = trace.read_text()
     trace.write_text(text[: int(len(text) * share)])
     outcome = checker("show", trace)
@@ -145,7 +145,7 @@ def test_a_trace_that_is_cut_off(checker, trace, share, place):
     assert outcome.err.count("\n") == 1
 
 
-def test_the_step_in_which_a_trace_is_cut_off_is_named(checker, trace):
+def test_the_incomplete_step_of_a_truncated_trace_is_named(checker, trace):
     text = trace.read_text()
     trace.write_text(text[: text.index('"write"') + 3])
     assert "it ends in the middle of step 3" in checker("show", trace).err
@@ -178,7 +178,7 @@ def test_a_graph_that_cannot_be_drawn(run, tmp_path, name, file, sentence):
     assert sentence in outcome.err
 
 
-def test_a_state_space_that_is_too_large_to_be_drawn(checker, tmp_path):
+def test_a_state_space_that_is_too_large_to_draw(checker, tmp_path):
     outcome = checker("run", "replication/kip101/two_replicas", "--graph", tmp_path / "graph.dot")
     assert outcome.status == 2
     assert "kip101 has more than 300 states, too many for a graph: make it smaller with --set NAME=VALUE" in outcome.err

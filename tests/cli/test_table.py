@@ -1,4 +1,4 @@
-"""`run --table`: what is printed and written, the exit status, and one sentence for each mistake."""
+"""`run --table`: text, files, exit status and wrong input."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def cells(outcome):
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
-def test_printed(table):
+def test_the_printed_table(table):
     outcome = table()
     assert outcome.status == 0
     heading = ["resets", "limit", "falls"]
@@ -38,7 +38,7 @@ def test_printed(table):
     assert "Documented answers: 3; confirmed: 3" in outcome.out
 
 
-def test_a_yes_names_the_command_that_shows_it(table, checker):
+def test_each_yes_has_a_command_that_shows_it(table, checker):
     lines = table().out.splitlines()
     (number,) = [number for number, line in enumerate(lines) if line.startswith("- [c1]")]
     assert "`never_falls`, 3 states: increment, reset." in lines[number]
@@ -46,7 +46,7 @@ def test_a_yes_names_the_command_that_shows_it(table, checker):
     assert checker(*command.split(), "--engine", "python").status == 1
 
 
-def test_json_has_a_row_a_line(table):
+def test_json_has_one_row_per_line(table):
     rows = [json.loads(line) for line in table("--json", "-").out.splitlines()]
     assert [row["settings"]["resets"] for row in rows] == ["no", "no", "yes", "yes", "twice", "twice"]
     assert rows[4]["refused"] == "a counter is reset once"
@@ -62,7 +62,7 @@ def test_out_writes_each_counterexample_once(table, tmp_path):
     assert all(name in outcome.out for name in names)
 
 
-def test_an_answer_that_is_not_documented_fails(checker, tmp_path):
+def test_an_answer_that_differs_from_the_documentation_fails(checker, tmp_path):
     wrong = tmp_path / "wrong_table.py"
     wrong.write_text(Path(TABLE).read_text().replace("cell(True, 1, True)", "cell(True, 1, False)"))
     outcome = checker("run", wrong, "--table", "--engine", "python", "--workers", "1")
@@ -78,7 +78,7 @@ def test_a_note_that_shows_nothing_fails(checker, tmp_path):
     assert "the note deeper has a check that shows nothing" in outcome.err
 
 
-def test_update_docs_replaces_the_section_and_nothing_else(table, tmp_path):
+def test_update_docs_replaces_only_the_section(table, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
         "Before.\n\n<!-- python -m checker run table_toy --table -->\nold\n<!-- end of table -->\n\nAfter.\n"
@@ -107,7 +107,7 @@ def test_update_docs_replaces_the_section_and_nothing_else(table, tmp_path):
         (["run", TABLE, "--table", "--update-docs", TOY], "has no section for the table"),
     ],
 )
-def test_mistakes_end_in_one_sentence(checker, arguments, sentence):
+def test_wrong_input_is_reported_in_one_sentence(checker, arguments, sentence):
     outcome = checker(*arguments, "--engine", "python", "--workers", "1")
     assert outcome.status == 2
     (line,) = outcome.err.splitlines()

@@ -1,4 +1,4 @@
-"""`validate` and `record`: what is printed and written, exit statuses, and sentences for what is wrong."""
+"""`validate` and `record`: text, files, exit status and wrong input."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_log_that_is_rejected(validate):
     assert "retry/retry: 2 traces: 1 conforms, 1 rejected" in outcome.out
 
 
-def test_a_violation_that_is_shown_counts(validate):
+def test_a_shown_violation_fails(validate):
     outcome = validate([GOOD[0], {"event": "sent", "log": [0, 0]}])
     assert outcome.status == 1
     assert "shows a violation of no_duplicate: every candidate state after line 2" in outcome.out
@@ -124,13 +124,13 @@ def test_a_mapping_that_accepts_everything_fails_its_controls(validate, tmp_path
         ('{"event": "sent"}\n', "log0.jsonl:1: the event has no 'log', which Retrying.sent reads"),
     ],
 )
-def test_what_cannot_be_read_is_a_sentence_and_keeps_no_other_log_from_being_read(validate, log, sentence):
+def test_an_unreadable_log_does_not_prevent_the_others(validate, log, sentence):
     outcome = validate(log, GOOD)
     assert outcome.status == 2 and sentence in outcome.err
     assert "log1.jsonl: conforms" in outcome.out and "1 conforms, 1 unreadable" in outcome.out
 
 
-def test_wrong_names_are_sentences(checker, validate, tmp_path):
+def test_wrong_names(checker, validate, tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(GOOD[0]) + "\n")
     for arguments, sentence in (
@@ -146,13 +146,13 @@ def test_wrong_names_are_sentences(checker, validate, tmp_path):
     assert "retry has no constant records" in validate(GOOD, options=("--set", "records=3")).err
 
 
-def test_record_refuses_a_fault_that_is_none(checker, tmp_path):
+def test_record_rejects_an_unknown_fault(checker, tmp_path):
     outcome = checker("record", tmp_path / "log.jsonl", "--fault", "explode@1")
     assert outcome.status == 2 and "--fault explode@1: write FAULT@N" in outcome.err
 
 
 @pytest.mark.skipif(importlib.util.find_spec("confluent_kafka") is None, reason="confluent-kafka is not installed")
-def test_record_writes_a_log_and_says_how_to_validate_it(checker, tmp_path):
+def test_record_writes_a_log_and_prints_the_command_to_validate_it(checker, tmp_path):
     log = tmp_path / "logs" / "one.jsonl"
     outcome = checker("record", log, "--records", "1", "--delay", "1", "--fault", "refuse@9")
     assert "refuse@9 did not happen" in outcome.err
@@ -163,7 +163,7 @@ def test_record_writes_a_log_and_says_how_to_validate_it(checker, tmp_path):
     assert refused.status == 2 and "librdkafka refuses the settings" in refused.err
 
 
-def test_a_folder_stands_for_its_logs(checker, validate, tmp_path):
+def test_a_folder_of_logs(checker, validate, tmp_path):
     validate(GOOD, BAD)
     outcome = checker("validate", RETRY, tmp_path, "--mapping", tmp_path / "mapping.py")
     assert outcome.status == 1 and "2 traces: 1 conforms, 1 rejected" in outcome.out
@@ -172,7 +172,7 @@ def test_a_folder_stands_for_its_logs(checker, validate, tmp_path):
     assert outcome.status == 2 and "has no logs: their names end with .jsonl or .parquet" in outcome.err
 
 
-def test_an_interrupt_keeps_what_was_validated(validate, monkeypatch):
+def test_an_interrupt_reports_the_validated_logs(validate, monkeypatch):
     from traces.validate.task import RunningValidation
 
     whole = RunningValidation.outcome

@@ -119,7 +119,7 @@ def test_json(prove):
         ("contradictory", [], "is_even and is_odd contradict each other"),
         ("no_start", [], "has no initial state"),
         ("no_start", ["--method", "bounded"], "has no initial state"),
-        ("nothing", [], "there is no invariant or step invariant to prove"),
+        ("nothing", [], "no invariant or step invariant is expected to hold"),
         ("even_steps", ["--property", "is_blue"], "unknown property is_blue"),
         ("even_steps", ["--method", "magic"], "--method"),
     ],
