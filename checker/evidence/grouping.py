@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from checker.run.finding import Finding, common
+from checker.run.finding import Finding, common_findings
 from checker.run.finished import FinishedRun
 from checker.run.result import Result
 
@@ -51,4 +51,4 @@ def _in_common(complete: list[tuple[Finding, ...]], results: list[Result]) -> li
         if found.distinct
     }
     seen |= {("never_reached", name) for result in results for name in result.reached}
-    return [finding for finding in common(complete) if (finding.kind, finding.subject) not in seen]
+    return [finding for finding in common_findings(complete) if (finding.kind, finding.subject) not in seen]

@@ -124,7 +124,7 @@ def expectation_differences(run: Run, violations: list[Violation], depth: int) -
     differences = []
     for name, length in run.expected.items():
         if name in lengths and length not in (None, lengths[name]):
-            differences.append(f"expected {name} to be violated by {length} states, but it takes {lengths[name]}")
+            differences.append(f"expected a counterexample to {name} of {length} states, but it has {lengths[name]}")
         elif name not in lengths and length is not None and length <= depth:
-            differences.append(f"expected {name} to be violated by {length} states, but it is not by up to {depth}")
+            differences.append(f"expected a counterexample to {name} of {length} states, but it holds up to {depth}")
     return tuple(differences)

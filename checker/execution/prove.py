@@ -133,7 +133,7 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
         raise InputError("no invariant or step invariant is expected to hold, so nothing can be proved")
     lemmas = run.spec.names_of(Role.LEMMA)
     if not settings.unbounded:
-        run = dataclasses.replace(run, spec=run.spec.unenumerated())
+        run = dataclasses.replace(run, spec=run.spec.with_symbolic_parameters())
     return ProofTask(run, names, lemmas, settings, progress.show)
 
 

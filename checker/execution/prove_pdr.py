@@ -57,7 +57,7 @@ def _invariant(task: ProofTask, system: TransitionSystem, found: PdrResult) -> t
         return proof_text.no_lemma_lines(), None
     name = unused_lemma_name(spec)
     method = lemma_source(name, conjuncts)
-    extended = with_methods(spec, method).unenumerated()
+    extended = with_methods(spec, method).with_symbolic_parameters()
     limits = QueryLimits(task.settings.timeout)
     proof = induction.prove(TransitionSystem(extended, [*task.names, name]), task.names, [name], limits)
     assert proof.verdict != "fails", f"the engines disagree: Spacer's invariant of {task.run.name} is not inductive"

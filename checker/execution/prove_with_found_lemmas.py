@@ -19,7 +19,7 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     run, settings = task.run, task.settings
     goals = [*task.names, *task.lemmas]
     found = find_lemmas(run.spec, goals, settings.workers, QueryLimits(settings.timeout), task.on_progress)
-    spec = with_methods(run.spec, found.methods).unenumerated()
+    spec = with_methods(run.spec, found.methods).with_symbolic_parameters()
     extended = dataclasses.replace(task, run=dataclasses.replace(run, spec=spec), lemmas=spec.names_of(Role.LEMMA))
     outcome = prove_induction.prove_task(extended)
     return dataclasses.replace(

@@ -26,7 +26,7 @@ from checker.run.interrupts import interruptible
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
-from checker.run.scenario import compare
+from checker.run.scenario import compare_with_expectation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,9 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
                 wrong.append(outcome)
                 report.add_wrong(run.name, outcome)
                 continue
-            done = FinishedRun(run, outcome, compare(outcome, run.expected) if run.expected is not None else None)
+            done = FinishedRun(
+                run, outcome, compare_with_expectation(outcome, run.expected) if run.expected is not None else None
+            )
             finished.append(done)
             if screen is not None:
                 screen.show(done)
@@ -116,7 +118,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
 
 def exit_status(finished: list[FinishedRun]) -> int:
     """Return 1 if a result is not as expected, else 3 if a run was stopped before the answer, else 0."""
-    if any(not done.is_fine and not done.is_open for done in finished):
+    if any(not done.is_as_expected and not done.is_open for done in finished):
         return EXIT_VIOLATED
     return EXIT_STOPPED if any(done.is_open for done in finished) else EXIT_OK
 
@@ -177,7 +179,7 @@ def _outcomes(
         plan.quick = True
         return _explored(runs[number], plan, explore)
 
-    yield from process_pool.in_order(len(runs), settings.workers, explored, cancelled)
+    yield from process_pool.results_in_order(len(runs), settings.workers, explored, cancelled)
 
 
 def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Event) -> Plan:

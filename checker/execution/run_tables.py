@@ -106,7 +106,7 @@ def _outcomes(
             return error
 
     if settings.workers > 1 and "fork" in multiprocessing.get_all_start_methods():
-        yield from process_pool.in_order(len(explorations), settings.workers, explored, cancelled)
+        yield from process_pool.results_in_order(len(explorations), settings.workers, explored, cancelled)
         return
     for number in range(len(explorations)):
         if cancelled.is_set():
@@ -120,9 +120,9 @@ def _status(tabulation: GuaranteeTable) -> int:
         where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
         documented = _ANSWERS[row.cells[column].documented]
         print(f"not as documented: {where}: {column}, documented: {documented}", file=sys.stderr)
-    for name in tabulation.silent_notes():
+    for name in tabulation.unconfirmed_notes():
         print(f"the note {name} has a check that shows nothing", file=sys.stderr)
-    if tabulation.differences() or tabulation.silent_notes():
+    if tabulation.differences() or tabulation.unconfirmed_notes():
         return EXIT_VIOLATED
     return EXIT_OK if tabulation.is_finished else EXIT_STOPPED
 
@@ -138,7 +138,7 @@ class _Output:
 
     def lines(self, folder: CounterexampleFolder) -> list[str]:
         """Write the counterexamples to the folder, if there is one, and return the table as text."""
-        for shown in self._tabulation.stories():
+        for shown in self._tabulation.counterexamples():
             mark = self._labels.of(shown)
             run = self._run(shown)
             path = folder.write_as(

@@ -31,7 +31,7 @@ def line_in(files: Iterable[str], traceback: TracebackType | None) -> tuple[str,
     return found
 
 
-def located(error: BaseException, files: Iterable[str]) -> SpecError:
+def with_location(error: BaseException, files: Iterable[str]) -> SpecError:
     """Return an exception of a spec's code as a SpecError with the file and line where it was raised."""
     place = line_in(files, error.__traceback__)
     if isinstance(error, SpecError):

@@ -205,7 +205,7 @@ class Interpreter:
 
     # Parameters.
 
-    def unenumerated(self) -> Self:
+    def with_symbolic_parameters(self) -> Self:
         """Return the spec for an engine with symbolic parameters: a parameter may have any number of values."""
         copied = copy.copy(self)
         copied._shapes, copied._most_choices = None, math.inf

@@ -21,11 +21,11 @@ class Labels:
 
     def __init__(self, tabulation: GuaranteeTable):
         self.notes = {name: chr(ord("a") + i) for i, name in enumerate(tabulation.table.notes)}
-        self.stories = {shown.story: f"c{i}" for i, shown in enumerate(tabulation.stories(), 1)}
+        self.marks = {shown.signature: f"c{i}" for i, shown in enumerate(tabulation.counterexamples(), 1)}
 
     def of(self, shown: ShownViolation) -> str:
         """Return the mark of a counterexample."""
-        return self.stories[shown.story]
+        return self.marks[shown.signature]
 
 
 def markdown(
@@ -46,7 +46,7 @@ def markdown(
     lines += ["", conclusion(tabulation)]
     if anchored:
         lines += ["", *(f"[{mark}]: #note-{mark}" for mark in labels.notes.values())]
-        lines += [f"[{mark}]: #{mark}" for mark in labels.stories.values()]
+        lines += [f"[{mark}]: #{mark}" for mark in labels.marks.values()]
     return lines
 
 
@@ -161,7 +161,7 @@ def _note_answers(answers: list[CellAnswer], labels: Labels) -> str:
 def _counterexamples(
     tabulation: GuaranteeTable, labels: Labels, place_of: Callable[[ShownViolation, str], str], anchored: bool
 ) -> Iterable[str]:
-    for shown in tabulation.stories():
+    for shown in tabulation.counterexamples():
         mark = labels.of(shown)
         anchor = f'<a id="{mark}"></a>' if anchored else ""
         steps = ", ".join(str(step).replace("()", "") for step in shown.violation.trace[1:])

@@ -71,7 +71,7 @@ def _found(run: Run, violation: Violation, accepted: bool) -> Problem:
     elif violation.kind == "reachable":
         message = f"{violation.property} is never reached: {first_sentence}"
     elif not accepted and wanted is not None:
-        message = f"expected {violation.property} to be violated by {wanted} states, but it takes {violation.length}"
+        message = f"expected a counterexample to {violation.property} of {wanted} states, but it has {violation.length}"
     else:
         message = f"{violation.property} is violated: {first_sentence}"
     return Problem(run, BOUNDS if is_bounds else violation.property, message, violation, accepted)

@@ -43,7 +43,7 @@ class RunScreen:
         """
         shown: list[Line] = []
         for done in finished:
-            if self._is_one_spec or not done.is_fine:
+            if self._is_one_spec or not done.is_as_expected:
                 for violation in done.result.violations:
                     shown += [BLANK, *text.counterexample(done.run.spec, done.run.name, violation)]
         if self._total > 1:
@@ -52,7 +52,7 @@ class RunScreen:
 
     def _total_line(self, finished: list[FinishedRun], wrong_specs: int) -> Line:
         seconds = sum(done.result.seconds + done.result.compile_seconds for done in finished)
-        wrong = sum(not done.is_fine and not done.is_open for done in finished)
+        wrong = sum(not done.is_as_expected and not done.is_open for done in finished)
         counts = {
             "not as expected": wrong,
             "stopped before the answer": sum(done.is_open for done in finished),

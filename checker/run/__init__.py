@@ -1,1 +1,1 @@
-"""A run, for every engine: its request, plan, result and expected verdict, and the ledger of recorded results."""
+"""Runs, independent of the engine: requests, plans, results, expected verdicts, and the ledger of results."""

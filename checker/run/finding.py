@@ -1,4 +1,4 @@
-"""What a finding is, and which findings several runs of one spec have in common."""
+"""Findings: parts of a spec that a complete exploration never used."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ FindingKind = Literal[
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a complete exploration shows to be idle, so that what holds of it holds of nothing.
+    """A part of a spec that a complete exploration never used, so that a property may hold vacuously.
 
-    `subject` is the action, property or variable; `message` one sentence about it; `file` and `line` where it is
-    written. `key` is what stays the same when only constants differ: two runs have a finding in common where the keys
-    are equal.
+    `subject` is the action, property or variable, `message` one sentence about it, `file` and `line` its location.
+    `key` identifies the finding among runs that differ in constants; the default is the message.
     """
 
     kind: FindingKind
@@ -30,17 +29,17 @@ class Finding:
 
     @property
     def is_note(self) -> bool:
-        """Whether it is no more than room to spare: a value that a type has and its variable never takes."""
+        """Whether the finding is only a note: a value of a variable's type that the variable never takes."""
         return self.kind == "never_taken"
 
     @property
     def place(self) -> str:
-        """The file, below the working directory where it is there, and the line: `specs/toy.py:12`."""
+        """The file, relative to the working directory if it is inside, and the line: `specs/toy.py:12`."""
         return f"{short_path(self.file)}:{self.line}"
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What a run with other constants has in common with this one."""
+        """The key under which runs with other constants have the same finding."""
         return self.kind, self.subject, self.file, self.key or self.message
 
     def __str__(self) -> str:
@@ -48,15 +47,15 @@ class Finding:
 
 
 def short_path(file: str) -> str:
-    """Return a path below the working directory where the file is there, as it is where it is not."""
+    """Return a path relative to the working directory if the file is inside, else unchanged."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file
 
 
-def common(runs: Iterable[Iterable[Finding]]) -> list[Finding]:
-    """Return the findings that every one of several runs has, in the words of the first.
+def common_findings(runs: Iterable[Iterable[Finding]]) -> list[Finding]:
+    """Return the findings that all runs have, as the first run reports them.
 
-    A scenario may switch a part of a spec off on purpose; what no scenario uses is another matter.
+    A scenario may disable a part of a spec on purpose, so a finding matters only if all scenarios have it.
     """
     first, *others = [list(findings) for findings in runs] or [[]]
     known = [{finding.identity for finding in findings} for findings in others]

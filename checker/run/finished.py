@@ -1,4 +1,4 @@
-"""A run with its result and the comparison with its expected verdict."""
+"""A finished run: the run, its result, and the comparison with the expected verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from checker.run.scenario import ExpectationComparison
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run with its result."""
+    """A run with its result. `comparison` is None if the run has no expected verdict."""
 
     run: Run
     result: Result
@@ -19,10 +19,10 @@ class FinishedRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether the run was stopped before the answer."""
+        """Whether the run was stopped before it decided the verdict."""
         return self.comparison.is_open if self.comparison is not None else self.result.verdict == "incomplete"
 
     @property
-    def is_fine(self) -> bool:
-        """Whether the result is as expected, or, where nothing is expected, free of violations."""
+    def is_as_expected(self) -> bool:
+        """Whether the result is as expected or, without an expectation, has no violations."""
         return self.comparison.matches if self.comparison is not None else self.result.verdict == "holds"

@@ -1,4 +1,4 @@
-"""A table of guarantees computed: equal explorations are done once, and every cell is answered from their results."""
+"""Computation of guarantee tables: every distinct exploration runs once, and the cells take their answers from it."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ Key = tuple[type[Spec], tuple[tuple[str, int | bool | str], ...]]
 
 @dataclass(frozen=True)
 class TableExploration:
-    """A spec on its constants, with all properties that any cell asks of it; explored to the end."""
+    """A complete exploration of a spec with its constants, for all properties that any cell checks."""
 
     spec: type[Spec]
     constants: Mapping[str, int | bool | str]
     properties: tuple[str, ...]
 
     def plan(self) -> Plan:
-        """Return what an engine is asked to do."""
+        """Return the plan for the engine."""
         properties = tuple(name for name in self.properties if name != DEADLOCK)
         return Plan(properties, stop="all", deadlock=DEADLOCK in self.properties, quick=True)
 
 
 @dataclass(frozen=True)
 class ShownViolation:
-    """A violation that answers a check with yes, with the exploration that found it."""
+    """A violation that answers a cell with yes, and the exploration that found it."""
 
     exploration: TableExploration
     violation: Violation
 
     @property
-    def story(self) -> tuple[str, ...]:
-        """The spec, the property and the steps in whatever order: what makes two counterexamples tell the same."""
+    def signature(self) -> tuple[str, ...]:
+        """The spec, the property and the sorted steps. Counterexamples with equal signatures are shown once."""
         steps = sorted(str(step) for step in self.violation.trace)
         return (self.exploration.spec.name, self.violation.property, *steps)
 
 
 @dataclass(frozen=True)
 class CellAnswer:
-    """What exploring says to a cell or a note: yes, with the shortest counterexample; no; or None, not finished.
+    """The answer to a cell or a note: yes, with its shortest counterexample (`shown`), no, or not known yet.
 
-    `explored` are the explorations asked that have a result.
+    `explored` are the explorations of the cell that have results.
     """
 
     shown: ShownViolation | None
@@ -55,19 +55,19 @@ class CellAnswer:
 
     @property
     def is_yes(self) -> bool | None:
-        """The answer, if there is one."""
+        """The answer; None if it is not known yet."""
         if self.shown is not None:
             return True
         return False if self.is_finished else None
 
     @property
     def distinct_states(self) -> int:
-        """The states of all explorations asked."""
+        """The sum of the states of the explorations."""
         return sum(result.distinct_states for _, result in self.explored)
 
 
 class GuaranteeTable:
-    """The explorations that a table needs, and, once they have results, its answers."""
+    """The explorations that a table needs, and its answers as results arrive."""
 
     def __init__(self, table: Table):
         self.table = table
@@ -84,11 +84,11 @@ class GuaranteeTable:
 
     @property
     def explorations(self) -> list[TableExploration]:
-        """What is to be explored, each once."""
+        """The distinct explorations of the table."""
         return list(self._by_key.values())
 
     def add(self, exploration: TableExploration, result: Result) -> None:
-        """Take the result of an exploration; raise SpecError if a value left its bounds, which answers nothing."""
+        """Record the result of an exploration; raise SpecError if a value left its bounds."""
         for violation in result.violations:
             if violation.kind == "bounds_error":
                 raise SpecError(f"table {self.table.name}, {exploration.spec.name}: {violation.explanation}")
@@ -96,12 +96,12 @@ class GuaranteeTable:
 
     @property
     def explored(self) -> int:
-        """How many explorations have a result."""
+        """The number of explorations that have a result."""
         return len(self._results)
 
     @property
     def distinct_states(self) -> int:
-        """The states of everything explored so far."""
+        """The sum of the states of all explorations so far."""
         return sum(result.distinct_states for result in self._results.values())
 
     def answer(self, asked: GuaranteeCell | GuaranteeNote) -> CellAnswer:
@@ -126,7 +126,7 @@ class GuaranteeTable:
         return CellAnswer(shortest, tuple(explored.values()), is_finished)
 
     def differences(self) -> list[tuple[GuaranteeRow, str]]:
-        """Return the rows and columns where the answer is not the documented one, as far as there are answers."""
+        """Return the rows and columns of the known answers that differ from the documented ones."""
         return [
             (row, column)
             for row in self.table.rows
@@ -134,8 +134,8 @@ class GuaranteeTable:
             if cell.documented is not None and self.answer(cell).is_yes not in (None, cell.documented)
         ]
 
-    def silent_notes(self) -> list[str]:
-        """Return the notes with checks that show nothing, though they are finished."""
+    def unconfirmed_notes(self) -> list[str]:
+        """Return the names of notes with a finished check that found no violation, once for each such check."""
         return [
             name
             for name, note in self.table.notes.items()
@@ -145,29 +145,29 @@ class GuaranteeTable:
 
     @property
     def is_finished(self) -> bool:
-        """Whether every cell and note has its answer."""
+        """Whether every cell and note has an answer."""
         asked: list[GuaranteeCell | GuaranteeNote] = [
             *(cell for row in self.table.rows for cell in row.cells.values()),
             *self.table.notes.values(),
         ]
         return all(self.answer(one).is_yes is not None for one in asked)
 
-    def stories(self) -> list[ShownViolation]:
-        """Return the counterexamples of all cells, then of the notes, each story once."""
+    def counterexamples(self) -> list[ShownViolation]:
+        """Return the counterexamples of all cells, then of the notes, one for each signature."""
         found: dict[tuple[str, ...], ShownViolation] = {}
         for row in self.table.rows:
             for cell in row.cells.values():
-                self._tell(found, self.answer(cell))
+                self._add_shown(found, self.answer(cell))
         for note in self.table.notes.values():
             for check in note.checks:
-                self._tell(found, self.answer(GuaranteeNote("", (check,))))
+                self._add_shown(found, self.answer(GuaranteeNote("", (check,))))
         return list(found.values())
 
-    def _tell(self, found: dict[tuple[str, ...], ShownViolation], answer: CellAnswer) -> None:
+    def _add_shown(self, found: dict[tuple[str, ...], ShownViolation], answer: CellAnswer) -> None:
         if answer.shown is not None:
-            found.setdefault(answer.shown.story, answer.shown)
+            found.setdefault(answer.shown.signature, answer.shown)
 
 
 def _key(asked: GuaranteeCheck | TableExploration) -> Key:
-    """Constants that are named and have their default value make no difference."""
+    """Return the key of an exploration; a constant that is set to its default makes no difference."""
     return asked.spec, tuple(asked.spec(**asked.constants).constants.items())

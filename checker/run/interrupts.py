@@ -1,4 +1,4 @@
-"""Ctrl-C while a run is in progress."""
+"""Interruption of runs with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from types import FrameType
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """While this holds, the first Ctrl-C sets the event and the second one interrupts as usual."""
+    """While this holds, the first Ctrl-C sets the event, and the second raises KeyboardInterrupt.
+
+    Signals reach only the main thread: in any other thread the event is never set.
+    """
     cancelled = threading.Event()
 
     def cancel(number: int, frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
-"""The verdict ledger: what every scenario was last found to be, in one file that is kept with the specs.
+"""The ledger: the recorded result of every scenario, in one file beside the specs.
 
-A scenario's expectation says what must be true; the ledger says what was found, to the state. Where a spec or an
-engine changes and the numbers move, the diff of one file shows it.
+A scenario declares its expected verdict. The ledger records the result with its exact counts, so that the diff of one
+file shows every change of a number that a change of a spec or an engine causes.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from checker.run.registry import PACKAGE
 from checker.run.result import Result
 
 NEVER = "never"
-"""Stands for the length of the counterexample to a `@reachable` that nothing reaches: there is none."""
+"""In place of a length: a `@reachable` that is never reached has no counterexample."""
 
 _HEADER = """\
-# What every scenario was found to be, recorded with `python -m checker run --update-ledger`; a run of all scenarios is
-# held against it. Counts are of complete explorations: a run that ends at a violation is known by its counterexamples.
+# The result of every scenario, recorded with `python -m checker run --update-ledger`. A run of all scenarios is
+# compared with it. A complete exploration has counts; a run that ends at a violation has its counterexamples only.
 """
 
 
 @dataclass(frozen=True)
 class LedgerRecord:
-    """What a scenario was found to be.
+    """The recorded result of a scenario.
 
     `violations` maps each violated property to the number of states of its counterexample, or to "never". The counts
-    are None where the exploration ended at a violation: what had been seen by then is no fact about the spec.
+    are None if the exploration ended at a violation, since they then depend on the engine.
     """
 
     verdict: str
@@ -47,12 +47,16 @@ Ledger = dict[str, LedgerRecord]
 
 
 def record_of(result: Result, expected: Iterable[str] = ()) -> LedgerRecord:
-    """Return what is recorded of a result; `expected` names the violations that ended a run, if it waited for some."""
+    """Return the record of a result.
+
+    `expected` names the violations that the run was asked to find; other violations are recorded only of a complete
+    exploration.
+    """
     named = set(expected)
     violations: dict[str, int | str] = {
         violation.property: violation.length if violation.kind != "reachable" else NEVER
         for violation in result.violations
-        # Which others are found by the time the expected ones are depends on the engine.
+        # Which other violations a run finds before it ends depends on the engine.
         if not named or result.ended == "complete" or violation.property in named
     }
     if result.ended != "complete":
@@ -61,7 +65,7 @@ def record_of(result: Result, expected: Iterable[str] = ()) -> LedgerRecord:
 
 
 def default_path() -> Path:
-    """Return where the ledger of the specs is kept: `ledger.toml` beside them."""
+    """Return the path of the ledger: `ledger.toml` in the package of the specs."""
     try:
         package = importlib.import_module(PACKAGE)
     except ModuleNotFoundError:
@@ -70,7 +74,7 @@ def default_path() -> Path:
 
 
 def read(path: Path) -> Ledger:
-    """Return the ledger in a file, an empty one where there is no file; raise UserError where it is not a ledger."""
+    """Return the ledger in a file, empty if the file does not exist; raise InputError if it is not a ledger."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: _record(found) for name, found in content.items()}
@@ -94,7 +98,7 @@ def _record(found: Mapping[str, Any]) -> LedgerRecord:
 
 
 def write(path: Path, ledger: Ledger) -> None:
-    """Write a ledger, sorted by name, one line per scenario; raise UserError where the file cannot be written."""
+    """Write a ledger, sorted by name, one line per scenario; raise OutputError if the file cannot be written."""
     lines = [_row(name, ledger[name]) for name in sorted(ledger)]
     try:
         path.write_text("\n".join([_HEADER, *lines, ""]), encoding="utf-8")
@@ -115,9 +119,9 @@ def _row(name: str, record: LedgerRecord) -> str:
 
 
 def differences(recorded: Ledger, found: Ledger, *, is_everything: bool) -> list[str]:
-    """Return in words how what was found differs from what is recorded.
+    """Return the differences between the recorded and the found results, a sentence each.
 
-    `is_everything`: every scenario there is was run, so a record of another one is a difference too.
+    `is_everything`: all scenarios were run, so a record of any other scenario is a difference too.
     """
     sentences = []
     for name in sorted(found):
@@ -126,7 +130,7 @@ def differences(recorded: Ledger, found: Ledger, *, is_everything: bool) -> list
         else:
             sentences += [f"{name}: {change}" for change in _changes(recorded[name], found[name])]
     gone = sorted(recorded.keys() - found.keys()) if is_everything else []
-    return sentences + [f"{name} is in the ledger, and there is no such scenario any more" for name in gone]
+    return sentences + [f"{name} is in the ledger, but the scenario does not exist" for name in gone]
 
 
 def _changes(before: LedgerRecord, after: LedgerRecord) -> list[str]:
@@ -139,7 +143,7 @@ def _changes(before: LedgerRecord, after: LedgerRecord) -> list[str]:
         ("depth", "levels"),
     ):
         old, new = getattr(before, key), getattr(after, key)
-        # Where one of the two ended at a violation there is nothing to compare, and the verdicts say so.
+        # A run that ended at a violation has no counts; the verdicts show the difference.
         if old != new and None not in (old, new):
             changes.append(f"{old:,} {words} are now {new:,}")
     for name in sorted({*before.violations, *after.violations}):
@@ -149,7 +153,7 @@ def _changes(before: LedgerRecord, after: LedgerRecord) -> list[str]:
         elif new is None:
             changes.append(f"{name} is no longer violated ({_length(old)})")
         elif old != new:
-            changes.append(f"the counterexample to {name} has {_length(new)} now, not {_length(old)}")
+            changes.append(f"the counterexample to {name} has {_length(new)}, not {_length(old)}")
     return changes
 
 

@@ -66,7 +66,7 @@ def check_ledger(use: LedgerUse, finished: list[FinishedRun], *, is_cut_short: b
             return LedgerCheck((), missing=True, is_drift=True)
         differences = ledger.differences(recorded, found, is_everything=is_everything)
         return LedgerCheck(tuple(differences), is_drift=bool(differences))
-    wrong = sorted(name for name, done in decided.items() if not done.is_fine)
+    wrong = sorted(name for name, done in decided.items() if not done.is_as_expected)
     new = {name: record for name, record in found.items() if name not in wrong}
     kept = {name: recorded[name] for name in recorded if name in wrong or not is_everything}
     differences = ledger.differences(recorded, kept | new, is_everything=True)

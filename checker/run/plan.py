@@ -1,4 +1,4 @@
-"""The plan of a run: what an engine is asked to explore and to check."""
+"""The plan of a run: the properties, limits and callbacks that an engine gets."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ DEADLOCK = "deadlock"
 """The built-in property that a state without successors violates."""
 
 Stop = Literal["first", "all"] | frozenset[str]
-"""When to stop: at the first violation, never before the end, or once every property of a set has been violated."""
+"""When to stop: at the first violation, only at the end, or once every property in a set is violated."""
 
 
 @dataclass(frozen=True)
 class ExplorationProgress:
-    """How far an exploration is.
+    """The progress of an exploration.
 
-    `level` counts from 1, the initial states. `queue` is the number of states found but not expanded, `seconds` the
-    time since exploring began, `memory_bytes` what the process holds.
+    `level` counts from 1, the level of the initial states. `queue` is the number of states that are found but not
+    expanded, `seconds` the time since the exploration began, and `memory_bytes` the memory of the process.
     """
 
     level: int
@@ -32,12 +32,12 @@ class ExplorationProgress:
 
 @dataclass
 class Plan:
-    """What to check and when to stop.
+    """The properties to check, and when to stop.
 
-    An engine calls `on_progress` a few times a second at most, from the thread that called it, and looks at `cancelled`
-    as often. `max_depth` counts levels, the initial states being the first: states of the last one are not expanded.
-    `quick`: start with machine code that compiles faster and runs slower, which pays for many small explorations; a
-    long exploration switches to better code.
+    An engine calls `on_progress` at most a few times a second, from the thread that called the engine, and tests
+    `cancelled` as often. `max_depth` is a number of levels; the initial states are the first level, and states of the
+    last level are not expanded. With `quick` the native engine starts with machine code that compiles faster and runs
+    slower, which saves time in many small explorations; a long exploration switches to better code.
     """
 
     properties: tuple[str, ...]
@@ -51,7 +51,7 @@ class Plan:
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def satisfied_by(self, violated: set[str]) -> bool:
-        """Return whether these violations are all that the run was asked to find."""
+        """Return whether the run may stop with these violations."""
         if self.stop == "all":
             return False
         if self.stop == "first":

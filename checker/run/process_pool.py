@@ -1,6 +1,6 @@
-"""Many runs at once: one process a core, each exploring with one worker, results in the order of the runs.
+"""Parallel runs in forked processes, with results in the order of the runs.
 
-Compiling a spec is mostly Python, which threads of one process cannot share out.
+Processes and not threads: compiling a spec is mostly Python code, which threads of one process cannot run in parallel.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from types import FrameType
 from typing import Any, TypeVar
 
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 _cancelled = threading.Event()
-"""Set in a worker process by Ctrl-C: its run ends and reports what it explored."""
+"""Set by Ctrl-C in a worker process: the run ends and reports what it explored."""
 
 _run: Callable[[int, threading.Event], Any] | None = None
-"""In a worker process, what it runs; it came with the fork, since a closure cannot be sent."""
+"""The function of a worker process. It is inherited through the fork, since a closure cannot be pickled."""
 
 
-def in_order(
-    count: int, processes: int, run: Callable[[int, threading.Event], Result], cancelled: threading.Event
-) -> Iterator[Result]:
-    """Yield `run(0, event)` to `run(count - 1, event)`, computed in forked processes; results must be picklable.
+def results_in_order(
+    count: int, processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
+) -> Iterator[Returned]:
+    """Iterate over `run(0, event)` to `run(count - 1, event)`, computed in forked processes; results must be picklable.
 
-    Once `cancelled` is set no further run is begun; those under way see their own event set, and what they return is
-    still yielded. An exception of a run is raised in its turn, and ends the iteration.
+    After `cancelled` is set, no further run starts. The runs in progress see their event set, and their results are
+    still returned. An exception of a run is raised in its place in the order, and ends the iteration.
     """
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(processes, context, _begin, (run,)) as pool:
-        # Few are handed out ahead, so that an interrupt leaves little to wait for.
-        waiting: list[Future[Result]] = []
+        # Only a few runs are submitted in advance, so that an interrupt does not wait for many.
+        waiting: list[Future[Returned]] = []
         following = 0
         try:
             while waiting or (following < count and not cancelled.is_set()):

@@ -1,6 +1,6 @@
-"""What there is to run: families of specs, their specs and scenarios, found by name or in a user's own file.
+"""The registry of specs: families, specs and scenarios, found by name or in a user's file.
 
-A family is a package below `specs/` with its sub-packages, or a file. A family is imported only when it is asked for.
+A family is a package below `specs/` with its sub-packages, or a file. A family is imported when a name refers to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Never
 
 from checker.errors import SpecError
-from checker.language.error_location import located
+from checker.language.error_location import with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec
 from checker.language.tables import Table
 
@@ -27,9 +27,9 @@ PACKAGE = "specs"
 
 @dataclass(frozen=True)
 class SpecEntry:
-    """A spec under its name, with the scenarios that its family gives it.
+    """A spec with its name and the scenarios of its family.
 
-    `target` is what the command line calls it: `replication/kip320`, or `path/to/my_spec.py/kip320`.
+    `target` is its name on the command line: `replication/kip320` or `path/to/my_spec.py/kip320`.
     """
 
     family: str
@@ -43,7 +43,7 @@ class SpecEntry:
         return f"{self.family}/{self.spec.name}"
 
     def description(self, scenario: str | None, constants: Mapping[str, int | bool | str]) -> str:
-        """Return what a scenario says of itself, as long as it is run on its own constants; else nothing."""
+        """Return the description of a scenario, or "" if the constants are not those of the scenario."""
         for found in self.scenarios:
             if found.name == scenario and self.spec(**found.constants).constants == constants:
                 return found.description
@@ -62,19 +62,19 @@ class Family:
 
 @dataclass(frozen=True)
 class Selection:
-    """What a name stands for: a spec, and one of its scenarios or all of them."""
+    """A spec, with one of its scenarios or, if `scenario` is None, all of them."""
 
     entry: SpecEntry
     scenario: Scenario | None = None
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: what it could have been, and what there is."""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown name: the most similar known name, and all known names."""
     names = list(known)
     if not names:
-        return "there are none"
+        return "none is defined"
     close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]}? There are: " if close else "there are: "
+    hint = f"did you mean {close[0]}? Choose from " if close else "choose from "
     return hint + ", ".join(names)
 
 
@@ -88,20 +88,20 @@ def family_names() -> list[str]:
 
 
 def families() -> list[Family]:
-    """Return every family below `specs/`; raise SpecError where one cannot be imported."""
+    """Return every family below `specs/`; raise SpecError if one cannot be imported."""
     return [load_family(name) for name in family_names()]
 
 
 def load_family(name: str) -> Family:
-    """Return the family `name` below `specs/`; raise SpecError if there is none or it cannot be imported."""
+    """Return the family `name` below `specs/`; raise SpecError if it does not exist or cannot be imported."""
     known = family_names()
     if name not in known:
-        raise SpecError(f"unknown spec family {name}: {nearest(name, known)}")
+        raise SpecError(f"unknown spec family {name}: {suggestion(name, known)}")
     return load_package(f"{PACKAGE}.{name}")
 
 
 def load_package(dotted: str) -> Family:
-    """Return the specs of a package, a family under its last name; raise SpecError if it cannot be imported.
+    """Return the specs of a package, as the family of its last name; raise SpecError if it cannot be imported.
 
     The sub-packages of an outermost package are families themselves; those of any other package belong to its family.
     """
@@ -123,7 +123,7 @@ def _modules_of(dotted: str) -> list[ModuleType]:
 
 
 def load_file(path: Path) -> Family:
-    """Return the specs of a user's own file; raise SpecError if it cannot be imported or has none."""
+    """Return the specs of a user's file; raise SpecError if it cannot be imported or defines no spec."""
     family = load_any_file(path)
     if not family.entries:
         raise SpecError(f"{path} defines no spec: derive a class from checker.language.Spec")
@@ -131,24 +131,24 @@ def load_file(path: Path) -> Family:
 
 
 class _UncachedLoader(importlib.machinery.SourceFileLoader):
-    """Compiles a file anew each time: cached bytecode would stand for an older text of the same second and size."""
+    """Compiles a file at every import: cached bytecode may belong to an older text of the same second and size."""
 
     def path_stats(self, path: str) -> Never:
-        """Refuse: without a file's time and size nothing is read from the cache or written to it."""
+        """Raise OSError: without a file's time and size, importlib does not use the bytecode cache."""
         raise OSError(path)
 
 
 def load_any_file(path: Path) -> Family:
-    """Return the specs of a file, which may have none; raise SpecError if it cannot be read or imported."""
+    """Return the specs of a file, which may define none; raise SpecError if it cannot be read or imported."""
     if not path.is_file():
-        raise SpecError(f"there is no file {path}")
+        raise SpecError(f"the file {path} does not exist")
     module_name = f"{FILE_MODULE_PREFIX}{path.stem}"
     loader = _UncachedLoader(module_name, str(path.absolute()))
     description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if description is None or description.loader is None:
         raise SpecError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(description)
-    # Declarations look their module up by name, and a spec's file may import its neighbours, as a script may.
+    # Declarations look up their module by name, and a spec file may import the modules beside it, like a script.
     sys.modules[module_name] = module
     sys.path.insert(0, str(path.parent.resolve()))
     try:
@@ -161,12 +161,12 @@ def load_any_file(path: Path) -> Family:
 
 
 def family_of(name: str) -> Family:
-    """Return the family that a name begins with; raise SpecError if there is none."""
+    """Return the family of a name; raise SpecError if it does not exist."""
     return _family_and_rest(name)[0]
 
 
 def select(name: str) -> list[Selection]:
-    """Return what a name stands for; raise SpecError for an unknown one, saying what there is.
+    """Return the specs or scenarios of a name; raise SpecError, with the known names, for an unknown one.
 
     Names: `family`, `family/spec`, `family/spec/scenario`, `file.py`, `file.py/spec`, `file.py/spec/scenario`.
     """
@@ -179,7 +179,7 @@ def select(name: str) -> list[Selection]:
     entry = next((entry for entry in family.entries if entry.spec.name == spec_name), None)
     if entry is None:
         known = [found.spec.name for found in family.entries]
-        raise SpecError(f"{family.name} has no spec {spec_name}: {nearest(spec_name, known)}")
+        raise SpecError(f"{family.name} has no spec {spec_name}: {suggestion(spec_name, known)}")
     if not more:
         return [Selection(entry)]
     scenario_name = "/".join(more)
@@ -187,11 +187,11 @@ def select(name: str) -> list[Selection]:
         if scenario.name == scenario_name:
             return [Selection(entry, scenario)]
     known = [scenario.name for scenario in entry.scenarios]
-    raise SpecError(f"{entry.name} has no scenario {scenario_name}: {nearest(scenario_name, known)}")
+    raise SpecError(f"{entry.name} has no scenario {scenario_name}: {suggestion(scenario_name, known)}")
 
 
 def select_spec(name: str) -> SpecEntry:
-    """Return the one spec of a name; raise SpecError where it stands for several."""
+    """Return the spec of a name; raise SpecError if the name stands for several specs."""
     selections = select(name)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
@@ -218,16 +218,16 @@ def _imported(module: str) -> ModuleType:
 
 
 def _import_error(error: BaseException, path: Path) -> SpecError:
-    """Return why a module cannot be imported, with the line in it."""
+    """Return the error of a failed import, with the line in the module."""
     if isinstance(error, SyntaxError):
         return SpecError(f"{error.msg}: this is not Python", file=error.filename, line=error.lineno, text=error.text)
-    found = located(error, [str(path), str(path.resolve())])
+    found = with_location(error, [str(path), str(path.resolve())])
     return found if found.file else SpecError(found.message, file=str(path))
 
 
 def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
-    """Gather the specs and scenarios that some modules define."""
-    # A package may list again what its modules list.
+    """Return the family of the specs, scenarios and tables that some modules define."""
+    # A package may list scenarios and tables of its modules again: each counts once.
     scenarios = {id(scenario): scenario for module in modules for scenario in _scenarios_of(module)}
     specs = [spec for module in modules for spec in _specs_of(module)]
     entries = tuple(
@@ -241,7 +241,7 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
 
 
 def _specs_of(module: ModuleType) -> list[type[Spec]]:
-    """Return the specs that a module defines, without those that it imports."""
+    """Return the specs that a module defines, without the specs that it imports."""
     return [
         value
         for value in vars(module).values()

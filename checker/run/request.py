@@ -1,4 +1,4 @@
-"""From the words of a command line to the runs that they ask for."""
+"""Requests of the command line, and the runs that they ask for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXIT_OK, EXIT_VIOLATED, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class Request:
-    """What the options of `run` say about which runs there are."""
+    """The arguments and options of a command that select its runs."""
 
     targets: tuple[str, ...]
     settings: tuple[str, ...] = ()
@@ -30,7 +30,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Run:
-    """A spec with its constants, the properties to check, and what is expected (None: nothing is)."""
+    """A spec with its constants, the properties to check, and the expected result (None: no expectation).
+
+    `settings` are the constants that `--set` changed.
+    """
 
     entry: registry.SpecEntry
     scenario: str | None
@@ -42,7 +45,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of the scenario, or of the spec where it is run without one."""
+        """The full name of the scenario, or of the spec if it runs without a scenario."""
         return self.entry.name if self.scenario is None else f"{self.entry.name}/{self.scenario}"
 
     @property
@@ -51,7 +54,7 @@ class Run:
         return "all" if self.keep_going else stop_for(self.expected or "holds")
 
     def command(self, violation: Violation) -> str:
-        """Return the command that finds a violation of this run again."""
+        """Return the command line that finds a violation of this run again."""
         words = ["run", *self.words]
         if violation.kind != "bounds_error":
             words += ["--property", violation.property]
@@ -59,7 +62,7 @@ class Run:
 
     @property
     def words(self) -> list[str]:
-        """The words of a command line that ask for this configuration."""
+        """The command-line arguments that select this configuration."""
         words = [self.entry.target if self.scenario is None else f"{self.entry.target}/{self.scenario}"]
         for name, value in self.settings.items():
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
@@ -67,12 +70,12 @@ class Run:
 
 
 def runs_for(request: Request) -> list[Run]:
-    """Return the runs that a request asks for; raise UserError for unknown names and wrong constants."""
+    """Return the runs of a request; raise UserError for unknown names and wrong constants."""
     selections = _selections(request)
     known = dict.fromkeys(name for selection in selections for name in _known_properties(selection.entry.spec))
     for name in request.properties:
         if name not in known:
-            raise InputError(f"unknown property {name}: {registry.nearest(name, known)}")
+            raise InputError(f"unknown property {name}: {registry.suggestion(name, known)}")
     runs = []
     for selection in selections:
         for scenario in _scenarios(selection, request):
@@ -89,7 +92,7 @@ def _selections(request: Request) -> list[registry.Selection]:
         raise InputError("--set needs a spec: python -m checker run SPEC --set NAME=VALUE")
     entries = [entry for family in registry.families() for entry in family.entries]
     if not entries:
-        raise InputError("there are no specs here: name a file, python -m checker run path/to/my_spec.py")
+        raise InputError("no specs are installed here: name a file, as in python -m checker run path/to/my_spec.py")
     return [registry.Selection(entry) for entry in entries]
 
 
@@ -110,7 +113,7 @@ def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request)
     if request.properties:
         known = _known_properties(entry.spec)
         properties = tuple(name for name in dict.fromkeys(request.properties) if name in known)
-    # The scenario says nothing about other constants, nor about properties that it does not check.
+    # The expectation of a scenario covers only its own constants and the properties that it checks.
     is_expected = scenario is not None and not request.settings and set(properties) <= set(usual)
     expected = expectation_for(scenario, properties) if scenario is not None and is_expected else None
     if request.deadlock and DEADLOCK not in properties:
@@ -132,12 +135,12 @@ def settings_of(spec: type[Spec], settings: tuple[str, ...]) -> dict[str, int | 
             raise InputError(f"--set {setting}: write NAME=VALUE, as in --set replicas=2")
         constant = spec.declared_constants.get(name)
         if constant is None:
-            known = registry.nearest(name, spec.declared_constants)
+            known = registry.suggestion(name, spec.declared_constants)
             raise InputError(f"{spec.name} has no constant {name}: {known}")
         values[name] = constant.parse(text)
     return values
 
 
 def default_workers() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

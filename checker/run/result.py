@@ -1,4 +1,4 @@
-"""The result of a run, the same for every engine: counts, verdict, and a trace for everything that is violated."""
+"""The result of a run, the same for every engine: counts, the verdict, and a trace for each violation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ActionCall:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """A state of a trace and the action instance that led to it; the initial state has none."""
+    """A state of a trace and the action instance that led to it; `action` is None for the initial state."""
 
     action: str | None
     arguments: tuple[Any, ...]
@@ -41,11 +41,11 @@ class TraceStep:
 class Violation:
     """A property that does not hold, or a value that left its type's bounds.
 
-    `property` names the property; for a `bounds_error` the action, property or constraint that was running.
-    `trace` leads from an initial state to the violation; for a step invariant its last step is the one that violates.
-    `failed_action` is the action instance that left the bounds in the trace's last state: there is no state after it.
-    A `reachable` that nothing reaches has an empty trace; of kind `walk` is a trace that violates nothing, of
-    kind `explanation` one that explains what was recorded.
+    `property` names the property, or for a `bounds_error` the action, property or constraint that was running.
+    `trace` leads from an initial state to the violation; the last step of a trace to a step invariant violates it.
+    `failed_action` is the action instance that left the bounds in the last state of the trace: it has no successor.
+    A `reachable` that is never reached has an empty trace. Two kinds are not violations: `walk`, the trace of a random
+    walk without a violation, and `explanation`, a trace that explains a recorded log.
     """
 
     property: str
@@ -62,7 +62,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often an action was enabled (`generated`), and how many states it was the first to reach (`distinct`)."""
+    """The coverage of an action: `generated` successors in total, and the `distinct` states that it reached first."""
 
     generated: int = 0
     distinct: int = 0
@@ -70,13 +70,14 @@ class Coverage:
 
 @dataclass
 class Result:
-    """What a run found.
+    """The result of a run.
 
-    `distinct_states` counts the initial states too, `generated_states` the enabled action instances that were executed
-    (those that lead to known states included). `levels` holds the new states of each level, the initial states being
-    the first. `reached` gives for each `@reachable` that was seen the number of states of the shortest trace to it.
-    `findings` says what a complete exploration never did; None where that was not asked for or cannot be judged.
-    `seconds` is the time of exploring, without `compile_seconds`; `memory_bytes` the peak of the process.
+    `distinct_states` includes the initial states. `generated_states` counts the executed action instances, those that
+    lead to known states included. `levels` has the number of new states of each level, of which the initial states are
+    the first. `reached` maps each `@reachable` that was reached to the number of states of the shortest trace to it;
+    `unreached` names the others. `findings` are the parts of the spec that a complete exploration never used, or None
+    if they were not requested or the exploration is not complete. `seconds` is the time of the exploration without
+    `compile_seconds`, and `memory_bytes` the peak memory of the process.
     """
 
     engine: str
@@ -101,7 +102,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """The answer: an error outranks a violation, and a violation stands however the exploration ended."""
+        """The verdict: "error" before "violated"; without violations, "holds" only for a complete exploration."""
         if any(violation.kind == "bounds_error" for violation in self.violations):
             return "error"
         if self.violations:

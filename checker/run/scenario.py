@@ -1,4 +1,4 @@
-"""A result held against the verdict that its scenario must have."""
+"""Comparison of results with the expected verdicts of scenarios."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from checker.run.result import Result, Violation
 
 @dataclass(frozen=True)
 class ExpectationComparison:
-    """A result held against an expectation.
+    """The comparison of a result with an expectation.
 
-    `differences` says in words what is found and not expected, `missing` what is expected and not found. What a run
-    misses that was stopped early is no difference yet: it `is_open`.
+    `differences` are sentences about unexpected findings, `missing` about expected violations that were not found.
+    If a run was stopped early and only misses something, the comparison `is_open`.
     """
 
     differences: tuple[str, ...]
@@ -30,12 +30,12 @@ class ExpectationComparison:
 
     @property
     def is_open(self) -> bool:
-        """Whether the run was stopped before it could be as expected or not."""
+        """Whether the run was stopped before it decided whether the result is as expected."""
         return self.stopped_early and not self.differences and bool(self.missing)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is different and what is missing."""
+        """The differences, then the missing violations."""
         return self.differences + self.missing
 
 
@@ -45,14 +45,14 @@ def property_names(spec: type[Spec]) -> list[str]:
 
 
 def expectation_for(scenario: Scenario, properties: tuple[str, ...]) -> Expectation:
-    """Return what a scenario expects when only some of its properties are checked."""
+    """Return the expectation of a scenario when only some of its properties are checked."""
     if isinstance(scenario.expect, str):
         return scenario.expect
     return {name: length for name, length in scenario.expect.items() if name in properties} or "holds"
 
 
 def checked_properties(scenario: Scenario) -> tuple[str, ...]:
-    """Return the names of the properties that a scenario checks, `deadlock` among them where it asks for it."""
+    """Return the names of the properties that a scenario checks, with `deadlock` if it checks or expects it."""
     names = list(property_names(scenario.spec) if scenario.properties is None else scenario.properties)
     expects_deadlock = isinstance(scenario.expect, Mapping) and DEADLOCK in scenario.expect
     if (scenario.deadlock or expects_deadlock) and DEADLOCK not in names:
@@ -61,14 +61,14 @@ def checked_properties(scenario: Scenario) -> tuple[str, ...]:
 
 
 def stop_for(expected: Expectation) -> Stop:
-    """Return when a run that is held against `expected` may stop."""
+    """Return when a run that is compared with `expected` may stop."""
     return "first" if isinstance(expected, str) else frozenset(expected)
 
 
-def compare(result: Result, expected: Expectation) -> ExpectationComparison:
-    """Hold a result against an expected verdict."""
+def compare_with_expectation(result: Result, expected: Expectation) -> ExpectationComparison:
+    """Compare a result with an expected verdict."""
     if isinstance(expected, Mapping):
-        differences, missing = _against_violations(result, expected)
+        differences, missing = _compare_violations(result, expected)
     elif result.verdict == expected:
         differences, missing = [], []
     else:
@@ -81,7 +81,7 @@ def compare(result: Result, expected: Expectation) -> ExpectationComparison:
 
 
 def unexpected_violations(result: Result, expected: Expectation | None) -> list[Violation]:
-    """Return the violations that make a result differ from what is expected; where nothing is, all of them."""
+    """Return the violations that differ from the expectation; all violations if `expected` is None."""
     if isinstance(expected, Mapping):
         return [*_of_another_length(result, expected), *_others(result, expected)]
     return [] if result.verdict == expected else list(result.violations)
@@ -110,7 +110,7 @@ def _violation_text(violation: Violation) -> str:
 
 
 def end_text(result: Result) -> str:
-    """Return in words why a run ended before the last state."""
+    """Return the reason for the end of a run as text."""
     return {
         "complete": "complete",
         "violation": "stopped at the violation",
@@ -120,13 +120,13 @@ def end_text(result: Result) -> str:
     }[result.ended]
 
 
-def _against_violations(result: Result, expected: Mapping[str, int | None]) -> tuple[list[str], list[str]]:
-    """Return in words what is different from the expected violations, and which of them are missing."""
+def _compare_violations(result: Result, expected: Mapping[str, int | None]) -> tuple[list[str], list[str]]:
+    """Return sentences about the differences from the expected violations, and about the missing ones."""
     found = {violation.property: violation for violation in result.violations if violation.kind != "bounds_error"}
     ending = "" if result.ended == "complete" else f" ({end_text(result)})"
     missing = [f"expected {name} to be violated, but it is not{ending}" for name in expected if name not in found]
     differences = [
-        f"expected {name} to be violated by {length} states, but it takes {found[name].length}"
+        f"expected a counterexample to {name} of {length} states, but it has {found[name].length}"
         for name, length in expected.items()
         if name in found and length not in (None, found[name].length)
     ]
@@ -135,9 +135,9 @@ def _against_violations(result: Result, expected: Mapping[str, int | None]) -> t
 
 
 def _others(result: Result, expected: Mapping[str, int | None]) -> list[Violation]:
-    """Return the unexpected violations that were found by the time all expected ones had been.
+    """Return the unexpected violations that were found before the last expected one.
 
-    A run with --keep-going goes on after that, and may find violations of which the scenario says nothing.
+    A run with --keep-going continues after that. The scenario has no expectation for the violations found then.
     """
     needed = [violation.length for violation in result.violations if violation.property in expected]
     is_over = len(needed) == len(expected) and 0 not in needed

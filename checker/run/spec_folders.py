@@ -1,4 +1,4 @@
-"""The families of a folder: files outside packages, outermost packages, and the packages below these.
+"""The families of specs in a folder: files outside packages, outermost packages, and the packages below these.
 
 An outermost package is a family of its own modules only. A package below it is a family with its sub-packages.
 """
@@ -13,11 +13,11 @@ from checker.errors import InputError
 from checker.run import registry
 
 _NO_SPECS = ("test_", "conftest.", "_", ".")
-"""Beginnings of the names of files and folders that are passed over."""
+"""Prefixes of the names of files and folders without specs."""
 
 
 def family_paths(path: Path) -> Iterator[Path]:
-    """Iterate over the families at and below a path: files and folders of packages, none of them imported."""
+    """Iterate over the families at and below a path, as paths of files and package folders; nothing is imported."""
     if not path.is_dir():
         yield path
         return
@@ -35,12 +35,12 @@ def family_paths(path: Path) -> Iterator[Path]:
 
 
 def load(path: Path) -> registry.Family:
-    """Return the family at a path of `family_paths`, which may have no specs; raise UserError if it is wrong."""
+    """Return the family at a path of `family_paths`, which may have no specs; raise UserError if the import fails."""
     if not path.is_dir():
         return registry.load_any_file(path)
     root = next(parent for parent in path.resolve().parents if not _is_package(parent))
     dotted = ".".join(path.resolve().relative_to(root).parts)
-    # The package is imported under its full name, as its own modules import each other.
+    # The package is imported under its full name, since its modules import each other by that name.
     sys.path.insert(0, str(root))
     try:
         family = registry.load_package(dotted)
@@ -48,7 +48,7 @@ def load(path: Path) -> registry.Family:
         sys.path.remove(str(root))
     found = sys.modules[dotted].__file__
     if found is None or Path(found).resolve().parent != path.resolve():
-        raise InputError(f"{path} cannot be imported: {dotted} is another package, {found}")
+        raise InputError(f"{path} cannot be imported: another package has the name {dotted}: {found}")
     return family
 
 

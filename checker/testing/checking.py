@@ -10,7 +10,7 @@ from checker.errors import SpecError
 from checker.language.spec import Scenario, Spec
 from checker.run.plan import DEADLOCK, Plan, Stop
 from checker.run.result import Result
-from checker.run.scenario import checked_properties, compare, end_text, stop_for
+from checker.run.scenario import checked_properties, compare_with_expectation, end_text, stop_for
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - an assertion that failed, not an error
@@ -57,7 +57,7 @@ class SpecChecks:
         __tracebackhide__ = True
         spec = scenario.spec(**scenario.constants)
         result = self._explore(spec, checked_properties(scenario), stop_for(scenario.expect))
-        comparison = compare(result, scenario.expect)
+        comparison = compare_with_expectation(result, scenario.expect)
         if not comparison.matches:
             shown = name or f"{scenario.spec.name}/{scenario.name}"
             raise CheckFailed(_failure_text(spec, shown, list(comparison.sentences), result))

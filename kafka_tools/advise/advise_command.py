@@ -127,7 +127,9 @@ class _Explorer:
             return list(_explored(self._spec, grouped[number], self._options.max_states, cancelled))
 
         for group, results in zip(
-            grouped, process_pool.in_order(len(grouped), self._options.processes, run, self._cancelled), strict=False
+            grouped,
+            process_pool.results_in_order(len(grouped), self._options.processes, run, self._cancelled),
+            strict=False,
         ):
             found.update(zip(group, results, strict=False))
             self._explored += len(results)

@@ -49,10 +49,10 @@ def is_reported_in_one_sentence(outcome, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nowhere"], "unknown spec family nowhere: there are: "),
+        (["nowhere"], "unknown spec family nowhere: choose from "),
         (["replicatoin/kip320"], "unknown spec family replicatoin: did you mean replication?"),
         (["replication/kip230"], "replication has no spec kip230: did you mean kip320?"),
-        (["nowhere.py"], "there is no file nowhere.py"),
+        (["nowhere.py"], "the file nowhere.py"),
         ([f"{TOY}/conter"], "toy has no spec conter: did you mean counter?"),
         ([f"{TOY}/log/two_leader"], "toy/log has no scenario two_leader: did you mean two_leaders?"),
         ([f"{TOY}/log", "--property", "log_agree"], "unknown property log_agree: did you mean logs_agree?"),

@@ -111,12 +111,12 @@ def test_a_missing_violation_and_a_wrong_length_are_failures(reported, mine):
     outcome, junit, sarif = reported(mine(text))
     assert outcome.status == 1
     assert [failure.get("message") for failure in junit.iter("failure")] == [
-        "expected below_limit to be violated by 4 states, but it takes 3",
+        "expected a counterexample to below_limit of 4 states, but it has 3",
         "expected never_falls to be violated, but it is not",
     ]
     errors = [result["message"]["text"] for result in sarif["results"] if result["level"] == "error"]
     assert errors == [
-        "mine/counter/reaches_limit: expected below_limit to be violated by 4 states, but it takes 3",
+        "mine/counter/reaches_limit: expected a counterexample to below_limit of 4 states, but it has 3",
         "mine/bounded/bounded: expected never_falls to be violated, but it is not",
     ]
 

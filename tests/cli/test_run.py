@@ -63,7 +63,7 @@ def test_a_difference_is_reported_with_its_counterexample(checker, tmp_path):
     path.write_text(Path(TOY).read_text().replace('"logs_agree": 5', '"logs_agree": 4'))
     outcome = checker("run", path, "--engine", "python")
     assert outcome.status == 1
-    assert "expected logs_agree to be violated by 4 states, but it takes 5" in outcome.out
+    assert "expected a counterexample to logs_agree of 4 states, but it has 5" in outcome.out
     assert outcome.out.count("counterexample of") == 1
     assert "1 not as expected" in outcome.out
 
@@ -197,7 +197,7 @@ def test_a_spec_file_may_import_its_neighbour(checker, tmp_path):
 
 def test_unknown_family_and_missing_file(checker):
     assert "unknown spec family nowhere" in checker("run", "nowhere/kip").err
-    assert "there is no file nowhere.py" in checker("run", "nowhere.py").err
+    assert "the file nowhere.py does not exist" in checker("run", "nowhere.py").err
 
 
 def test_an_interrupt_reports_the_explored_states(tmp_path):

@@ -111,7 +111,7 @@ def test_a_run_of_all_scenarios_is_compared_with_the_ledger(checker, few_specs):
     ledger.write(few_specs, ledger.read(few_specs) | {"examples/gone/s": ledger.LedgerRecord("holds", 1, 1, 1)})
     outcome = checker("run")
     assert outcome.status == 1
-    assert "examples/gone/s is in the ledger, and there is no such scenario any more" in outcome.out
+    assert "examples/gone/s is in the ledger, but the scenario does not exist" in outcome.out
     assert checker("run", "examples").status == 0
     checker("run", "--update-ledger")
     assert "examples/gone/s" not in ledger.read(few_specs)

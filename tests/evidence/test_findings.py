@@ -6,7 +6,7 @@ import pytest
 
 from checker.engines.native import engine
 from checker.evidence import interpreted, native
-from checker.run.finding import Finding, common
+from checker.run.finding import Finding, common_findings
 from checker.run.plan import Plan
 from tests.evidence.toys import PartlyUnused
 
@@ -81,9 +81,9 @@ def test_common_findings_of_several_runs():
     a, b = (Finding("never_enabled", name, f"{name} is never enabled", "f.py", 1) for name in "ab")
     few = Finding("never_taken", "x", "x is never above 2", "f.py", 3, key="highest")
     more = Finding("never_taken", "x", "x is never above 3", "f.py", 3, key="highest")
-    assert common([[a, b, few], [more, a]]) == [a, few]
-    assert common([[a], []]) == []
-    assert common([]) == []
+    assert common_findings([[a, b, few], [more, a]]) == [a, few]
+    assert common_findings([[a], []]) == []
+    assert common_findings([]) == []
 
 
 def test_engines_agree_on_a_real_spec():

@@ -84,7 +84,7 @@ def test_no_difference():
         (
             VIOLATED,
             LedgerRecord("violated", violations={"strong_isr": 11}),
-            ["a: the counterexample to strong_isr has 11 states now, not 12 states"],
+            ["a: the counterexample to strong_isr has 11 states, not 12 states"],
         ),
         (
             NEVER,
@@ -100,6 +100,6 @@ def test_differences_in_words(before, after, says):
 def test_missing_and_unknown_scenarios():
     assert differences({"a": HOLDS}, {"b": VIOLATED}, is_everything=True) == [
         "b is not in the ledger: violated, strong_isr 12",
-        "a is in the ledger, and there is no such scenario any more",
+        "a is in the ledger, but the scenario does not exist",
     ]
     assert differences({"a": HOLDS}, {}, is_everything=False) == []

@@ -5,7 +5,7 @@ import pytest
 from checker.engines.python.explorer import explore
 from checker.language import Scenario
 from checker.run.plan import Plan
-from checker.run.scenario import checked_properties, compare, expectation_for, stop_for
+from checker.run.scenario import checked_properties, compare_with_expectation, expectation_for, stop_for
 from tests.toy import Counter, Overflow
 
 
@@ -14,53 +14,53 @@ def result(*properties, spec=None, **plan):
 
 
 def test_holds():
-    assert compare(result("is_two"), "holds").matches
+    assert compare_with_expectation(result("is_two"), "holds").matches
 
 
 def test_a_violation_differs_from_holds():
-    comparison = compare(result("below_limit"), "holds")
+    comparison = compare_with_expectation(result("below_limit"), "holds")
     assert comparison.sentences == ("expected every property to hold, but below_limit is violated (4 states)",)
 
 
 def test_expected_violations_with_and_without_lengths():
     found = result("below_limit", "never_falls", stop="all")
-    assert compare(found, {"below_limit": 4, "never_falls": None}).matches
-    assert compare(found, {"below_limit": 5, "never_falls": 5}).sentences == (
-        "expected below_limit to be violated by 5 states, but it takes 4",
+    assert compare_with_expectation(found, {"below_limit": 4, "never_falls": None}).matches
+    assert compare_with_expectation(found, {"below_limit": 5, "never_falls": 5}).sentences == (
+        "expected a counterexample to below_limit of 5 states, but it has 4",
     )
 
 
 def test_a_missing_violation():
-    comparison = compare(result("never_falls", spec=Counter()), {"never_falls": None})
+    comparison = compare_with_expectation(result("never_falls", spec=Counter()), {"never_falls": None})
     assert comparison.sentences == ("expected never_falls to be violated, but it is not",)
     assert not comparison.is_open
 
 
 def test_an_unexpected_violation_counts_only_up_to_the_expected_ones():
     found = result("below_limit", "never_falls", stop="all")
-    assert compare(found, {"below_limit": 4}).matches
-    assert compare(found, {"never_falls": 5}).sentences == (
+    assert compare_with_expectation(found, {"below_limit": 4}).matches
+    assert compare_with_expectation(found, {"never_falls": 5}).sentences == (
         "below_limit is violated (4 states), which is not expected",
     )
 
 
 def test_error():
     found = result(spec=Overflow())
-    assert compare(found, "error").matches
-    assert not compare(found, "holds").matches
-    assert not compare(found, {"never_falls": None}).matches
-    assert not compare(result(), "error").matches
+    assert compare_with_expectation(found, "error").matches
+    assert not compare_with_expectation(found, "holds").matches
+    assert not compare_with_expectation(found, {"never_falls": None}).matches
+    assert not compare_with_expectation(result(), "error").matches
 
 
 @pytest.mark.parametrize("expected", ["holds", "error", {"below_limit": 4}])
 def test_stopped_early_is_open_and_neither_matches_nor_differs(expected):
-    comparison = compare(result("below_limit", max_states=2), expected)
+    comparison = compare_with_expectation(result("below_limit", max_states=2), expected)
     assert comparison.is_open
     assert not comparison.matches
 
 
 def test_a_difference_found_before_the_stop_is_no_open_question():
-    comparison = compare(result("below_limit", max_depth=4, stop="all"), {"never_falls": 5})
+    comparison = compare_with_expectation(result("below_limit", max_depth=4, stop="all"), {"never_falls": 5})
     assert not comparison.is_open
 
 

@@ -53,5 +53,5 @@ def test_wrong_constant():
 
 def test_scenario_is_compared_with_its_expected_result():
     assert SpecChecks().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 5})).verdict == "violated"
-    with pytest.raises(CheckFailed, match="expected logs_agree to be violated by 4 states, but it takes 5"):
+    with pytest.raises(CheckFailed, match="expected a counterexample to logs_agree of 4 states, but it has 5"):
         SpecChecks().check_scenario(Scenario(Log, "agree", {}, expect={"logs_agree": 4}))

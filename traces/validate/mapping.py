@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from checker.errors import InputError
-from checker.language.error_location import located
+from checker.language.error_location import with_location
 from traces.json_values import Plain
 
 Found = dict[str, Any]
@@ -153,7 +153,7 @@ class Mapping:
         except KeyError as error:
             raise InputError(f"the event has no {error}, which {type(self).__name__}.{handler} reads") from None
         except Exception as error:
-            place = located(error, [inspect.getfile(type(self))])
+            place = with_location(error, [inspect.getfile(type(self))])
             raise InputError(f"{type(self).__name__}.{handler} fails on the event: {place.message}") from error
         if answer is None:
             return None

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from checker.errors import BoundsError, InputError, UserError
-from checker.language.error_location import located
+from checker.language.error_location import with_location
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
 from checker.run.result import Violation
@@ -149,7 +149,7 @@ def load_mapping(name: str) -> Mapping:
     }
     if wanted:
         if wanted not in found:
-            raise InputError(f"{where} has no mapping {wanted}: {registry.nearest(wanted, found)}")
+            raise InputError(f"{where} has no mapping {wanted}: {registry.suggestion(wanted, found)}")
         return found[wanted]()
     if len(found) != 1:
         what = "has several mappings" if found else "has no mapping: derive a class from traces.validate.Mapping"
@@ -183,5 +183,5 @@ def _loaded(where: str) -> ModuleType:
     except UserError:
         raise
     except Exception as error:
-        raise located(error, [str(path), str(path.resolve())]) from error
+        raise with_location(error, [str(path), str(path.resolve())]) from error
     return module

@@ -121,7 +121,7 @@ def _checked(
         known = [*property_names(spec), "deadlock"]
         for name in request.properties:
             if name not in known:
-                raise InputError(f"unknown property {name}: {registry.nearest(name, known)}")
+                raise InputError(f"unknown property {name}: {registry.suggestion(name, known)}")
         chosen = tuple(dict.fromkeys(request.properties))
     wanted = [name for name in chosen if name != "deadlock"]
     if "deadlock" in chosen or request.deadlock:
@@ -140,7 +140,7 @@ def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:
         if not equals or not weight.isdecimal() or not 1 <= int(weight) <= MOST_WEIGHT:
             raise InputError(f"--weight {text}: write ACTION=N with a whole number from 1 to {MOST_WEIGHT:,}")
         if name not in actions:
-            raise InputError(f"{spec.name} has no action {name}: {registry.nearest(name, actions)}")
+            raise InputError(f"{spec.name} has no action {name}: {registry.suggestion(name, actions)}")
         found[name] = int(weight)
     return found
 

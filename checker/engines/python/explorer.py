@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from checker.errors import BoundsError, SpecError
 from checker.explain import violations
-from checker.language.error_location import line_in, located, source_files
+from checker.language.error_location import line_in, source_files, with_location
 from checker.language.interpreter import State, Step
 from checker.language.roles import Role
 from checker.language.spec import Spec
@@ -51,7 +51,7 @@ def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
     except Exception as error:
         files = source_files(type(spec))
         if isinstance(error, SpecError) or line_in(files, error.__traceback__):
-            raise located(error, files) from error
+            raise with_location(error, files) from error
         raise
     return ExploredStates(exploration.result(ended), exploration.states, exploration.changing)
 

@@ -88,7 +88,7 @@ class TransitionSystem:
     """
 
     def __init__(self, spec: Spec, properties: list[str]):
-        self.spec = spec = spec.unenumerated()
+        self.spec = spec = spec.with_symbolic_parameters()
         self.program = compile_spec(spec, properties)
         self.state = self.new_state("")
         self.old = self.new_state("old ")

@@ -96,7 +96,7 @@ def _stage(
     on_stage(f"disjunctions of up to {size}")
     clauses = candidates(samples, size)
     names = [ground.name for ground in samples.ground.values()]
-    system = TransitionSystem(samples.spec.unenumerated(), [*goals, *names])
+    system = TransitionSystem(samples.spec.with_symbolic_parameters(), [*goals, *names])
     houdini = Houdini(
         system, samples, clauses, goals, limits, lambda left: on_stage(f"{left} of {len(clauses)} candidates left")
     )

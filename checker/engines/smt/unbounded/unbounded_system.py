@@ -40,7 +40,7 @@ class UnboundedSystem:
     """
 
     def __init__(self, spec: Spec, unbounded: list[str], properties: list[str]):
-        self.spec = spec.unenumerated().unbounded(unbounded)
+        self.spec = spec.with_symbolic_parameters().unbounded(unbounded)
         self.unbounded = unbounded
         self.program = compile_spec(self.spec, properties)
         self.definitions: list[Truth] = []
