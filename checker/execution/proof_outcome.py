@@ -126,5 +126,5 @@ def expectation_differences(run: Run, violations: list[Violation], depth: int) -
         if name in lengths and length not in (None, lengths[name]):
             differences.append(f"expected a counterexample to {name} of {length} states, but it has {lengths[name]}")
         elif name not in lengths and length is not None and length <= depth:
-            differences.append(f"expected a counterexample to {name} of {length} states, but it holds up to {depth}")
+            differences.append(f"expected a counterexample to {name} of {length} states, but none has up to {depth}")
     return tuple(differences)

@@ -1,4 +1,4 @@
-"""The engines held against each other: successor by successor, property by property, and run by run."""
+"""The engines compared with each other: successor by successor, property by property, and run by run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results held against the verdicts that scenarios expect."""
+"""Comparison of results with the expected verdicts of scenarios."""
 
 import pytest
 
