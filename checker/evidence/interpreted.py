@@ -21,14 +21,14 @@ def explore(spec: Spec, plan: Plan) -> Result:
     explored = explorer.explore_states(spec, plan)
     result = explored.result
     if result.ended == "complete":
-        idle = [
+        unchanging = [
             name
             for name, coverage in result.coverage.items()
             if coverage.generated and name not in explored.changing_actions
         ]
         states = explored.states
         constant = _constant_variables(spec, states)
-        evidence = Evidence(result.coverage, result.unreached, idle, constant, _observations(spec, states))
+        evidence = Evidence(result.coverage, result.unreached, unchanging, constant, _observations(spec, states))
         result.findings = findings_of(spec, evidence)
     return result
 

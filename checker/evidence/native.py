@@ -81,12 +81,14 @@ def _unmet_premises(compiled: CompiledSpec, names: list[str], found: Exploration
     is_true = [len(names) + number in found.reached for number in range(explored)]
     for first in range(explored, len(premises), MOST_PROPERTIES):
         is_true += _true_somewhere(compiled, program, premises[first : first + MOST_PROPERTIES], states)
-    idle = []
+    unmet = []
     for premise, is_reached in zip(premises, is_true, strict=True):
         if not is_reached and (premise.parent is None or is_true[premise.parent]):
             is_of_steps = premise.predicate.role == "step premise"
-            idle.append(UnmetPremise(premise.property, premise.text, premise.site.file, premise.site.line, is_of_steps))
-    return idle
+            unmet.append(
+                UnmetPremise(premise.property, premise.text, premise.site.file, premise.site.line, is_of_steps)
+            )
+    return unmet
 
 
 def _true_somewhere(

@@ -52,9 +52,10 @@ def test_message_and_line_of_an_unmet_premise():
 
 def test_search_for_premises_changes_no_verdict_and_no_count():
     plan = Plan(("often_or", "often_step"))
-    plain, judged = engine.explore(Implications(), plan), explore(Implications(), plan)
-    assert (plain.distinct_states, plain.generated_states) == (judged.distinct_states, judged.generated_states)
-    assert (judged.verdict, judged.reached) == ("holds", {})
+    plain, with_findings = engine.explore(Implications(), plan), explore(Implications(), plan)
+    assert plain.distinct_states == with_findings.distinct_states
+    assert plain.generated_states == with_findings.generated_states
+    assert (with_findings.verdict, with_findings.reached) == ("holds", {})
 
 
 def test_premise_is_evaluated_only_where_its_property_is():

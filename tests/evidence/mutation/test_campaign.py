@@ -32,8 +32,8 @@ def test_verdicts_of_a_campaign(report):
     dropped = verdict_in(report, "drop require", "require(self.may_count(node))")
     assert dropped.status == "killed"
     assert set(dropped.killed_by) == {"at_most_two", "bounds"}
-    idle = verdict_in(report, "drop assignment", "self.count[node] = successor(self.count[node])")
-    assert (idle.status, idle.killed_by) == ("killed", ("is_two",))
+    unchanging = verdict_in(report, "drop assignment", "self.count[node] = successor(self.count[node])")
+    assert (unchanging.status, unchanging.killed_by) == ("killed", ("is_two",))
     same = verdict_in(report, "swap < and <=", "self.count[node] < self.limit")
     assert (same.status, same.why.partition(":")[0]) == ("survived", "the same states and steps")
 
