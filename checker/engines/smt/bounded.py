@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import z3
 
-from checker.engines.smt.lowering.logic import Truth, any_of, both, implies, negate, truth_term
-from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, satisfiable
+from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, truth_term
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask_condition, satisfiable
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unrolling import Unrolling
-from checker.errors import BoundsError, SpecError
+from checker.engines.smt.vacuity import refuse_no_initial_state
+from checker.errors import BoundsError
 from checker.explain import violations
 from checker.language.interpreter import State
 from checker.language.roles import Role
@@ -70,18 +71,6 @@ def search(
     the spec has no initial state.
     """
     return _BoundedSearch(system, names, limits, stop, on_length, dict(watched or {})).run(depth, is_over)
-
-
-def refuse_no_initial_state(system: TransitionSystem, limits: QueryLimits) -> None:
-    """Raise SpecError if the spec has no initial state: every property would hold vacuously."""
-    initial = system.initial
-    found = satisfiable(
-        [initial.assumed, any_of((initial.enabled, initial.failed))], limits, is_finite=system.is_finite
-    )
-    if found.answer == "no":
-        raise SpecError(
-            f"{system.spec.name} has no initial state: `init` is disabled for every choice of its parameters"
-        )
 
 
 class _BoundedSearch:
@@ -202,10 +191,4 @@ class _BoundedSearch:
 
     def _ask(self, truth: Truth, length: int) -> AnsweredQuery:
         """Return whether a condition can be true in the last state."""
-        found = self.unrolling.at(truth, length - 1)
-        if isinstance(found, bool):
-            return ask(self.unrolling.solver, self.limits, found)
-        # The condition is guarded by a fresh literal that only this query assumes, so the solver keeps what it learned.
-        asked = z3.FreshBool("asked")
-        self.unrolling.solver.add(truth_term(implies(asked, found)))
-        return ask(self.unrolling.solver, self.limits, asked)
+        return ask_condition(self.unrolling.solver, self.limits, self.unrolling.at(truth, length - 1))

@@ -9,18 +9,21 @@ which action breaks which conjunct, with a step that does (a counterexample to i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import z3
-
-from checker.engines.smt.bounded import BOUNDS, refuse_no_initial_state
+from checker.engines.smt.bounded import BOUNDS
 from checker.engines.smt.lowering.logic import Truth, both, negate, truth_term
-from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, new_solver
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask_condition, new_solver
 from checker.engines.smt.transition_system import SymbolicProperty, Transition, TransitionSystem
 from checker.engines.smt.unrolling import confirm
-from checker.errors import SpecError
+from checker.engines.smt.vacuity import (
+    conditions_before_a_step,
+    plain_solver,
+    refuse_contradictions,
+    refuse_no_initial_state,
+)
 from checker.language.interpreter import State as PlainState
 from checker.language.roles import Role
 from checker.run.result import TraceStep
@@ -117,7 +120,7 @@ class _InductionProof:
     def run(self) -> InductionProof:
         """Ask all queries."""
         refuse_no_initial_state(self.system, self.limits)
-        refuse_contradictions(self._hypothesis(), self.system, self.limits)
+        refuse_contradictions(self._hypothesis(), plain_solver(self.system), self.limits)
         for property_ in self.invariants:
             self._initially(property_.name, negate(self._after(property_, self.system.initial)))
         self._initially(BOUNDS, self.system.initial.failed)
@@ -129,7 +132,7 @@ class _InductionProof:
 
     def _hypothesis(self) -> Iterator[tuple[str, Truth]]:
         """Iterate over the induction hypothesis: named conditions on the state before a step."""
-        yield from _within(self.system)
+        yield from conditions_before_a_step(self.system)
         for property_ in self.invariants:
             yield property_.name, property_.holds
 
@@ -144,28 +147,21 @@ class _InductionProof:
         reached = initial.assumed if conjunct == BOUNDS else initial.taken
         self.on_query(conjunct, INIT)
         solver = new_solver(is_finite=self.system.is_finite)
-        query = self._ask(solver, both(reached, violated))
+        query = ask_condition(solver, self.limits, both(reached, violated))
         self._note(conjunct, initial, query)
 
     def _preserved_by(self, transition: Transition) -> None:
         solver = new_solver(is_finite=self.system.is_finite)
         for _, truth in self._hypothesis():
             solver.add(truth_term(truth))
-        if self._ask(solver, transition.taken).answer == "no":
+        if ask_condition(solver, self.limits, transition.taken).answer == "no":
             self.proof.never_taken.append(transition.name)
         for property_ in self.properties:
             self.on_query(property_.name, transition.name)
             violated = both(transition.taken, negate(self._after(property_, transition)))
-            self._note(property_.name, transition, self._ask(solver, violated))
+            self._note(property_.name, transition, ask_condition(solver, self.limits, violated))
         self.on_query(BOUNDS, transition.name)
-        self._note(BOUNDS, transition, self._ask(solver, both(transition.assumed, transition.failed)))
-
-    def _ask(self, solver: Any, truth: Truth) -> AnsweredQuery:
-        if isinstance(truth, bool):
-            return ask(solver, self.limits, truth)
-        asked = z3.FreshBool("asked")
-        solver.add(z3.Implies(asked, truth))
-        return ask(solver, self.limits, asked)
+        self._note(BOUNDS, transition, ask_condition(solver, self.limits, both(transition.assumed, transition.failed)))
 
     def _note(self, conjunct: str, transition: Transition, query: AnsweredQuery) -> None:
         outcomes: dict[str, Outcome] = {"no": "proved", "yes": "fails", "unknown": "unknown"}
@@ -184,35 +180,3 @@ class _InductionProof:
         if after is not None:
             confirm(system, (TraceStep(None, (), before), TraceStep(transition.name, arguments, after)))
         return CounterexampleToInduction(before, transition.name, arguments, after)
-
-
-def refuse_false_constraints(system: TransitionSystem, limits: QueryLimits) -> None:
-    """Raise SpecError if the constraints are false in every state: no step would exist, any proof would be vacuous."""
-    if system.constraints:
-        refuse_contradictions(_within(system), system, limits)
-
-
-def refuse_contradictions(
-    hypothesis: Iterable[tuple[str, Truth]], system: TransitionSystem, limits: QueryLimits
-) -> None:
-    """Raise SpecError if no state satisfies the hypothesis: any property would follow from the contradiction."""
-    solver = z3.Solver() if not system.is_finite else z3.SolverFor("QF_BV")
-    markers = {}
-    for number, (name, truth) in enumerate(hypothesis):
-        marker = z3.Bool(f"hypothesis {number}")
-        markers[marker.decl().name()] = name
-        solver.add(z3.Implies(marker, truth_term(truth)))
-    query = ask(solver, limits, *[z3.Bool(name) for name in markers])
-    if query.answer != "no":
-        return
-    core = [markers[found.decl().name()] for found in solver.unsat_core()]
-    named = " and ".join(name for name in core if name != "the types") or "the types"
-    verb = "contradict each other" if " and " in named else "is false in every state"
-    raise SpecError(f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it")
-
-
-def _within(system: TransitionSystem) -> Iterator[tuple[str, Truth]]:
-    """Iterate over the named conditions that hold in every state before a step: the types and the constraints."""
-    yield "the types", system.well_formed
-    for constraint in system.constraints:
-        yield constraint.name, constraint.holds

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import z3
 
 from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuery, search
-from checker.engines.smt.induction import Outcome, refuse_false_constraints
+from checker.engines.smt.induction import Outcome
 from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, truth_term
-from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask_condition
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unrolling import Unrolling
+from checker.engines.smt.vacuity import refuse_false_constraints
 from checker.language.roles import Role
 from checker.run.result import ActionCall, TraceStep
 
@@ -108,12 +109,7 @@ def _failed_action(system: TransitionSystem, unrolling: Unrolling, query: Answer
 
 
 def _ask(unrolling: Unrolling, truth: Truth, index: int, limits: QueryLimits) -> AnsweredQuery:
-    found = unrolling.at(truth, index)
-    if isinstance(found, bool):
-        return ask(unrolling.solver, limits, found)
-    asked = z3.FreshBool("asked")
-    unrolling.solver.add(z3.Implies(asked, truth_term(found)))
-    return ask(unrolling.solver, limits, asked)
+    return ask_condition(unrolling.solver, limits, unrolling.at(truth, index))
 
 
 def _note(proof: KInductionProof, conjunct: str, unrolling: Unrolling, query: AnsweredQuery) -> None:

@@ -14,13 +14,13 @@ from typing import Literal
 
 import z3
 
-from checker.engines.smt.bounded import refuse_no_initial_state, search
-from checker.engines.smt.induction import refuse_false_constraints
+from checker.engines.smt.bounded import search
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both, negate, truth_term
 from checker.engines.smt.lowering.symbolic_values import z3_constants
 from checker.engines.smt.solving import QueryLimits, was_interrupted
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
+from checker.engines.smt.vacuity import refuse_false_constraints, refuse_no_initial_state
 from checker.errors import SpecError
 from checker.language.roles import Role
 from checker.run.result import Violation
@@ -150,11 +150,13 @@ class _Spacer:
 
     def _blasted(self, truth: Truth) -> Term:
         """Return a condition as a formula over bits only."""
+        # Each Z3 constant of the state and of parameters is replaced by a term over its bits. Bit-blasting then turns
+        # the operations on bit-vectors into Boolean formulas.
         term = truth_term(truth)
         pairs = []
         for number, constant in enumerate(self.system.constants):
             mine = [self.now[index] for index, bit in enumerate(self.bits) if bit.constant == number]
-            pairs.append((constant, _joined(constant, mine)))
+            pairs.append((constant, _from_bits(constant, mine)))
         parameters = [
             constant
             for transition in [self.system.initial, *self.system.transitions]
@@ -165,7 +167,7 @@ class _Spacer:
             width = constant.size() if isinstance(constant, z3.BitVecRef) else 1
             mine = [z3.Bool(f"{constant.decl().name()} bit {place}") for place in range(width)]
             self.extra += [bit for bit in mine if not any(bit.eq(known) for known in self.extra)]
-            pairs.append((constant, _joined(constant, mine)))
+            pairs.append((constant, _from_bits(constant, mine)))
         goal = z3.Goal()
         goal.add(z3.substitute(term, *pairs))
         return z3.Then("simplify", "bit-blast", "simplify")(goal).as_expr()
@@ -199,7 +201,7 @@ def _bit_of(term: Term, place: int) -> Term:
     return z3.Extract(place, place, term) == 1
 
 
-def _joined(constant: Term, bits: list[Term]) -> Term:
+def _from_bits(constant: Term, bits: list[Term]) -> Term:
     """Return a constant's value as a term over its bits, given from the lowest."""
     if not isinstance(constant, z3.BitVecRef):
         return bits[0]

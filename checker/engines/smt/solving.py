@@ -118,6 +118,19 @@ def ask(solver: Any, limits: QueryLimits, *assumptions: Truth) -> AnsweredQuery:
     return AnsweredQuery(answer, seconds, reason=reason)
 
 
+def ask_condition(solver: Any, limits: QueryLimits, condition: Truth) -> AnsweredQuery:
+    """Return whether a solver's assertions are satisfiable together with a condition, which is not asserted for later.
+
+    The condition is guarded by a fresh literal that only this query assumes. The solver is not reset between queries,
+    so it keeps what it has learned.
+    """
+    if isinstance(condition, bool):
+        return ask(solver, limits, condition)
+    asked = z3.FreshBool("asked")
+    solver.add(z3.Implies(asked, condition))
+    return ask(solver, limits, asked)
+
+
 def was_interrupted(reason: str, seconds: float, limits: QueryLimits) -> bool:
     """Return whether Ctrl-C ended a query.
 

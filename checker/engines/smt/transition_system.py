@@ -141,7 +141,7 @@ class TransitionSystem:
         return Transition(action.name, tuple(parameters), assumed, context.alive, tuple(context.failures), successor)
 
     def _initial(self) -> Transition:
-        """Return `init` as a transition from the variables' first values."""
+        """Return `init` as a transition from the variables' first values, which are concrete."""
         variables = self.program.variables
         first = {name: constant(kind, kind.first()) for name, kind in variables.items()}
         if self.program.init is None:

@@ -21,6 +21,7 @@ from checker.engines.native.lowering.program import FAILED_BIT, lower
 from checker.engines.native.results import MOST_PROPERTIES
 from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.lemmas.vocabulary import Atom
+from checker.engines.smt.vacuity import no_initial_state
 from checker.errors import SpecError
 from checker.frontend import compile_spec
 from checker.ir import nodes
@@ -106,7 +107,7 @@ def _states(spec: Spec, workers: int, cancelled: threading.Event | None) -> tupl
     compiled = compile_native(spec, [])
     initial = spec.initial_states()
     if not initial:
-        raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
+        raise no_initial_state(spec)
     words = np.array([compiled.words_of(state) for state in initial], dtype=np.uint64)
     found = explore(
         compiled.kernels,

@@ -70,6 +70,7 @@ def _bounded(length: SymbolicInteger, capacity: int) -> SymbolicInteger:
 
 def inserted(array: SymbolicArray, index: SymbolicInteger, item: Value) -> SymbolicArray:
     """Return an array with an item inserted before an index."""
+    # Each result item is one of three: the same position (before the index), the new item, or the position before.
     items = []
     for position, present in enumerate(array.items):
         is_before = compare("<", concrete(position), index)
@@ -99,6 +100,7 @@ def without_span(array: SymbolicArray, start: SymbolicInteger, size: SymbolicInt
 
 def _shifted(array: SymbolicArray, position: int, size: SymbolicInteger, unused: Value) -> Value:
     """Return the item `size` places after a position; `unused` past the end."""
+    # A symbolic shift reads from any later position: an array of capacity n becomes n nested if-then-else per item.
     rest = [*array.items[position:], unused]
     return value_at(rest, arithmetic.extremum("min", size, concrete(len(rest) - 1)))
 
@@ -181,6 +183,7 @@ def position_of(array: SymbolicArray, item: Value) -> SymbolicInteger:
 
 def with_item(array: SymbolicArray, item: Value, *, is_set: bool) -> SymbolicArray:
     """Return a sorted array with an item added; a set that has the item is unchanged."""
+    # The rank of the item, the number of smaller items, is the index at which it keeps the order.
     rank = count_true(both(is_used, less(present, item)) for is_used, present in used(array))
     result = inserted(array, rank, item)
     return merged(contains(array, item), array, result) if is_set else result

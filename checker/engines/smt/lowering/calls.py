@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from checker.engines.smt.lowering.conversion import converted
-from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicFrame, SymbolicLowering, merged_states
+from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicFrame, SymbolicSubject, merged_states
 from checker.engines.smt.lowering.symbolic_values import Value
 from checker.ir import nodes
 
 
-class SymbolicCalls(SymbolicLowering):
+class SymbolicCalls(SymbolicSubject):
     """Evaluates calls of helpers. `run_body` runs the statements of one."""
 
     def __init__(self, expressions: SymbolicEvaluator, run_body: Callable[[tuple[nodes.Stmt, ...]], None]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from checker.engines.smt.lowering import arithmetic, arrays, integers
 from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.encoding import blank, constant
-from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicLowering
+from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicSubject
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete, is_index, is_insertion_index
 from checker.engines.smt.lowering.logic import Truth, any_of, both, implies, negate
 from checker.engines.smt.lowering.loops import items_in
@@ -15,7 +15,7 @@ from checker.ir import nodes
 from checker.language.types import NeverType, SetType
 
 
-class SymbolicCollections(SymbolicLowering):
+class SymbolicCollections(SymbolicSubject):
     """Evaluates queries of collections and changed copies of them."""
 
     def __init__(self, expressions: SymbolicEvaluator, sets: SymbolicSets):

@@ -8,7 +8,7 @@ from typing import assert_never
 from checker.engines.smt.lowering import arithmetic, integers
 from checker.engines.smt.lowering.collections import SymbolicCollections
 from checker.engines.smt.lowering.encoding import blank
-from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicLowering
+from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicSubject
 from checker.engines.smt.lowering.integers import SymbolicInteger, concrete
 from checker.engines.smt.lowering.logic import Truth, any_of, both, either, negate
 from checker.engines.smt.lowering.loops import SymbolicLoops
@@ -18,7 +18,7 @@ from checker.ir import nodes
 StopTest = Callable[[], Truth] | None
 
 
-class SymbolicComprehensions(SymbolicLowering):
+class SymbolicComprehensions(SymbolicSubject):
     """Evaluates comprehensions by unrolling their clauses."""
 
     def __init__(self, expressions: SymbolicEvaluator, loops: SymbolicLoops, collections: SymbolicCollections):

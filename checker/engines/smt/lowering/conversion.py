@@ -25,7 +25,10 @@ from checker.language.types import BagType, IntType, MapType, NeverType, OptionT
 
 
 def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
-    """Return a value as one of type `target`, and whether that type has it; if not, the result may be any value."""
+    """Return a value as one of type `target`, and whether that type has it; if not, the result may be any value.
+
+    The caller either records a failure where it has not (`SymbolicContext.check`), or knows that it always has.
+    """
     if source == target and not isinstance(source, IntType):
         return value, True
     if isinstance(source, NeverType):

@@ -113,8 +113,11 @@ def blank(kind: Type) -> Value:
 def new_value(kind: Type, name: str) -> Value:
     """Return a value of new Z3 constants with names that begin with `name`.
 
-    The constants can have more values than the type; `well_formed` restricts them. An unbounded sequence has an
-    uninterpreted function of the index in place of each constant.
+    For a variable `x` the names are: `x.field` of a struct, `x[i]` of a map or sequence, `x?` and `x!` for the presence
+    and the item of an option, `x#` for a length, `x{i}` for membership of value i, `x[]` for the function of an
+    unbounded sequence, which takes the place of the constants of its item.
+
+    The constants can have more values than the type: `well_formed` restricts them.
     """
     if isinstance(kind, NeverType):
         return None
@@ -162,6 +165,7 @@ def _indexed(template: Value, index: SymbolicInteger) -> Value:
 
 
 def _applied(constant: Term, index: SymbolicInteger) -> Term:
+    """Return the uninterpreted function with a constant's name and sort, applied to an index."""
     function = z3.Function(constant.decl().name(), z3.IntSort(), constant.sort())
     return function(integers.as_integer(index))
 
@@ -188,6 +192,10 @@ def well_formed(kind: Type, value: Value) -> Truth:
 
 
 def _well_formed_array(kind: SetType | SeqType | BagType, value: SymbolicArray) -> Truth:
+    """Return whether used items are well formed, unused items blank, and those of sets and bags in ascending order.
+
+    The items of a set ascend strictly, so no item occurs twice.
+    """
     unused, found = blank(kind.item), [integers.is_well_formed(value.length)]
     for position, item in enumerate(value.items):
         is_used = compare("<", concrete(position), value.length)

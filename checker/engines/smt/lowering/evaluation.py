@@ -129,7 +129,7 @@ class SymbolicEvaluator(ExpressionVisitor[Value]):
         return value
 
 
-class SymbolicLowering:
+class SymbolicSubject:
     """Base of the classes that lower one subject each: the context, and the evaluator for operands."""
 
     def __init__(self, expressions: SymbolicEvaluator):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from checker.engines.smt.lowering import arithmetic, arrays, integers
 from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.encoding import constant
-from checker.engines.smt.lowering.evaluation import SymbolicLowering
+from checker.engines.smt.lowering.evaluation import SymbolicSubject
 from checker.engines.smt.lowering.integers import compare, concrete
 from checker.engines.smt.lowering.logic import Truth, both
 from checker.engines.smt.lowering.symbolic_values import SymbolicSet, Value
@@ -16,7 +16,7 @@ from checker.ir import nodes
 from checker.language.types import SetType, Type
 
 
-class SymbolicLoops(SymbolicLowering):
+class SymbolicLoops(SymbolicSubject):
     """Enumerates the items that a loop may have, each with the condition that it has it."""
 
     def over(self, iterable: nodes.Iterable) -> list[tuple[Truth, Value]]:

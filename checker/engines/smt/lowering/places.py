@@ -5,7 +5,7 @@ from __future__ import annotations
 from checker.engines.smt.lowering import arrays, integers
 from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.encoding import blank, constant
-from checker.engines.smt.lowering.evaluation import SymbolicLowering
+from checker.engines.smt.lowering.evaluation import SymbolicSubject
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete, is_index
 from checker.engines.smt.lowering.logic import Truth
 from checker.engines.smt.lowering.structs import field_index
@@ -21,7 +21,7 @@ from checker.ir import nodes
 from checker.language.types import MapType, OptionType
 
 
-class SymbolicPlaces(SymbolicLowering):
+class SymbolicPlaces(SymbolicSubject):
     """Evaluates reads, and writes to places in the state."""
 
     # Reads.
@@ -60,19 +60,23 @@ class SymbolicPlaces(SymbolicLowering):
 
     def write(self, place: nodes.Expr, value: Value) -> None:
         """Give a place in the state a value."""
-        if isinstance(place, nodes.StateRead):
-            state = self.context.roots["self"]
-            state[place.variable] = merged(self.context.frame.running(), value, state[place.variable])
-        elif isinstance(place, nodes.FieldRead):
-            parts = list(self.expressions.evaluate(place.base).parts)
-            parts[field_index(place.base.type, place.name)] = value
-            self.write(place.base, SymbolicTuple(tuple(parts)))
-        elif isinstance(place, nodes.IndexRead):
-            self.write_item(place, value)
-        else:
-            assert isinstance(place, nodes.Convert) and isinstance(place.base.type, OptionType)
-            self.context.check(self.expressions.evaluate(place.base).present, place.site)
-            self.write(place.base, SymbolicOption(True, value))
+        match place:
+            case nodes.StateRead():
+                state = self.context.roots["self"]
+                state[place.variable] = merged(self.context.frame.running(), value, state[place.variable])
+            case nodes.FieldRead():
+                parts = list(self.expressions.evaluate(place.base).parts)
+                parts[field_index(place.base.type, place.name)] = value
+                self.write(place.base, SymbolicTuple(tuple(parts)))
+            case nodes.IndexRead():
+                self.write_item(place, value)
+            case nodes.Convert():
+                # A write into an option: it must have a value.
+                assert isinstance(place.base.type, OptionType)
+                self.context.check(self.expressions.evaluate(place.base).present, place.site)
+                self.write(place.base, SymbolicOption(True, value))
+            case _:
+                raise AssertionError(f"{type(place).__name__} is no place")
 
     def write_item(self, place: nodes.IndexRead, value: Value) -> None:
         """Give an entry of a map or an item of a sequence a value."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from checker.engines.smt.lowering import arithmetic
-from checker.engines.smt.lowering.evaluation import SymbolicLowering
+from checker.engines.smt.lowering.evaluation import SymbolicSubject
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, both, either, negate
 from checker.engines.smt.lowering.symbolic_values import Value, equal, merged
 from checker.ir import nodes
 
 
-class SymbolicScalars(SymbolicLowering):
+class SymbolicScalars(SymbolicSubject):
     """Evaluates arithmetic, comparisons, logic and conditional expressions."""
 
     def arithmetic(self, node: nodes.Arithmetic) -> Value:

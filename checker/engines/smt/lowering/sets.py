@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 
 from checker.engines.smt.lowering import arrays, integers
 from checker.engines.smt.lowering.encoding import blank, constant
-from checker.engines.smt.lowering.evaluation import SymbolicLowering
+from checker.engines.smt.lowering.evaluation import SymbolicSubject
 from checker.engines.smt.lowering.integers import compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, choose, either, implies, negate
 from checker.engines.smt.lowering.symbolic_values import SymbolicArray, SymbolicSet, Value, equal, merged
@@ -15,7 +15,7 @@ from checker.ir import nodes
 from checker.language.types import SetType, Type
 
 
-class SymbolicSets(SymbolicLowering):
+class SymbolicSets(SymbolicSubject):
     """Evaluates the operations of sets."""
 
     def subset(self, node: nodes.Subset) -> Value:

@@ -53,7 +53,8 @@ class SymbolicStatements(StatementVisitor):
         context.frame = _merged_frames(test, frame_then, context.frame)
 
     def for_(self, node: nodes.For) -> None:
-        # The items are a snapshot: they are evaluated before the body changes anything.
+        # The loop is unrolled over a snapshot: the items are evaluated before the body changes anything. `broken` and
+        # `continued` are the paths that skip the rest of the loop, or of the current iteration.
         self.context.frame.broken.append(False)
         for present, bound in self.expressions.loops.bindings(node.clause):
             is_reached = both(present, self.context.frame.running())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from checker.engines.smt.lowering.encoding import constant
-from checker.engines.smt.lowering.evaluation import SymbolicLowering
+from checker.engines.smt.lowering.evaluation import SymbolicSubject
 from checker.engines.smt.lowering.symbolic_values import SymbolicTuple, Value
 from checker.ir import nodes
 from checker.language.types import MapType, StructType, Type
 
 
-class SymbolicStructs(SymbolicLowering):
+class SymbolicStructs(SymbolicSubject):
     """Evaluates new structs and maps."""
 
     def struct_new(self, node: nodes.StructNew) -> Value:

@@ -156,7 +156,10 @@ def conjuncts(truth: Truth) -> list[Truth]:
 
 
 def split(goal: Truth) -> list[Truth]:
-    """Return the conjuncts of a goal, to be proved separately."""
+    """Return the conjuncts of a goal, to be proved separately.
+
+    A negated disjunction is a conjunction and is split too. Each part can then be refuted with few hypotheses.
+    """
     parts: list[Truth] = []
     for part in conjuncts(goal):
         if isinstance(part, bool):

@@ -6,16 +6,14 @@ import itertools
 import time
 from collections.abc import Iterator
 
-import z3
-
 from checker.engines.smt.bounded import BOUNDS
 from checker.engines.smt.induction import InductionProof, OnQuery, Outcome, ProofCell
-from checker.engines.smt.lowering.logic import Truth, any_of, both, either, negate, truth_term
+from checker.engines.smt.lowering.logic import Truth, any_of, both, either, negate
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
 from checker.engines.smt.transition_system import Transition
 from checker.engines.smt.unbounded.attempts import LONGER, SHORT, Attempts, Hypothesis, solver_for, split
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
-from checker.errors import SpecError
+from checker.engines.smt.vacuity import TYPES, no_initial_state, refuse_contradictions
 from checker.language.roles import Role
 
 
@@ -34,10 +32,6 @@ def prove(
     return _UnboundedInduction(system, targets, lemmas, limits, on_query).run()
 
 
-TYPES = "the types"
-"""Name of the hypothesis that every variable has a well-formed value of its type."""
-
-
 class _UnboundedInduction:
     def __init__(
         self, system: UnboundedSystem, targets: list[str], lemmas: list[str], limits: QueryLimits, on_query: OnQuery
@@ -51,7 +45,7 @@ class _UnboundedInduction:
     def run(self) -> InductionProof:
         """Ask all queries."""
         hypotheses = list(self._hypotheses())
-        self._refuse_contradictions(hypotheses)
+        self._refuse_vacuous_proof(hypotheses)
         initials = self.system.initials
         for name in self.invariants:
             self._ask_cell(name, initials, [])
@@ -77,24 +71,14 @@ class _UnboundedInduction:
         is_step = self.system.spec.roles[conjunct] is Role.STEP_INVARIANT
         return self.system.claim(conjunct, transition.successor, self.system.state if is_step else None).holds
 
-    def _refuse_contradictions(self, hypotheses: list[Hypothesis]) -> None:
+    def _refuse_vacuous_proof(self, hypotheses: list[Hypothesis]) -> None:
         """Raise SpecError if no state satisfies the hypothesis, or if `init` is always disabled."""
-        facts, solver = [*self.system.axioms, *self.system.definitions], solver_for([])
-        solver.add(*[truth_term(fact) for fact in facts])
-        markers = {f"hypothesis {number}": found.name for number, found in enumerate(hypotheses)}
-        for marker, found in zip(markers, hypotheses, strict=True):
-            solver.add(z3.Implies(z3.Bool(marker), truth_term(found.truth)))
+        facts = [*self.system.axioms, *self.system.definitions]
         limits = QueryLimits(LONGER, self.limits.cancelled)
-        if ask(solver, limits, *[z3.Bool(marker) for marker in markers]).answer == "no":
-            core = [markers[found.decl().name()] for found in solver.unsat_core()]
-            named = " and ".join(name for name in core if name != TYPES) or TYPES
-            verb = "contradict each other" if " and " in named else "is false in every state"
-            message = f"{named} {verb}: no state satisfies the induction hypothesis, so everything would follow from it"
-            raise SpecError(message)
+        refuse_contradictions(((found.name, found.truth) for found in hypotheses), solver_for(facts), limits)
         begins = any_of(both(found.assumed, either(found.failed, found.enabled)) for found in self.system.initials)
         if ask(solver_for([*facts, begins]), limits).answer == "no":
-            name = self.system.spec.name
-            raise SpecError(f"{name} has no initial state: `init` is disabled for every choice of its parameters")
+            raise no_initial_state(self.system.spec)
 
     def _note_never_taken(self, transitions: list[Transition], hypotheses: list[Hypothesis]) -> None:
         taken = any_of(found.taken for found in transitions)
@@ -133,4 +117,4 @@ class _UnboundedInduction:
     def _reason(self, query: AnsweredQuery) -> str:
         if query.reason.startswith("timeout"):
             return f"timeout: no answer within {self.limits.seconds:g} s"
-        return query.reason.strip("()") or "Z3 has a model, which may leave out instances of quantifiers"
+        return query.reason.strip("()") or "Z3 has a model, which need not satisfy all instances of the quantifiers"
