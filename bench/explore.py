@@ -1,4 +1,4 @@
-"""How fast state spaces are explored, beside TLC, SPIN and Rumur: `python bench/explore.py`, explained in README.md."""
+"""Benchmark of exploration, next to TLC, SPIN and Rumur: `python bench/explore.py`. README.md explains the figures."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LARGE_STATES, LARGE_DEPTH = 24_211_312, 35
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="A tiny state space, each run once: a trial.")] = False,
-    large: Annotated[bool, typer.Option("--large", help="Only a space of 24 million states, explored once.")] = False,
-    repeat: Annotated[int, typer.Option(min=1, help="How often each run is measured; the median counts.")] = 3,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure a tiny state space once, as a trial.")] = False,
+    large: Annotated[bool, typer.Option("--large", help="Measure only a space of 24 million states.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, help="Number of measurements of each run; the median is printed.")] = 3,
 ) -> None:
-    """Measure how fast KIP-320 is explored, and print it beside what other model checkers need."""
+    """Measure the exploration of KIP-320, and print it next to the figures of other model checkers."""
     screen = tables.console()
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as name:
         try:
@@ -44,33 +44,33 @@ def main(
 
 def _measure(sizes: tuple[Constants, ...], repeat: int, folder: Path, screen: Console) -> None:
     byte_code = folder / "byte-code-0"
-    lacking = spin.missing()
+    missing = spin.missing()
     screen.print(_start_up(sizes[0], repeat, folder))
     for constants in sizes:
         states = published.states(MODULE, constants)
         if states is None:
-            raise BenchmarkError(f"no number of states is published for {constants}")
+            raise BenchmarkError(f"no published number of states for {constants}")
         ours = _our_rows(constants, states, repeat, byte_code)
-        rows = [*ours, *([] if lacking else _spin_rows(constants, states, repeat, folder)), *published.rows(constants)]
+        rows = [*ours, *([] if missing else _spin_rows(constants, states, repeat, folder)), *published.rows(constants)]
         screen.print()
         screen.print(tables.speeds(f"KIP-320 {constants}: {states:,} states", rows))
         screen.print("\n".join(_two_workers(ours)), soft_wrap=True)
-    for sentence in lacking:
+    for sentence in missing:
         screen.print(f"\n{sentence}", soft_wrap=True)
 
 
 def _start_up(constants: Constants, repeat: int, folder: Path) -> str:
-    """Return what the first run on a fresh machine takes, and what the second one does: byte code is compiled once."""
+    """Return a sentence with the times of the first run, which compiles byte code, and of the second run."""
     setting = Setting(SPEC, constants, workers=1)
     folders = [folder / f"byte-code-{number}" for number in range(repeat)]
     cold, warm = [], []
     for number in range(repeat):
-        _say(f"{setting.label} {constants}: first and second run")
+        _announce(f"{setting.label} {constants}: first and second run")
         cold.append(checker_runs.explore(setting, folders[number]).process.seconds)
         warm.append(checker_runs.explore(setting, folders[number]).process.seconds)
     return (
-        f"KIP-320 {constants}, whole process, all properties: {Sample(tuple(cold))} s cold (no module is compiled to "
-        f"byte code yet), {Sample(tuple(warm))} s warm"
+        f"KIP-320 {constants}, whole process, all properties: {Sample(tuple(cold))} s cold (without compiled byte "
+        f"code), {Sample(tuple(warm))} s warm"
     )
 
 
@@ -79,16 +79,16 @@ def _our_rows(constants: Constants, states: int, repeat: int, byte_code: Path) -
         Setting(SPEC, constants, workers, properties) for properties in (PUBLISHED_PROPERTIES, ()) for workers in (1, 2)
     ]
     runs: dict[Setting, list[checker_runs.Run]] = {setting: [] for setting in settings}
-    # In turns, so that a busy moment of the machine does not hit one row alone.
+    # Interleaved, so that a busy moment of the machine affects all rows.
     for _ in range(repeat):
         for setting in settings:
-            _say(f"{setting.label} {constants}")
+            _announce(f"{setting.label} {constants}")
             runs[setting].append(checker_runs.explore(setting, byte_code, states))
     return [checker_runs.row(setting, runs[setting], _peak_without_states(setting, byte_code)) for setting in settings]
 
 
 def _peak_without_states(setting: Setting, byte_code: Path) -> int:
-    """Return the peak of a run that compiles the same code and explores no further than the initial states."""
+    """Return the peak memory of a run that compiles the same code and stops at the initial states."""
     stopped = replace(setting, options=(*setting.options, "--max-states", "1"))
     return checker_runs.explore(stopped, byte_code).process.peak_bytes
 
@@ -97,7 +97,7 @@ def _spin_rows(constants: Constants, states: int, repeat: int, folder: Path) -> 
     runs: dict[spin.Variant, list[spin.Run]] = {variant: [] for variant in spin.VARIANTS}
     for _ in range(repeat):
         for variant in spin.VARIANTS:
-            _say(f"{variant.label} {constants}")
+            _announce(f"{variant.label} {constants}")
             runs[variant].append(spin.explore(variant, constants, states, folder))
     return [spin.row(variant, runs[variant], states) for variant in spin.VARIANTS]
 
@@ -112,7 +112,7 @@ def _two_workers(rows: list[Row]) -> list[str]:
 
 
 def _measure_large(folder: Path, screen: Console) -> None:
-    _say(f"{LARGE.spec} {LARGE.constants}")
+    _announce(f"{LARGE.spec} {LARGE.constants}")
     run = checker_runs.explore(LARGE, folder, LARGE_STATES)
     if run.result["depth"] != LARGE_DEPTH:
         raise BenchmarkError(f"{LARGE.spec}: depth {run.result['depth']} instead of {LARGE_DEPTH}")
@@ -122,8 +122,8 @@ def _measure_large(folder: Path, screen: Console) -> None:
         screen.print(f"{violation['property']} is violated: {violation['length']} states", soft_wrap=True)
 
 
-def _say(what: str) -> None:
-    print(f"measuring {what}", file=sys.stderr)
+def _announce(label: str) -> None:
+    print(f"measuring {label}", file=sys.stderr)
 
 
 if __name__ == "__main__":

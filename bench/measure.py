@@ -1,4 +1,4 @@
-"""What a measurement is: processes run one at a time, with their time and peak memory, and the spread over several."""
+"""Measurements: processes that run one at a time, their time and peak memory, and samples of several runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class BenchmarkError(Exception):
-    """A process that is measured failed, or did not find what it has to find."""
+    """A measured process failed, or its result is wrong."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A process that has ended well: wall-clock seconds from start to end, peak resident bytes, standard output."""
+    """A successful process: wall-clock seconds from start to end, peak resident bytes, standard output."""
 
     seconds: float
     peak_bytes: int
@@ -35,10 +35,10 @@ def run(
     environment: Mapping[str, str] | None = None,
     fine: Container[int] = (0,),
 ) -> Finished:
-    """Run a command to its end in a folder; raise BenchmarkError if its exit status is none of those that are fine.
+    """Run a command in a folder; raise BenchmarkError if its exit status is not in `fine`.
 
-    The system counts the memory of this process, of which the child begins as a fork, into the child's peak: a peak
-    below some 50 MB is not to be trusted.
+    The child starts as a fork of this process, and the system counts this process's memory into the child's peak. A
+    peak below about 50 MB is therefore not reliable.
     """
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -56,7 +56,7 @@ def run(
 
 @dataclass(frozen=True)
 class Sample:
-    """One quantity, measured several times; or once, where another has published it."""
+    """The values of one quantity: several measurements, or one published value."""
 
     values: tuple[float, ...]
 
@@ -66,7 +66,7 @@ class Sample:
         return statistics.median(self.values)
 
     def __str__(self) -> str:
-        """The median, and in brackets the smallest and the largest value where there are several."""
+        """The median, and the smallest and largest of several values in brackets."""
         digits = 2 if self.median < 100 else 0
         shown = f"{self.median:.{digits}f}"
         if len(self.values) == 1:
@@ -84,16 +84,16 @@ class Constants:
     max_leader_epoch: int
 
     def __str__(self) -> str:
-        """As they are published: (3, 2, 2, 2)."""
+        """The form in which they are published: (3, 2, 2, 2)."""
         return f"({self.replicas}, {self.log_size}, {self.max_records}, {self.max_leader_epoch})"
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a tool on one state space; seconds and bytes, None where it is not known.
+    """The figures of a tool on one state space, in seconds and bytes; None if not known.
 
-    `whole` is from source to verdict, start-up and compiling included. `state_bytes`, of a state at the peak, leaves
-    out what the process takes without states, where that is known.
+    `whole` is the time from source to verdict, including start-up and compiling. `state_bytes` is the peak memory per
+    state, without the memory of a process that stores no states if that is known.
     """
 
     tool: str
@@ -107,5 +107,5 @@ class Row:
 
     @property
     def states_a_second(self) -> float | None:
-        """Distinct states a second of exploring."""
+        """Distinct states per second of exploring."""
         return None if self.exploring is None else self.states / self.exploring.median

@@ -1,4 +1,4 @@
-"""SPIN on the same model in the same run: a Promela text, generated for the constants, made into a program and run."""
+"""SPIN on the same model: a Promela model is generated for the constants, compiled and run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from measure import BenchmarkError, Constants, Finished, Row, Sample, run
 
 _TEMPLATE = Path(__file__).with_name("kip320.pml.j2")
 _MOST_DEPTH = 10_000
-"""Steps of the longest path that depth-first search may hold; SPIN says so where that is too few."""
+"""The greatest depth of depth-first search in steps; SPIN reports an error if it is too small."""
 
 _EXACT = ("-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK")
-"""Whole states, no reduction, and nothing checked that the two properties do not need: SPIN at its fastest."""
+"""Full states, no partial-order reduction, and no checks that the two properties do not need: SPIN at its fastest."""
 
 _STATES, _ERRORS = r"(\d+) states, stored", r"errors: (\d+)"
 _MEBIBYTES = r"([\d.]+)\s+total actual memory usage"
@@ -24,7 +24,7 @@ _MEBIBYTES = r"([\d.]+)\s+total actual memory usage"
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to search, and how much the C compiler optimises."""
+    """A search order and the optimisation level of the C compiler."""
 
     label: str
     flags: tuple[str, ...]
@@ -39,7 +39,7 @@ VARIANTS = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run from source to verdict: seconds to compile (`spin -a` and the C compiler) and to explore, and memory."""
+    """One run: seconds to compile (`spin -a` and the C compiler), seconds to explore, and peak memory in bytes."""
 
     compiling: float
     exploring: float
@@ -47,7 +47,7 @@ class Run:
 
 
 def missing() -> list[str]:
-    """Return sentences that say what to install before SPIN can be run here; none where it can."""
+    """Return a sentence for each program that SPIN needs and that is not installed."""
     sentences = []
     if shutil.which("spin") is None:
         sentences.append("SPIN is not installed, so it is not measured here: install the Debian package `spin`")
@@ -57,7 +57,7 @@ def missing() -> list[str]:
 
 
 def write_model(constants: Constants, folder: Path) -> Path:
-    """Write the Promela text for some constants to a folder, and return its path."""
+    """Write the Promela model for some constants to a folder, and return its path."""
     template = Environment(undefined=StrictUndefined, autoescape=False).from_string(_TEMPLATE.read_text())
     model = folder / "kip320.pml"
     model.write_text(template.render(**asdict(constants)))
@@ -65,10 +65,10 @@ def write_model(constants: Constants, folder: Path) -> Path:
 
 
 def explore(variant: Variant, constants: Constants, states: int, folder: Path) -> Run:
-    """Run SPIN in a folder; raise BenchmarkError if it does not find all states, and no error."""
+    """Run SPIN in a folder; raise BenchmarkError unless it finds all states and no error."""
     model = write_model(constants, folder)
     made = [run(command, folder) for command in _commands(variant, model)]
-    # Four slots a state or more: with fewer it is slower, with many more too.
+    # -w: the binary logarithm of the number of hash slots. At least four slots per state; many more are slower too.
     process = run(["./pan", f"-m{_MOST_DEPTH}", f"-w{states.bit_length() + 2}", "-b"], folder)
     found, errors = int(_figure(_STATES, process)), int(_figure(_ERRORS, process))
     if found != states or errors != 0:
@@ -77,7 +77,7 @@ def explore(variant: Variant, constants: Constants, states: int, folder: Path) -
 
 
 def row(variant: Variant, runs: Sequence[Run], states: int) -> Row:
-    """Return the row of a variant; all memory of the program, which is little else, counts as the states'."""
+    """Return the row of a variant; all of the program's memory counts as memory of states."""
     peak = max(done.peak_bytes for done in runs)
     return Row(
         variant.label,
@@ -100,8 +100,8 @@ def _commands(variant: Variant, model: Path) -> Iterator[list[str]]:
 
 
 def _figure(pattern: str, process: Finished) -> float:
-    """Return a figure in SPIN's report; raise BenchmarkError where it is not in there."""
+    """Return a figure in SPIN's report; raise BenchmarkError if the report does not have it."""
     found = re.search(pattern, process.output)
     if found is None:
-        raise BenchmarkError(f"SPIN's report lacks what matches {pattern}")
+        raise BenchmarkError(f"SPIN's report does not match {pattern}")
     return float(found[1])

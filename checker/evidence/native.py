@@ -8,13 +8,13 @@ import time
 from checker.engines.native.engine import (
     CompiledSpec,
     compile_program,
+    declared_properties,
     explore_compiled,
     extra_masks,
     garbage_collection_paused,
-    property_names,
 )
 from checker.engines.native.explore.exploration import Exploration
-from checker.engines.native.explore.search import explore as search
+from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.store import Words
 from checker.engines.native.results import MOST_PROPERTIES, failed_init, initial_states
 from checker.errors import BoundsError
@@ -36,7 +36,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
     the other premises are evaluated afterwards. Raises SpecError if the spec is outside the language.
     """
     started = time.perf_counter()
-    names = property_names(plan)
+    names = declared_properties(plan)
     with garbage_collection_paused():
         program = compile_spec(spec, names)
         premises = [premise.predicate for premise in premises_of(program)[: MOST_PROPERTIES - len(names)]]
@@ -98,7 +98,7 @@ def _true_somewhere(
     narrowed = dataclasses.replace(program, properties=[premise.predicate for premise in premises])
     again = compile_program(compiled.spec, narrowed, [], narrowed.properties)
     mask, step_mask = extra_masks(narrowed.properties, first_bit=0)
-    found = search(again.kernels, states, step_mask=step_mask, reachable_mask=mask, stop_after=mask)
+    found = breadth_first_search(again.kernels, states, step_mask=step_mask, reachable_mask=mask, stop_after=mask)
     return [number in found.reached for number in range(len(premises))]
 
 
@@ -118,7 +118,7 @@ def _changes_something(compiled: CompiledSpec, action: str, states: Words) -> bo
     actions = [found for found in program.actions if found.name == action]
     alone = dataclasses.replace(program, actions=actions, properties=[changed])
     kernels = compile_program(compiled.spec, alone, [], [changed]).kernels
-    found = search(kernels, states, step_mask=1, reachable_mask=1, stop_after=1)
+    found = breadth_first_search(kernels, states, step_mask=1, reachable_mask=1, stop_after=1)
     return bool(found.reached)
 
 

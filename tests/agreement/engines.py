@@ -13,7 +13,7 @@ from types import ModuleType
 from unittest import mock
 
 from checker.engines.native import engine as native
-from checker.engines.native.lowering import arrays, loops, program
+from checker.engines.native.lowering import actions, arrays, loops
 from checker.engines.native.lowering import outlining as outlined
 from checker.engines.native.single_state import SingleStateEngine
 from checker.engines.python import explorer
@@ -84,7 +84,7 @@ def compact() -> AbstractContextManager[object]:
         (loops, "MOST_UNROLLED"),
         (outlined, "SMALLEST_BODY"),
         (outlined, "SMALLEST_TOTAL"),
-        (program, "MOST_UNROLLED_NODES"),
+        (actions, "MOST_UNROLLED_NODES"),
     ):
         stack.enter_context(mock.patch.object(module, name, 0))
     return stack

@@ -10,12 +10,13 @@ import pytest
 from engines import compare_runs, compare_states, load
 from spec_source import HEADER
 
-from checker.engines.native.lowering import conversion, program
+from checker.engines.native.lowering import conversion
 from checker.engines.native.lowering import state_layout as layout
 from checker.engines.native.lowering.arrays import ArrayEmitter
 from checker.engines.native.lowering.comprehensions import ComprehensionLowering
 from checker.engines.native.lowering.emitter import Emitter, PackedValue
 from checker.engines.native.lowering.places import PlaceLowering
+from checker.engines.native.lowering.predicates import PredicateLowering
 from checker.engines.native.lowering.scalars import ScalarLowering
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.engines.native.single_state import SingleStateEngine
@@ -153,11 +154,12 @@ def towards_zero(right: Any, self: Any, node: Any, left: Any, other: Any) -> Any
 
 
 def no_constraint(right: Any, self: Any) -> Any:
-    constraints, self.program.constraints = self.program.constraints, []
+    program = self.module.program
+    constraints, program.constraints = program.constraints, []
     try:
         return right(self)
     finally:
-        self.program.constraints = constraints
+        program.constraints = constraints
 
 
 BUGS: dict[str, Patch] = {
@@ -198,13 +200,13 @@ BUGS: dict[str, Patch] = {
     ),
     "break goes on": lambda patch: patch.setattr(StatementLowering, "break_", StatementLowering.continue_),
     "the old state is the new one": replaced(
-        program._Assembly,
+        PredicateLowering,
         "_predicate",
         lambda right, self, emit, predicate, roots, *blocks: right(
             self, emit, predicate, dict.fromkeys(roots, roots["self"]), *blocks
         ),
     ),
-    "no constraint": replaced(program._Assembly, "_within_constraint", no_constraint),
+    "no constraint": replaced(PredicateLowering, "define_within_constraint", no_constraint),
     "tests of comprehensions are left out": replaced(
         ComprehensionLowering,
         "_for_each_element",

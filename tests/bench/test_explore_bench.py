@@ -1,4 +1,4 @@
-"""The exploring benchmark at a tiny size: it runs, and its table is complete. What it measures is not looked at."""
+"""The benchmark of exploration at a tiny size: it runs and its table is complete. The figures are not checked."""
 
 import os
 import shutil
@@ -14,13 +14,13 @@ SCRIPT = ROOT / "bench" / "explore.py"
 
 @pytest.fixture
 def bench(monkeypatch):
-    """Let the modules beside the script be imported, as it imports them."""
+    """Make the modules in the script's folder importable, as they are for the script."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
 
 
 @pytest.fixture(scope="module")
 def printed():
-    # Without terminal, and with no SPIN: that has a test of its own.
+    # Without a terminal and without SPIN, which has its own test.
     environment = os.environ | {"PATH": ""}
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--quick"], env=environment, capture_output=True, text=True, check=False
@@ -31,14 +31,14 @@ def printed():
 
 @pytest.mark.parametrize("workers", ["1 worker", "2 workers"])
 @pytest.mark.parametrize("properties", ["as published", "all properties"])
-def test_table_has_a_full_row_of_each_way_to_run(printed, workers, properties):
+def test_table_has_a_complete_row_for_each_setting(printed, workers, properties):
     (row,) = [line for line in printed.split("\n") if f"tidemark, {workers}, {properties} " in line]
     cells = [cell.strip() for cell in row.strip("│").split("│")]
     assert len(cells) == 9
     assert "-" not in cells
 
 
-def test_start_up_and_gain_of_the_second_worker_are_told(printed):
+def test_start_up_and_gain_of_the_second_worker_are_printed(printed):
     assert " s cold " in printed and " s warm" in printed
     assert printed.count("times as fast as with 1 worker") == 2
 
@@ -62,7 +62,7 @@ def test_spin_finds_the_published_states(constants, tmp_path):
     for variant in spin.VARIANTS[1:]:
         folder = tmp_path / variant.label
         folder.mkdir()
-        # What the C compiler optimises changes no count, and takes long.
+        # Optimisation by the C compiler takes long and changes no count.
         quick = spin.Variant(variant.label, tuple(flag for flag in variant.flags if not flag.startswith("-O")))
         assert spin.explore(quick, model, states, folder).exploring > 0
 
@@ -78,7 +78,7 @@ def test_spin_with_another_count_is_an_error(tmp_path):
 
 
 @pytest.mark.usefixtures("bench")
-def test_published_sentences_become_figures():
+def test_published_sentences_are_parsed_to_figures():
     import published
     from measure import Constants
 

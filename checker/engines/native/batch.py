@@ -212,10 +212,10 @@ def _define_expand(native: NativeSpec) -> None:
     )
     count, room, step_mask = arguments[6:]
     sink, state = builder.alloca(_SINK), builder.alloca(I64, words)
-    position, listed = LocalVariable(builder, word(0)), LocalVariable(builder, word(0))
+    position, listed = LocalVariable(builder, word(0), "position"), LocalVariable(builder, word(0), "listed")
     builder.store(found, struct_field(builder, sink, _NEXT_STATE))
     builder.store(origins, struct_field(builder, sink, _NEXT_ORIGIN))
-    with endless_loop(builder) as loop:
+    with endless_loop(builder, "expand") as loop:
         current, first = position.get(), listed.get()
         loop.leave_if(builder.icmp_unsigned(">=", current, count))
         # A state has at most one successor per action instance.
@@ -230,7 +230,7 @@ def _define_expand(native: NativeSpec) -> None:
         end = builder.ptrtoint(builder.load(struct_field(builder, sink, _NEXT_ORIGIN)), I64)
         total = builder.udiv(builder.sub(end, builder.ptrtoint(origins, I64)), word(8))
         listed.set(total)
-        with counted_loop(builder, first, total) as index:
+        with counted_loop(builder, first, total, name="describe") as index:
             successor = item(builder, found, index, words)
             hashed = state_hash(builder, read_words(builder, successor, words))
             builder.store(hashed, item(builder, hashes, index, 1))

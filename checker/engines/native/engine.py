@@ -20,7 +20,7 @@ import numpy as np
 
 from checker.engines.native.explore import exploration
 from checker.engines.native.explore.kernels import Kernels, add_kernels
-from checker.engines.native.explore.search import explore as search
+from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.program import NativeSpec, lower
@@ -127,7 +127,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
     the spec is outside the language.
     """
     started = time.perf_counter()
-    compiled = compile_native(spec, property_names(plan), quick=plan.quick)
+    compiled = compile_native(spec, declared_properties(plan), quick=plan.quick)
     compile_seconds = time.perf_counter() - started
     try:
         initial = initial_states(spec)
@@ -142,14 +142,14 @@ def explore_from(spec: Spec, plan: Plan, starts: Iterable[list[State]]) -> Itera
     The spec is compiled once, which takes longer than most explorations. The first result has the compile time.
     """
     started = time.perf_counter()
-    compiled = compile_native(spec, property_names(plan), quick=plan.quick)
+    compiled = compile_native(spec, declared_properties(plan), quick=plan.quick)
     compile_seconds = time.perf_counter() - started
     for initial in starts:
         yield explore_compiled(compiled, plan, initial, compile_seconds)[0]
         compile_seconds = 0.0
 
 
-def property_names(plan: Plan) -> list[str]:
+def declared_properties(plan: Plan) -> list[str]:
     """Return the properties of a plan that a spec declares: all but `deadlock`."""
     return [name for name in plan.properties if name != DEADLOCK]
 
@@ -158,7 +158,7 @@ def explore_compiled(
     compiled: CompiledSpec, plan: Plan, initial: list[State], compile_seconds: float
 ) -> tuple[Result, exploration.Exploration]:
     """Explore a compiled spec from some initial states; return the result and the exploration on packed states."""
-    names = property_names(plan)
+    names = declared_properties(plan)
     found = _search(compiled, plan, names, initial)
     result = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found).result(compile_seconds)
     return result, found
@@ -176,7 +176,7 @@ def _search(compiled: CompiledSpec, plan: Plan, names: list[str], initial: list[
     spec = compiled.spec
     awaited = plan.stop if isinstance(plan.stop, frozenset) else frozenset()
     extra_mask, extra_step_mask = extra_masks(compiled.extra, first_bit=len(names))
-    return search(
+    return breadth_first_search(
         compiled.kernels,
         np.array([compiled.words_of(state) for state in initial], dtype=np.uint64),
         workers=plan.workers,

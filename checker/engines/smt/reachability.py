@@ -57,7 +57,7 @@ class ReachableStates:
 
     def _explore(self) -> None:
         from checker.engines.native.engine import compile_native
-        from checker.engines.native.explore.search import explore
+        from checker.engines.native.explore.search import breadth_first_search
 
         try:
             self._compiled = compile_native(self._spec, [])
@@ -69,7 +69,7 @@ class ReachableStates:
             return
         if initial:
             words = np.array([self._compiled.words_of(state) for state in initial], dtype=np.uint64)
-            self._found = explore(
+            self._found = breadth_first_search(
                 self._compiled.kernels,
                 words,
                 workers=self._workers,

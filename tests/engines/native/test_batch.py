@@ -1,4 +1,4 @@
-"""Batches of states, held against one state at a time."""
+"""Kernels on batches of states, compared with single states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from checker.run import registry
 
 
 class Meter(Spec):
-    """Has all there is: a constraint, a deadlock, steps that violate, values that leave their bounds."""
+    """A constraint, a deadlock, violations in states and steps, and values that leave their bounds."""
 
     value = Range(0, 20)
     other = Range(0, 6)
@@ -121,7 +121,7 @@ def bits_of(names: list[str], finding: CheckedState) -> int:
 
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call ends after a few states, wherever the successors of one more might not fit."""
+    """Make a call end after a few states: its memory for successors is small."""
     monkeypatch.setattr(batches, "MOST_SUCCESSORS", 7)
 
 

@@ -1,4 +1,4 @@
-"""Code that is made in a hurry, and the better code that a long exploration goes on with: the same results."""
+"""Quickly compiled code, and the optimised code with which a long exploration continues, give the same results."""
 
 import pytest
 
@@ -14,7 +14,7 @@ VIOLATED = Kip101(replicas=2, log_size=2, max_records=2, max_leader_epoch=2)
 
 
 def outline(result):
-    """Return all that a run found, but for its times."""
+    """Return the result of a run without its times."""
     violations = [(found.property, [str(step) for step in found.trace]) for found in result.violations]
     return result.levels, result.generated_states, result.ended, result.coverage, violations
 
@@ -30,7 +30,7 @@ def test_the_results_are_the_same(spec, seconds, monkeypatch):
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(0.0, 1), (1e9, 0)])
-def test_code_gets_better_once(seconds, times, monkeypatch):
+def test_quick_code_is_replaced_once(seconds, times, monkeypatch):
     improved = []
     improve = Store.improve_kernels
     monkeypatch.setattr(search, "IMPROVE_SECONDS", seconds)

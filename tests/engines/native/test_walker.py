@@ -1,4 +1,4 @@
-"""The walker: what it says of a walk, that chance is fair, and that a walk is its seed's alone."""
+"""The walker: its reports on walks, the distribution of its choices, and that a walk depends on its seed only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from checker.language import Spec, SpecError
 from checker.run.plan import DEADLOCK
 
 CHI_SQUARE_999 = {1: 10.83, 3: 16.27, 7: 24.32}
-"""By degrees of freedom, what chi-square exceeds once in a thousand times."""
+"""The 99.9 % quantile of chi-square, by degrees of freedom."""
 
 
 def walker_of(spec: Spec) -> Walker:
@@ -74,7 +74,7 @@ def test_rare_actions_weigh_more() -> None:
     assert len(biased.actions) != len(uniform.actions)
 
 
-def test_a_walk_alone_is_the_one_among_many() -> None:
+def test_a_walk_does_not_depend_on_its_batch() -> None:
     walker = walker_of(Ladder())
     many = walker.walk(walk_seeds(5, 0, 500), 30, sampling=0, steps=True)
     starts = many.ends - many.lengths
@@ -90,7 +90,7 @@ def test_a_walk_alone_is_the_one_among_many() -> None:
     assert len({tuple(many.actions[a:b].tolist()) for a, b in zip(starts, many.ends, strict=True)}) > 50
 
 
-def test_the_conjunct_that_is_false_first() -> None:
+def test_the_first_false_conjunct() -> None:
     walks = walker_of(Ladder(top=3)).walk(walk_seeds(2, 0, 400), 60)
     violating = ended(walks, "violation")
     assert len(violating) > 50
@@ -105,7 +105,7 @@ def test_the_conjunct_that_is_false_first() -> None:
 
 
 @pytest.mark.parametrize("where", ["action", "invariant", "step", "both", "constraint"])
-def test_what_leaves_its_bounds_is_named(where: str) -> None:
+def test_the_evaluation_that_leaves_its_bounds_is_named(where: str) -> None:
     walker = walker_of(Broken(where=where))
     walks = walker.walk(walk_seeds(3, 0, 300), 30)
     failing = ended(walks, "bounds")
@@ -118,7 +118,7 @@ def test_what_leaves_its_bounds_is_named(where: str) -> None:
         assert walker.failed_constraint(walks.last_states[failing[0], 0]) == "other"
 
 
-def test_a_deadlock_is_a_violation_where_it_is_asked_for() -> None:
+def test_a_deadlock_is_a_violation_if_it_is_checked() -> None:
     spec = Choice()
     plain = Walker(spec, spec.properties).walk(walk_seeds(1, 0, 50), 5)
     asked = Walker(spec, [*spec.properties, DEADLOCK]).walk(walk_seeds(1, 0, 50), 5)
@@ -136,7 +136,7 @@ def test_coverage_of_many_instances() -> None:
 
 
 def forks_taken(instances: list[int]) -> set[tuple[str, bool]]:
-    """Return the sides of conditions that steps of Forks take."""
+    """Return the sides of conditions that the steps of Forks take."""
     taken, count = set(), 0
     for by in instances:
         if by == 3:

@@ -1,4 +1,4 @@
-"""Small specs whose random walks can be reckoned by hand."""
+"""Small specs with random walks that can be calculated by hand."""
 
 from checker.language import (
     Constant,

@@ -1,4 +1,4 @@
-"""The python engine: counts, verdicts and traces that can be worked out by hand."""
+"""The Python engine: counts, verdicts and traces that can be calculated by hand."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_step_invariant_is_checked_on_steps_to_known_states():
     assert violation.trace[-1].state.value == 0
 
 
-def test_reachable_is_judged_only_after_a_complete_exploration():
+def test_a_reachable_is_missing_only_after_a_complete_exploration():
     complete = run(Counter(), "is_over", "is_two")
     assert [(found.property, found.kind, found.trace) for found in complete.violations] == [
         ("is_over", "reachable", ())
@@ -90,7 +90,7 @@ def test_a_bounds_error_ends_with_the_state_before_and_names_the_action_and_the_
     assert "self.value += 1" in violation.explanation
 
 
-def test_a_bounds_error_ends_the_run_whatever_was_asked():
+def test_a_bounds_error_always_ends_the_run():
     class Straying(Counter):
         @action
         def stray(self):
@@ -147,7 +147,7 @@ def test_progress_is_reported(monkeypatch):
     ]
 
 
-def test_an_exception_of_the_spec_says_where():
+def test_an_exception_of_the_spec_has_its_location():
     class Undefined(Spec):
         x = Range(0, 1)
 

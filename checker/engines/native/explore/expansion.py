@@ -92,11 +92,11 @@ def define_expand_shard(spec: SpecFunctions) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     record = ShardRecord(builder, function.args[0], spec.layout)
     shard, step_mask = function.args[1:]
-    cursor = LocalVariable(builder, record.get("cursor"))
-    pending = LocalVariable(builder, record.get("pending"))
+    cursor = LocalVariable(builder, record.get("cursor"), "cursor")
+    pending = LocalVariable(builder, record.get("pending"), "pending")
     frontier_end = record.get("frontier_end")
     router = _Router(builder, record, spec, step_mask)
-    with endless_loop(builder) as loop:
+    with endless_loop(builder, "expand") as loop:
         is_buffer_empty = builder.icmp_unsigned("==", pending.get(), word(0))
         is_exhausted = builder.icmp_unsigned("==", cursor.get(), frontier_end)
         loop.leave_if(builder.and_(is_buffer_empty, is_exhausted))
@@ -120,7 +120,7 @@ def _list_successors(builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunct
     A state outside the constraint is stored and checked, but not expanded: it has none.
     """
     stored = item(builder, record.array("states"), position, spec.layout.words)
-    listed = LocalVariable(builder, word(0))
+    listed = LocalVariable(builder, word(0), "listed")
     if spec.within_constraint is None:
         listed.set(_expand(builder, record, spec, position, stored))
     else:
@@ -182,8 +182,8 @@ class _Router:
         self._record = record
         self._spec = spec
         self._layout: MemoryLayout = spec.layout
-        self._fullest = LocalVariable(builder, word(0))
-        self._step_mask = LocalVariable(builder, step_mask)
+        self._fullest = LocalVariable(builder, word(0), "fullest")
+        self._step_mask = LocalVariable(builder, step_mask, "step_mask")
 
     def lacks_room(self, count: ir.Value) -> ir.Value:
         """Return (i1) whether some outbox might not take `count` more entries. Empty outboxes take all of any state."""
@@ -196,7 +196,7 @@ class _Router:
         builder, record, layout = self._builder, self._record, self._layout
         parent = record.get("pending_parent")
         listed = record.array("successors")
-        with counted_loop(builder, word(0), count) as index:
+        with counted_loop(builder, word(0), count, name="route") as index:
             entry = item(builder, listed, index, layout.entry_words)
             *state, instance = read_words(builder, entry, layout.entry_words)
             target = builder.lshr(state_hash(builder, state), word(64 - SHARD_BITS))

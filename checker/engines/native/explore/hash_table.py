@@ -77,9 +77,9 @@ class HashTable:
         """
         builder = self._builder
         wanted = builder.trunc(_tag(builder, hashed), I32)
-        position = LocalVariable(builder, self._home(hashed))
-        with endless_loop(builder) as probe:
-            held = builder.load(self._slot(position.get()))
+        position = LocalVariable(builder, self._home(hashed), "position")
+        with endless_loop(builder, "probe") as probe:
+            held = builder.load(self._slot(position.get()), name="held")
             probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
             has_tag = builder.icmp_unsigned("==", builder.lshr(held, ir.Constant(I32, LOCAL_BITS)), wanted)
             with builder.if_then(has_tag):
@@ -101,19 +101,19 @@ class HashTable:
     def rebuild(self, count: ir.Value) -> None:
         """Add the first `count` states of the shard to an empty table. They are distinct: none is compared."""
         builder = self._builder
-        with counted_loop(builder, word(0), count) as local:
+        with counted_loop(builder, word(0), count, name="rebuild") as local:
             state = read_words(builder, item(builder, self._states, local, self._words), self._words)
             hashed = state_hash(builder, state)
-            position = LocalVariable(builder, self._home(hashed))
-            with endless_loop(builder) as probe:
-                held = builder.load(self._slot(position.get()))
+            position = LocalVariable(builder, self._home(hashed), "position")
+            with endless_loop(builder, "probe") as probe:
+                held = builder.load(self._slot(position.get()), name="held")
                 probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
                 position.set(self._next(position.get()))
             self.add(hashed, local, position.get())
 
     def clear(self, slots: ir.Value) -> None:
         """Make the first `slots` slots empty."""
-        with counted_loop(self._builder, word(0), slots) as position:
+        with counted_loop(self._builder, word(0), slots, name="clear") as position:
             self._builder.store(_EMPTY, self._slot(position))
 
     def _slot(self, position: ir.Value) -> ir.Value:
@@ -133,7 +133,7 @@ class HashTable:
 
 def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow_table: ir.Function) -> None:
     """Emit a loop that doubles the table until its load with `wanted` states is at most 0.7."""
-    with endless_loop(builder) as loop:
+    with endless_loop(builder, "make_room") as loop:
         slots = builder.add(record.get("table_mask"), word(1))
         allowed = builder.mul(slots, word(LOAD_NUMERATOR))
         loop.leave_if(builder.icmp_unsigned("<=", builder.mul(wanted, word(LOAD_DENOMINATOR)), allowed))

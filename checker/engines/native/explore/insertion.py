@@ -4,7 +4,7 @@
         first_new = count
         for source in all shards:
             for block of at most 64 entries in source.outbox[target]:
-                make room in the table for 64 more states
+                make room in the table for as many more states
                 for entry in block:  hash it, prefetch its home slot
                 for entry in block:  prefetch the state that its home slot holds
                 for entry in block:  unless its state is stored, append the state and its origin
@@ -47,11 +47,11 @@ def define_insert_shard(spec: SpecFunctions) -> ir.Function:
     record = ShardRecord.of_shard(builder, records, shard, spec.layout)
     first_new = record.get("count")
     inserter = _Inserter(builder, record, spec, grow_table, builder.alloca(I64, _BLOCK))
-    with counted_loop(builder, word(0), word(SHARDS)) as source_shard:
+    with counted_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
         source = ShardRecord.of_shard(builder, records, source_shard, spec.layout)
         fill = source.get("fills", shard)
         inbox = source.outbox(shard)
-        with counted_loop(builder, word(0), fill, word(_BLOCK)) as start:
+        with counted_loop(builder, word(0), fill, word(_BLOCK), "blocks") as start:
             remaining = builder.sub(fill, start)
             size = builder.select(builder.icmp_unsigned("<", remaining, word(_BLOCK)), remaining, word(_BLOCK))
             inserter.insert(item(builder, inbox, start, spec.layout.entry_words), size)
@@ -78,13 +78,13 @@ class _Inserter:
         wanted = builder.add(self.record.get("count"), size)
         make_room(builder, self.record, wanted, self.grow_table)
         table = HashTable(builder, self.record, self.spec.words)
-        with counted_loop(builder, word(0), size) as index:
+        with counted_loop(builder, word(0), size, name="hash") as index:
             hashed = state_hash(builder, self._entry(entries, index)[:-1])
             builder.store(hashed, item(builder, self.hashes, index, 1))
             table.prefetch_slot(hashed)
-        with counted_loop(builder, word(0), size) as index:
+        with counted_loop(builder, word(0), size, name="prefetch") as index:
             table.prefetch_state(self._hash(index))
-        with counted_loop(builder, word(0), size) as index:
+        with counted_loop(builder, word(0), size, name="insert") as index:
             self._insert_one(table, self._entry(entries, index), self._hash(index))
 
     def _insert_one(self, table: HashTable, entry: list[ir.Value], hashed: ir.Value) -> None:
@@ -118,13 +118,13 @@ def _check_states(
 
     A property is no longer checked after its first finding.
     """
-    open_mask = LocalVariable(builder, mask)
+    open_mask = LocalVariable(builder, mask, "open_mask")
     states = record.array("states")
     # `check_state` also evaluates the constraints, which may leave their bounds when no property is left to check.
     is_wanted = builder.icmp_unsigned("!=", mask, word(0)) if spec.within_constraint is None else ir.Constant(I1, 1)
     with (
         builder.if_then(is_wanted),
-        counted_loop(builder, first_new, record.get("count")) as local,
+        counted_loop(builder, first_new, record.get("count"), name="check") as local,
     ):
         state = item(builder, states, local, spec.words)
         found = builder.call(spec.check_state, [state, open_mask.get()])

@@ -72,7 +72,7 @@ def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
 @contextmanager
 def _shards_taken(builder: ir.IRBuilder, next_shard: ir.Value) -> Iterator[ir.Value]:
     """Emit a loop over the shards (i64) that no other worker has taken."""
-    with endless_loop(builder) as loop:
+    with endless_loop(builder, "shards") as loop:
         shard = builder.atomic_rmw("add", next_shard, word(1), "monotonic")
         loop.leave_if(builder.icmp_unsigned(">=", shard, word(SHARDS)))
         yield shard

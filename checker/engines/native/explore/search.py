@@ -40,7 +40,7 @@ IMPROVE_SECONDS = 0.4
 
 @dataclass(frozen=True)
 class _Limits:
-    """The reasons to stop, as `explore` documents them. `stop_mask`: the property bits of which any one stops it."""
+    """The reasons to stop, see `breadth_first_search`. `stop_mask`: the property bits of which any one stops it."""
 
     stop_after: int
     stop_mask: int
@@ -50,7 +50,7 @@ class _Limits:
     max_depth: int | None
 
 
-def explore(
+def breadth_first_search(
     kernels: Kernels,
     initial: Words,
     *,

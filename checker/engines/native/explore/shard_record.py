@@ -36,7 +36,7 @@ class ShardRecord:
 
     def get(self, name: str, index: ir.Value | None = None) -> ir.Value:
         """Return the value (i64) of a field, or of its item `index`."""
-        return self._builder.load(self.slot(name, index))
+        return self._builder.load(self.slot(name, index), name=name)
 
     def set(self, name: str, value: ir.Value, index: ir.Value | None = None) -> None:
         """Replace the value of a field, or of its item `index`."""

@@ -20,10 +20,10 @@ def word(value: int) -> ir.Constant:
 class LocalVariable:
     """A local variable of the function under construction: an alloca that LLVM turns into a register."""
 
-    def __init__(self, builder: ir.IRBuilder, initial: ir.Value) -> None:
+    def __init__(self, builder: ir.IRBuilder, initial: ir.Value, name: str = "") -> None:
         self._builder = builder
         with builder.goto_entry_block():
-            self._slot = builder.alloca(initial.type)
+            self._slot = builder.alloca(initial.type, name=name)
         self.set(initial)
 
     def get(self) -> ir.Value:
@@ -41,23 +41,24 @@ class LocalVariable:
 
 @dataclass(frozen=True)
 class Loop:
-    """The exit of a loop under construction."""
+    """A loop under construction. `name` is the prefix of the names of its blocks in the LLVM code."""
 
     builder: ir.IRBuilder
     exit: ir.Block
+    name: str
 
     def leave_if(self, condition: ir.Value) -> None:
         """Emit a jump to the exit for the case that `condition` (i1) is true."""
-        following = self.builder.append_basic_block("following")
-        self.builder.cbranch(condition, self.exit, following)
-        self.builder.position_at_end(following)
+        rest = self.builder.append_basic_block(f"{self.name}.rest")
+        self.builder.cbranch(condition, self.exit, rest)
+        self.builder.position_at_end(rest)
 
 
 @contextmanager
-def endless_loop(builder: ir.IRBuilder) -> Iterator[Loop]:
+def endless_loop(builder: ir.IRBuilder, name: str = "loop") -> Iterator[Loop]:
     """Emit a loop around the body of the `with` block; only `Loop.leave_if` ends it."""
-    head = builder.append_basic_block("loop")
-    loop = Loop(builder, builder.append_basic_block("done"))
+    head = builder.append_basic_block(name)
+    loop = Loop(builder, builder.append_basic_block(f"{name}.end"), name)
     builder.branch(head)
     builder.position_at_end(head)
     yield loop
@@ -67,11 +68,11 @@ def endless_loop(builder: ir.IRBuilder) -> Iterator[Loop]:
 
 @contextmanager
 def counted_loop(
-    builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: ir.Value | None = None
+    builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: ir.Value | None = None, name: str = "loop"
 ) -> Iterator[ir.Value]:
     """Emit a loop over start, start + step, ... below `stop` (unsigned i64; step: default 1); yield the index."""
-    index = LocalVariable(builder, start)
-    with endless_loop(builder) as loop:
+    index = LocalVariable(builder, start, f"{name}.index")
+    with endless_loop(builder, name) as loop:
         current = index.get()
         loop.leave_if(builder.icmp_unsigned(">=", current, stop))
         yield current
@@ -81,8 +82,8 @@ def counted_loop(
 @contextmanager
 def each_bit(builder: ir.IRBuilder, bits: ir.Value) -> Iterator[ir.Value]:
     """Emit a loop over the positions (i64) of the bits that are set in `bits`, lowest first."""
-    rest = LocalVariable(builder, bits)
-    with endless_loop(builder) as loop:
+    rest = LocalVariable(builder, bits, "bits.rest")
+    with endless_loop(builder, "bits") as loop:
         current = rest.get()
         loop.leave_if(builder.icmp_unsigned("==", current, word(0)))
         yield builder.cttz(current, ir.Constant(I1, 1))

@@ -49,7 +49,8 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
-from checker.engines.native.lowering.program import FAILED_BIT, NativeSpec
+from checker.engines.native.lowering.predicates import FAILED_BIT
+from checker.engines.native.lowering.program import NativeSpec
 
 WALK = "walk.batch"
 
@@ -173,19 +174,21 @@ class _WalkKernel:
         function = ir.Function(native.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), WALK)
         self._builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
         # Read once: LLVM cannot know that the arrays that a walk writes do not overlap the record.
-        self._fields = {name: builder.load(builder.gep(function.args[0], [word(at)])) for name, at in FIELDS.items()}
+        self._fields = {
+            name: builder.load(builder.gep(function.args[0], [word(at)]), name=name) for name, at in FIELDS.items()
+        }
         self._sink = builder.alloca(_SINK)
         self._state = builder.alloca(I64, max(2, self._words))
         self._old = builder.alloca(I64, max(2, self._words))
-        self._steps = LocalVariable(builder, word(0))
-        self._samples = LocalVariable(builder, word(0))
+        self._steps = LocalVariable(builder, word(0), "all_steps")
+        self._samples = LocalVariable(builder, word(0), "all_samples")
 
     def define(self) -> None:
         """Emit the loop over walks."""
         builder = self._builder
-        with counted_loop(builder, word(0), self._fields["count"]) as number:
+        with counted_loop(builder, word(0), self._fields["count"], name="walks") as number:
             walk = self._begin(number)
-            with endless_loop(builder) as loop:
+            with endless_loop(builder, "steps") as loop:
                 self._step(walk, number, loop)
             self._end(walk, number)
         builder.ret_void()
@@ -229,13 +232,13 @@ class _WalkKernel:
         """Emit the start of walk `number` in a random initial state."""
         builder = self._builder
         walk = _WalkVariables(
-            generator=LocalVariable(builder, builder.load(self._at("seeds", number))),
-            step=LocalVariable(builder, word(0)),
-            ending=LocalVariable(builder, word(0)),
-            violated=LocalVariable(builder, word(0)),
-            reached=LocalVariable(builder, word(0)),
-            failed_instance=LocalVariable(builder, word(NO_INSTANCE)),
-            failed_property=LocalVariable(builder, word(NO_PROPERTY)),
+            generator=LocalVariable(builder, builder.load(self._at("seeds", number)), "generator"),
+            step=LocalVariable(builder, word(0), "step"),
+            ending=LocalVariable(builder, word(0), "ending"),
+            violated=LocalVariable(builder, word(0), "violated"),
+            reached=LocalVariable(builder, word(0), "reached"),
+            failed_instance=LocalVariable(builder, word(NO_INSTANCE), "failed_instance"),
+            failed_property=LocalVariable(builder, word(NO_PROPERTY), "failed_property"),
         )
         initial = self._number_below(walk, self._fields["initial_count"])
         self._write("initial", number, initial, I32)
@@ -385,7 +388,7 @@ class _WalkKernel:
     def _choose(self, walk: _WalkVariables, enabled: ir.Value) -> ir.Value:
         """Emit the choice of a successor and return its position in the list: uniform, or by the instances' weights."""
         builder = self._builder
-        position = LocalVariable(builder, word(0))
+        position = LocalVariable(builder, word(0), "position")
         with builder.if_else(self._is_wanted("weights"), likely=False) as (weighted, uniform):
             with weighted:
                 self._choose_weighted(walk, enabled, position)
@@ -396,11 +399,11 @@ class _WalkKernel:
     def _choose_weighted(self, walk: _WalkVariables, enabled: ir.Value, position: LocalVariable) -> None:
         """Emit a weighted choice: the first position at which the sum of weights exceeds a random number below it."""
         builder = self._builder
-        total = LocalVariable(builder, word(0))
-        with counted_loop(builder, word(0), enabled) as index:
+        total = LocalVariable(builder, word(0), "total")
+        with counted_loop(builder, word(0), enabled, name="weights") as index:
             total.set(builder.add(total.get(), self._weight(index)))
-        left = LocalVariable(builder, self._number_below(walk, total.get()))
-        with endless_loop(builder) as search:
+        left = LocalVariable(builder, self._number_below(walk, total.get()), "left")
+        with endless_loop(builder, "choose") as search:
             weight = self._weight(position.get())
             search.leave_if(builder.icmp_unsigned("<", left.get(), weight))
             left.set(builder.sub(left.get(), weight))

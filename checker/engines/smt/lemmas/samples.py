@@ -13,11 +13,12 @@ from llvmlite import ir
 from numpy.typing import NDArray
 
 from checker.engines.native.engine import compile_native
-from checker.engines.native.explore.search import explore
+from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.store import Words
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.emitter import I64
-from checker.engines.native.lowering.program import FAILED_BIT, lower
+from checker.engines.native.lowering.predicates import FAILED_BIT
+from checker.engines.native.lowering.program import lower
 from checker.engines.native.results import MOST_PROPERTIES
 from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.lemmas.vocabulary import Atom
@@ -109,7 +110,7 @@ def _states(spec: Spec, workers: int, cancelled: threading.Event | None) -> tupl
     if not initial:
         raise no_initial_state(spec)
     words = np.array([compiled.words_of(state) for state in initial], dtype=np.uint64)
-    found = explore(
+    found = breadth_first_search(
         compiled.kernels,
         words,
         workers=workers,

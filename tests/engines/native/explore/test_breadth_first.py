@@ -1,4 +1,4 @@
-"""The native search against a plain breadth-first search of the same toys."""
+"""The native search, compared with a plain breadth-first search of the same toys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checker.engines.native.explore import search as search_module
 from checker.engines.native.explore import store as store_module
 from checker.engines.native.explore.exploration import Exploration, FoundViolation, SearchProgress
 from checker.engines.native.explore.kernels import Kernels
-from checker.engines.native.explore.search import explore
+from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm.control_flow import word
 from tests.engines.native.explore.toys import (
     Reference,
@@ -112,7 +112,7 @@ def test_agrees_with_a_plain_search(
     name: str, workers: int, kernels: dict[str, Kernels], references: dict[str, Reference]
 ) -> None:
     toy, expected = TOYS[name], references[name]
-    found = explore(kernels[name], toy.initial_array(), workers=workers, **toy.masks())
+    found = breadth_first_search(kernels[name], toy.initial_array(), workers=workers, **toy.masks())
     assert found.outcome == "complete"
     assert found.levels == [len(level) for level in expected.levels]
     assert (found.distinct, found.depth) == (len(expected.states), len(expected.levels))
@@ -128,7 +128,8 @@ def test_agrees_with_a_plain_search(
 def test_is_the_same_for_any_number_of_workers(name: str, kernels: dict[str, Kernels]) -> None:
     toy = TOYS[name]
     one, *others = (
-        explore(kernels[name], toy.initial_array(), workers=workers, **toy.masks()) for workers in (1, 2, 3, 20)
+        breadth_first_search(kernels[name], toy.initial_array(), workers=workers, **toy.masks())
+        for workers in (1, 2, 3, 20)
     )
     for other in others:
         assert np.array_equal(one.all_states(), other.all_states())
@@ -143,7 +144,7 @@ def test_is_the_same_for_any_number_of_workers(name: str, kernels: dict[str, Ker
 
 
 def test_finds_every_stored_state_and_no_other(kernels: dict[str, Kernels]) -> None:
-    found = explore(kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array())
+    found = breadth_first_search(kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array())
     for words in found.all_states()[::97]:
         state = found.find(words)
         assert state is not None
@@ -151,14 +152,14 @@ def test_finds_every_stored_state_and_no_other(kernels: dict[str, Kernels]) -> N
         assert found.find(words + np.uint64(1)) is None
 
 
-def test_finding_refuses_words_of_another_shape(kernels: dict[str, Kernels]) -> None:
-    found = explore(kernels["grid"], TOYS["grid"].initial_array())
+def test_find_refuses_words_of_another_shape(kernels: dict[str, Kernels]) -> None:
+    found = breadth_first_search(kernels["grid"], TOYS["grid"].initial_array())
     with pytest.raises(ValueError, match="1 words"):
         found.find(np.zeros(2, np.uint64))
 
 
-def test_reports_a_deadlock_and_goes_on(kernels: dict[str, Kernels]) -> None:
-    found = explore(kernels["grid"], TOYS["grid"].initial_array())
+def test_reports_a_deadlock_and_continues(kernels: dict[str, Kernels]) -> None:
+    found = breadth_first_search(kernels["grid"], TOYS["grid"].initial_array())
     assert found.outcome == "complete"
     assert found.deadlock is not None
     assert [int(words[0]) for _, words in found.path(found.deadlock)][-1] == 39 | 39 << 32
@@ -168,7 +169,7 @@ def test_reports_a_deadlock_and_goes_on(kernels: dict[str, Kernels]) -> None:
 def test_stops_on_a_deadlock() -> None:
     toy = grid(3)
     toy.initial = [(0,), (2 | 2 << 32,)]
-    found = explore(compile_toy(toy), toy.initial_array(), stop_on_deadlock=True)
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), stop_on_deadlock=True)
     assert found.outcome == "stopped"
     assert found.levels == [2, 2]
     assert found.deadlock == found.find(np.array([2 | 2 << 32], np.uint64))
@@ -177,14 +178,14 @@ def test_stops_on_a_deadlock() -> None:
 def test_a_state_outside_the_constraint_is_no_deadlock() -> None:
     toy = scatter(1, 100, **even_only())
     toy.initial = [(1,)]
-    found = explore(compile_toy(toy), toy.initial_array())
+    found = breadth_first_search(compile_toy(toy), toy.initial_array())
     assert (found.outcome, found.distinct, found.deadlock) == ("complete", 1, None)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_stops_with_the_first_failure(workers: int) -> None:
     toy = failing_grid(20, 4)
-    found = explore(compile_toy(toy), toy.initial_array(), workers=workers)
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), workers=workers)
     assert found.outcome == "error"
     assert found.error is not None
     assert (found.error.instance, found.error.site) == (1, 7)
@@ -199,7 +200,7 @@ def test_stops_on_a_violation_only_if_asked(stop_on_any: bool, kernels: dict[str
     name = "scatter, 3 words, checked"
     toy = TOYS[name]
     expected = search(toy).lengths
-    found = explore(kernels[name], toy.initial_array(), stop_on_any=stop_on_any, **toy.masks())
+    found = breadth_first_search(kernels[name], toy.initial_array(), stop_on_any=stop_on_any, **toy.masks())
     assert found.outcome == ("stopped" if stop_on_any else "complete")
     assert set(found.violations) <= set(expected)
     if stop_on_any:
@@ -208,17 +209,17 @@ def test_stops_on_a_violation_only_if_asked(stop_on_any: bool, kernels: dict[str
         assert assert_path(toy, found, violation) == expected[bit]
 
 
-def test_waits_for_all_the_properties_named() -> None:
+def test_waits_for_all_named_properties() -> None:
     toy = scatter(3, 20000, **below(19900, 5), **no_leap(300, 9))
     expected = search(toy).lengths
-    found = explore(compile_toy(toy), toy.initial_array(), stop_after=1 << 5 | 1 << 9, **toy.masks())
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), stop_after=1 << 5 | 1 << 9, **toy.masks())
     assert found.outcome == "stopped"
     assert {bit: assert_path(toy, found, violation) for bit, violation in found.violations.items()} == expected
 
 
-def test_a_step_violation_is_known_by_its_old_state_and_its_step() -> None:
+def test_a_step_violation_has_its_old_state_and_its_step() -> None:
     toy = scatter(2, 20000, **no_leap(20000, 0))
-    found = explore(compile_toy(toy), toy.initial_array(), workers=2, stop_on_any=True, **toy.masks())
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), workers=2, stop_on_any=True, **toy.masks())
     violation = found.violations[0]
     assert violation.step is not None
     old, new = found.store.words_of(violation.state), violation.step.words
@@ -227,18 +228,18 @@ def test_a_step_violation_is_known_by_its_old_state_and_its_step() -> None:
 
 def test_a_reachable_is_reached_not_violated() -> None:
     toy = scatter(1, 1000, **below(990, 3))
-    found = explore(compile_toy(toy), toy.initial_array(), reachable_mask=1 << 3, stop_on_any=True)
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), reachable_mask=1 << 3, stop_on_any=True)
     assert (found.outcome, found.violations, list(found.reached)) == ("complete", {}, [3])
 
 
-def test_properties_that_are_not_asked_for_are_not_checked(kernels: dict[str, Kernels]) -> None:
+def test_properties_outside_the_masks_are_not_checked(kernels: dict[str, Kernels]) -> None:
     name = "scatter, 3 words, checked"
-    assert explore(kernels[name], TOYS[name].initial_array()).violations == {}
+    assert breadth_first_search(kernels[name], TOYS[name].initial_array()).violations == {}
 
 
 def test_a_property_that_leaves_its_bounds_is_an_error() -> None:
     toy = scatter(1, 1000, **below(900, 63))
-    found = explore(compile_toy(toy), toy.initial_array(), invariant_mask=1)
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), invariant_mask=1)
     assert (found.outcome, found.violations, found.error) == ("error", {}, None)
     assert found.property_error is not None
     assert int(found.path_to(found.property_error)[-1][1][0]) >= 900
@@ -246,7 +247,7 @@ def test_a_property_that_leaves_its_bounds_is_an_error() -> None:
 
 def test_a_step_property_that_leaves_its_bounds_is_an_error() -> None:
     toy = scatter(1, 1000, **no_leap(1000, 63))
-    found = explore(compile_toy(toy), toy.initial_array(), step_mask=1)
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), step_mask=1)
     assert found.outcome == "error"
     assert found.property_error is not None
     assert found.property_error.step is not None
@@ -254,39 +255,41 @@ def test_a_step_property_that_leaves_its_bounds_is_an_error() -> None:
 
 @pytest.mark.parametrize("limit", [1, 100, 9000])
 def test_stops_at_max_states(limit: int, kernels: dict[str, Kernels]) -> None:
-    found = explore(kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array(), max_states=limit)
+    found = breadth_first_search(
+        kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array(), max_states=limit
+    )
     assert found.outcome == "max_states"
     assert limit <= found.distinct == sum(found.levels)
 
 
-def test_a_limit_that_leaves_nothing_out_is_no_limit(kernels: dict[str, Kernels]) -> None:
+def test_a_limit_above_the_number_of_states_has_no_effect(kernels: dict[str, Kernels]) -> None:
     initial = TOYS["grid"].initial_array()
-    assert explore(kernels["grid"], initial, max_states=1601).outcome == "complete"
-    assert explore(kernels["grid"], initial, max_depth=80).outcome == "complete"
+    assert breadth_first_search(kernels["grid"], initial, max_states=1601).outcome == "complete"
+    assert breadth_first_search(kernels["grid"], initial, max_depth=80).outcome == "complete"
 
 
 @pytest.mark.parametrize("limit", [1, 2, 10])
 def test_stops_at_max_depth(limit: int, kernels: dict[str, Kernels]) -> None:
-    found = explore(kernels["grid"], TOYS["grid"].initial_array(), max_depth=limit)
+    found = breadth_first_search(kernels["grid"], TOYS["grid"].initial_array(), max_depth=limit)
     assert found.outcome == "max_depth"
     assert found.levels == list(range(1, limit + 1))
 
 
 def test_the_last_level_of_max_depth_is_checked() -> None:
     toy = grid(10, **below(1, 0))
-    found = explore(compile_toy(toy), toy.initial_array(), max_depth=2, **toy.masks())
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), max_depth=2, **toy.masks())
     assert (found.outcome, list(found.violations)) == ("max_depth", [0])
 
 
 def test_ends_when_cancelled(kernels: dict[str, Kernels]) -> None:
     cancelled = threading.Event()
     cancelled.set()
-    found = explore(kernels["grid"], TOYS["grid"].initial_array(), cancelled=cancelled)
+    found = breadth_first_search(kernels["grid"], TOYS["grid"].initial_array(), cancelled=cancelled)
     assert (found.outcome, found.levels) == ("interrupted", [1])
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupt_keeps_what_was_explored(
+def test_an_interrupt_keeps_the_states_found(
     workers: int, kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_module, "PROGRESS_SECONDS", 0.0)
@@ -297,7 +300,7 @@ def test_an_interrupt_keeps_what_was_explored(
         if progress.level == 5:
             signal.raise_signal(signal.SIGINT)
 
-    found = explore(kernels["grid"], TOYS["grid"].initial_array(), workers=workers, on_progress=interrupt)
+    found = breadth_first_search(kernels["grid"], TOYS["grid"].initial_array(), workers=workers, on_progress=interrupt)
     assert found.outcome == "interrupted"
     assert found.levels == [1, 2, 3, 4, 5, 6]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -305,7 +308,7 @@ def test_an_interrupt_keeps_what_was_explored(
     assert seen[-1].generated == found.generated
 
 
-def test_an_interrupt_that_raises_keeps_what_was_explored(
+def test_an_interrupt_that_raises_keeps_the_states_found(
     kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_module, "PROGRESS_SECONDS", 0.0)
@@ -313,14 +316,14 @@ def test_an_interrupt_that_raises_keeps_what_was_explored(
     def interrupt(progress: SearchProgress) -> None:
         raise KeyboardInterrupt
 
-    found = explore(kernels["grid"], TOYS["grid"].initial_array(), on_progress=interrupt)
+    found = breadth_first_search(kernels["grid"], TOYS["grid"].initial_array(), on_progress=interrupt)
     assert (found.outcome, found.distinct) == ("interrupted", 1)
 
 
 def test_progress_counts_the_queue(kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_module, "PROGRESS_SECONDS", 0.0)
     reports: list[SearchProgress] = []
-    explore(kernels["grid"], TOYS["grid"].initial_array(), on_progress=reports.append)
+    breadth_first_search(kernels["grid"], TOYS["grid"].initial_array(), on_progress=reports.append)
     assert [(report.level, report.distinct, report.queue) for report in reports[:4]] == [
         (1, 1, 1), (1, 3, 2), (2, 6, 3), (3, 10, 4),
     ]  # fmt: skip
@@ -330,7 +333,7 @@ def test_progress_counts_the_queue(kernels: dict[str, Kernels], monkeypatch: pyt
 def test_a_full_store_says_what_to_do(kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "physical_memory", lambda: 64 * 1024)
     with pytest.raises(MemoryError, match="set max_states"):
-        explore(kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array())
+        breadth_first_search(kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array())
 
 
 @pytest.mark.parametrize(
@@ -342,17 +345,17 @@ def test_a_full_store_says_what_to_do(kernels: dict[str, Kernels], monkeypatch: 
         (np.zeros((1, 1)), {"workers": 0}, "workers"),
     ],
 )
-def test_refuses_what_is_out_of_range(
+def test_refuses_arguments_out_of_range(
     initial: np.ndarray, more: dict[str, int], message: str, kernels: dict[str, Kernels]
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        explore(kernels["grid"], initial, **more)
+        breadth_first_search(kernels["grid"], initial, **more)
 
 
 def test_many_initial_states_and_states_with_more_successors_than_an_outbox() -> None:
     toy = fan(9000, 3000)
     toy.initial = [(number,) for number in range(4500)]
-    found = explore(compile_toy(toy), toy.initial_array(), workers=2)
+    found = breadth_first_search(compile_toy(toy), toy.initial_array(), workers=2)
     assert found.levels == [4500, 4500]
     assert found.generated == 4500 + 9000 * 3000
     assert found.generated_per_instance.tolist() == [9000] * 3000

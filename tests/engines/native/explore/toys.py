@@ -19,7 +19,7 @@ MASK = 2**64 - 1
 
 @dataclass
 class Step:
-    """One action instance in plain Python: its successor, None where disabled, or a failure's site (an int)."""
+    """One action instance in plain Python: its successor, None if it is disabled, or the site of a failure (an int)."""
 
     instance: int
     successor: State | None = None
@@ -28,7 +28,7 @@ class Step:
 
 @dataclass
 class Toy:
-    """A toy spec: `build_expand(builder, state words, emit, fail)` and its twin `steps(state)`; likewise the others."""
+    """A toy spec: `build_expand(builder, state words, emit, fail)` is `steps(state)` in LLVM, and so on."""
 
     words: int
     instances: int
@@ -143,7 +143,7 @@ def _machine_code(text: str) -> llvm.ExecutionEngine:
 
 
 def bit_where(builder: ir.IRBuilder, *conditions: tuple[int, ir.Value]) -> ir.Value:
-    """Build the word that has each bit set whose condition holds."""
+    """Emit a word in which each bit is set if its condition holds."""
     found: ir.Value = word(0)
     for bit, condition in conditions:
         found = builder.or_(found, builder.select(condition, word(1 << bit), word(0)))
@@ -170,7 +170,7 @@ def grid(size: int, **more: object) -> Toy:
 
 
 def scatter(words: int, states: int, instances: int = 4, **more: object) -> Toy:
-    """A pseudo-random graph: word 0 numbers the state, the other words follow from it; each instance leads anywhere."""
+    """A pseudo-random graph: word 0 is the state's number, from which the other words follow."""
 
     def numbered(number: int) -> State:
         return (number, *((number * (2 * i + 3)) & MASK for i in range(1, words)))
@@ -196,7 +196,7 @@ def scatter(words: int, states: int, instances: int = 4, **more: object) -> Toy:
 
 
 def fan(states: int, instances: int) -> Toy:
-    """A graph whose states have many successors each, emitted by a loop: instance i of state s leads to 7 * s + i."""
+    """A graph with many successors per state, emitted by a loop: instance i of state s leads to 7 * s + i."""
 
     def steps(state: State) -> list[Step]:
         return [Step(i, ((7 * state[0] + i) % states,)) for i in range(instances)]

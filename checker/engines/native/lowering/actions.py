@@ -1,0 +1,163 @@
+"""Lowering of actions: the code in `expand_state` that computes the successors of a state.
+
+    for every choice of the parameters:          (a loop, or unrolled)
+        work = the words of the state
+        run the body on `work`                   (a false `require` jumps to `done`; a failure calls `fail` and jumps)
+        out = work
+        emit(sink, out, instance)
+        done:
+
+The number of an instance is its action's first number plus its parameters' positions as a mixed-radix number, of which
+the last parameter varies fastest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from checker.engines.native.lowering.analysis import reassigned_locals
+from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
+from checker.engines.native.lowering.emitter import I32, Emitter, MemoryPlace, Number, PackedValue, Value
+from checker.engines.native.lowering.evaluation import NativeFrame
+from checker.engines.native.lowering.module import SpecModule
+from checker.engines.native.lowering.state_layout import bit_items, packed_number
+from checker.engines.native.lowering.statements import StatementLowering
+from checker.ir import nodes
+from checker.language.types import SetType
+
+MOST_UNROLLED_NODES = 300
+"""The code of an action is emitted once per instance, with known parameters, up to this many nodes times instances."""
+
+
+class ActionLowering:
+    """Emits the code of one action inside `expand_state`.
+
+    `words` are those of the state that is expanded. `_work` and `_out` are stack memory for the successor: statements
+    change `_work`, and the function `emit` gets `_out`.
+    """
+
+    def __init__(self, module: SpecModule, emit: Emitter, action: nodes.Action, words: list[ir.Value], sink: ir.Value):
+        self.module, self.emit, self.action, self.words, self.sink = module, emit, action, words, sink
+        self._work = emit.slot(max(2, len(words)))
+        self._out = emit.slot(max(2, len(words)))
+        self._reassigned = reassigned_locals(action.body, tuple(p.local for p in action.parameters))
+
+    def lower(self) -> None:
+        """Emit the code of every instance: unrolled if that is small, else loops over the parameters."""
+        is_unrolled = self.action.instances * self.module.outliner.sizes.of(self.action.body) <= MOST_UNROLLED_NODES
+        self._parameters(0, 0, [], is_unrolled)
+
+    def _parameters(self, index: int, instance: Number, chosen: list[Value], is_unrolled: bool) -> None:
+        """Emit the choice of the parameters from `index` on; `instance` is the number of the choices before it."""
+        if index == len(self.action.parameters):
+            self._instance(self.emit.add(instance, self.action.first_instance), chosen)
+            return
+        parameter = self.action.parameters[index]
+
+        def choose(position: Number, value: Value) -> None:
+            number = self.emit.add(self.emit.multiply(instance, parameter.choices), position)
+            self._parameters(index + 1, number, [*chosen, value], is_unrolled)
+
+        if parameter.collection is not None:
+            self._choose_from_collection(parameter.collection, choose)
+        elif is_unrolled:
+            for position, value in enumerate(parameter.local.type.values()):
+                choose(position, self.emit.constant(parameter.local.type, value))
+        elif _has_consecutive_bits(parameter):
+            with self.emit.loop(0, parameter.choices) as (position, _, _):
+                choose(position, self.emit.from_bits(parameter.local.type, position))
+        else:
+            self._choose_from_table(parameter, choose)
+
+    def _choose_from_table(self, parameter: nodes.ActionParameter, choose: Callable[[Number, Value], None]) -> None:
+        """Emit a loop over the values of a type whose bits are not consecutive; a table on the stack holds them."""
+        kind = parameter.local.type
+        constants = [self.emit.constant(kind, value) for value in kind.values()]
+        table = self.emit.slot(max(2, len(constants)))
+        for position, constant in enumerate(constants):
+            assert isinstance(constant, PackedValue)
+            address = self.emit.word_pointer(table, position)
+            self.emit.builder.store(self.emit.value(self.emit.bits_of(constant)), address)
+        with self.emit.loop(0, parameter.choices) as (position, _, _):
+            bits = self.emit.builder.load(self.emit.word_pointer(table, position))
+            choose(position, self.emit.from_bits(kind, bits))
+
+    def _choose_from_collection(self, collection: nodes.StateRead, choose: Callable[[Number, Value], None]) -> None:
+        """Emit a loop over the distinct items of a set or bag of the state."""
+        part = self.module.layout.places[collection.variable]
+        source = self.emit.slot(max(2, len(self.words)))
+        for word, loaded in enumerate(self.words):
+            self.emit.builder.store(loaded, self.emit.word_pointer(source, word))
+        place = MemoryPlace(part.layout, source, part.word, part.shift)
+        arrays = ArrayEmitter(self.emit)
+        if is_bit_set(collection.type):
+            assert isinstance(collection.type, SetType)
+            bits = self.emit.load_bits(place)
+            for position, (bit, value) in enumerate(bit_items(collection.type)):
+                item = self.emit.constant(collection.type.item, value)
+                is_in = arrays.has_bit(bits, bit)
+                self.emit.when(is_in, lambda at=position, item=item: choose(at, item))  # type: ignore[misc]
+            return
+        with self.emit.loop(0, arrays.length(place)) as (position, step, _):
+            item = self.emit.load(self.emit.item(place, position))
+            if not isinstance(collection.type, SetType):
+                self._skip_repeated(place, position, item, step)
+            choose(position, item)
+
+    def _skip_repeated(self, place: MemoryPlace, position: Number, item: Value, step: ir.Block) -> None:
+        """Emit a jump to the next item of a bag if this one is equal to the one before."""
+        later, new = self.emit.block("later"), self.emit.block("new")
+        self.emit.branch(self.emit.compare("==", position, 0), new, later)
+        self.emit.position(later)
+        before = self.emit.load(self.emit.item(place, self.emit.subtract(position, 1)), copy=False)
+        self.emit.branch(self.emit.equal(before, item), step, new)
+        self.emit.position(new)
+
+    def _lowering(self, instance: Number, done: ir.Block) -> StatementLowering:
+        """Return the lowering of one instance: a failure is reported through `fail`, and then jumps to `done`."""
+
+        def fail_with(number: ir.Value) -> None:
+            self.emit.builder.call(self.module.fail, [self.sink, _narrow(self.emit, instance), number])
+            self.emit.jump(done)
+
+        def fail_at(site: nodes.Site) -> None:
+            fail_with(ir.Constant(I32, self.module.number_of(site)))
+
+        lowering = self.module.new_lowering(self.emit, {"self": self._work}, fail_at, done)
+        lowering.context.fail_with = fail_with
+        return lowering
+
+    def _instance(self, instance: Number, chosen: list[Value]) -> None:
+        """Emit the body of the action for a choice of all parameters, and the call of `emit`."""
+        for word, loaded in enumerate(self.words):
+            self.emit.builder.store(loaded, self.emit.word_pointer(self._work, word))
+        if self.module.branches is not None:
+            self.module.branches.clear(self.emit.builder)
+        done, step = self.emit.block("done"), self.emit.block("step")
+        lowering = self._lowering(instance, done)
+        lowering.context.frame = NativeFrame(reassigned=self._reassigned, end=step)
+        for parameter, value in zip(self.action.parameters, chosen, strict=True):
+            lowering.context.set_local(parameter.local, value)
+        lowering.visit_all(self.action.body)
+        self.emit.jump(step)
+        self.emit.position(step)
+        # A copy, because the address that `emit` gets escapes: LLVM can keep `_work` in registers.
+        for word in range(len(self.words)):
+            result = self.emit.builder.load(self.emit.word_pointer(self._work, word))
+            self.emit.builder.store(result, self.emit.word_pointer(self._out, word))
+        arguments = [self.sink, self._out, _narrow(self.emit, instance)]
+        self.emit.builder.call(self.module.emit, arguments)
+        self.emit.jump(done)
+        self.emit.position(done)
+
+
+def _has_consecutive_bits(parameter: nodes.ActionParameter) -> bool:
+    """Return whether the bits of the values of a parameter's type are 0, 1, 2, and so on."""
+    kind = parameter.local.type
+    return all(packed_number(kind, value) == position for position, value in enumerate(kind.values()))
+
+
+def _narrow(emit: Emitter, number: Number) -> ir.Value:
+    return ir.Constant(I32, number) if isinstance(number, int) else emit.builder.trunc(number, I32)

@@ -1,0 +1,65 @@
+"""The LLVM module of a spec under construction: its declarations, its numbered sites, and new functions in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from checker.engines.native.lowering.branches import Branches
+from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter
+from checker.engines.native.lowering.evaluation import EvaluationContext
+from checker.engines.native.lowering.outlining import Outliner
+from checker.engines.native.lowering.state_layout import state_layout
+from checker.engines.native.lowering.statements import StatementLowering
+from checker.ir import nodes
+
+SINK = ir.IntType(8).as_pointer()
+"""The type of the pointer that `expand_state` passes to `emit` and `fail`: a struct that only the kernel knows."""
+
+
+class SpecModule:
+    """The module of one program: what the lowering of its actions and predicates shares.
+
+    - `emit`, `fail`: declared only; a kernel defines them.
+    - `sites`: the places that may leave a type's bounds; the argument `site` of `fail` is a position in this list.
+    - `branches`: the record of branches; None if they are not recorded.
+    """
+
+    def __init__(self, program: nodes.Program, *, record_branches: bool):
+        self.program = program
+        self.layout = state_layout(program.variables)
+        self.sites: list[nodes.Site] = []
+        self._site_numbers: dict[nodes.Site, int] = {}
+        module = self.module = ir.Module(name=program.name)
+        self.branches = Branches(module, program) if record_branches else None
+        void = ir.VoidType()
+        self.emit = ir.Function(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), "emit")
+        self.fail = ir.Function(module, ir.FunctionType(void, [SINK, I32, I32]), "fail")
+        self.outliner = Outliner(program, module, self.number_of, self.new_lowering)
+
+    def new_function(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> tuple[ir.Function, Emitter]:
+        """Return a new function of internal linkage, and the emitter of its body."""
+        function = ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        function.linkage = "internal"
+        return function, Emitter(function)
+
+    def new_lowering(
+        self,
+        emit: Emitter,
+        roots: dict[str, ir.Value],
+        fail_at: Callable[[nodes.Site], None],
+        disabled: ir.Block | None,
+    ) -> StatementLowering:
+        """Return the lowering of one evaluation in the function of an emitter, see `EvaluationContext`."""
+        context = EvaluationContext(
+            emit, self.layout, roots, fail_at, disabled, outliner=self.outliner, branches=self.branches
+        )
+        return StatementLowering(context)
+
+    def number_of(self, site: nodes.Site) -> int:
+        """Return the number of a site."""
+        if site not in self._site_numbers:
+            self._site_numbers[site] = len(self.sites)
+            self.sites.append(site)
+        return self._site_numbers[site]
