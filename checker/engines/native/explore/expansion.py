@@ -12,8 +12,8 @@
             pending = 0
 
 Listing is separate from routing because the spec's code is called once per state and may emit any number of successors.
-A state whose successors do not fit ends the shard's part in the round. They remain in the buffer and are routed first
-in the next round, into empty outboxes, where the successors of one state always fit.
+If the successors of a state do not fit, the shard's part in the round ends. They remain in the buffer and are routed
+first in the next round, into empty outboxes, where the successors of one state always fit.
 
 The spec's functions report through `emit` and `fail` to a sink, a struct on the stack:
 

@@ -72,7 +72,7 @@ class ActionLowering:
             self._choose_from_table(parameter, choose)
 
     def _choose_from_table(self, parameter: nodes.ActionParameter, choose: Callable[[Number, Value], None]) -> None:
-        """Emit a loop over the values of a type whose bits are not consecutive; a table on the stack holds them."""
+        """Emit a loop over the values of a type with gaps between their bits; a table on the stack holds the bits."""
         kind = parameter.local.type
         constants = [self.emit.constant(kind, value) for value in kind.values()]
         table = self.emit.slot(max(2, len(constants)))

@@ -60,7 +60,7 @@ class CallLowering(SubjectLowering):
         self._inline(node, lambda returned: self.expressions.branch_on(returned, then, otherwise))
 
     def _inline(self, node: nodes.HelperCall, use: Callable[[nodes.Expr], None]) -> None:
-        """Emit a helper whose only `return` is its last statement, and `use` the returned expression in its frame."""
+        """Emit a helper that returns only at its end, and `use` the returned expression in its frame."""
         with self._in_frame(self._frame_of(node)):
             self._emit_body(node.function.body[:-1])
             last = node.function.body[-1]

@@ -55,7 +55,7 @@ class EvaluationContext:
     - `fail_at(site)` emits the end of an evaluation that leaves a type's bounds at `site`. `fail_with(number)` does the
       same for a site whose number (i32) is known only at run time.
     - `disabled`: the block to which a false `require` jumps; None in properties.
-    - `frame`: the function whose body is being emitted. A call of an inlined helper replaces it for the duration.
+    - `frame`: the function of which the body is being emitted. A call of an inlined helper replaces it temporarily.
     - `outliner`: calls helpers that have their own LLVM function. `branches`: records the branches that a step takes.
     """
 

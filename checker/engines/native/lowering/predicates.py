@@ -35,7 +35,7 @@ class PredicateLowering:
         self.module = module
 
     def define_check(self, name: str, properties: list[nodes.Predicate]) -> ir.Function:
-        """Define `check_state` or `check_step`, which checks the properties whose bits are in its mask."""
+        """Define `check_state` or `check_step`, which checks the properties that are selected by its mask."""
         states = 2 if name == "check_step" else 1
         function, emit = self.module.new_function(name, I64, [WORD_POINTER] * states + [I64])
         mask = function.args[states]

@@ -172,7 +172,7 @@ class Walker:
         """Return one walk of at most `depth` steps for each seed.
 
         - `weights`: from `weights_of`; None: uniform.
-        - `sampling`: keep the hashes of states whose hash has this many leading zero bits; None: of no state.
+        - `sampling`: keep the hashes that have this many leading zero bits; None: no hashes.
         - `steps`: record `hashes` and `enabled`.
 
         The global interpreter lock is released during the walks.
