@@ -82,6 +82,7 @@ def run(
 
     Exit status: 0 as expected, 1 violated or not as expected, 2 wrong input, 3 stopped before the answer.
     """
+    from checker.errors import InputError
     from checker.execution.run_specs import RunSettings, execute_runs
     from checker.execution.run_tables import tabulate
     from checker.execution.spark_engine import SparkOptions
@@ -109,6 +110,8 @@ def run(
         update_ledger=update_ledger,
         spark=SparkOptions(master=master, checkpoint=checkpoint, partitions=partitions),
     )
-    if table or update_docs is not None:
-        raise typer.Exit(tabulate(request, how, update_docs, is_requested=table))
+    if table:
+        raise typer.Exit(tabulate(request, how, update_docs))
+    if update_docs is not None:
+        raise InputError("--update-docs needs --table: python -m checker run FAMILY --table --update-docs FILE")
     raise typer.Exit(execute_runs(request, how))

@@ -25,14 +25,14 @@ from checker.run.result import Result
 _ANSWERS = {True: "yes", False: "no", None: None}
 
 
-def tabulate(request: Request, settings: RunSettings, page: Path | None, *, is_requested: bool) -> int:
-    """Compute the tables of the families that a request names and return the exit status.
+def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
+    """Compute the tables of the families that a request names, and return the exit status.
+
+    `page` is the Markdown page to update, if there is one.
 
     The status is 1 if an answer differs from the documented one or a note shows nothing, and 3 after an interrupt.
     Raises InputError if a family has no table, or an option does not apply to tables.
     """
-    if not is_requested:
-        raise InputError("--update-docs needs --table: python -m checker run FAMILY --table --update-docs FILE")
     usual = RunSettings(
         engine=settings.engine,
         workers=settings.workers,

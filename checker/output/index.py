@@ -29,7 +29,7 @@ class IndexRow:
     sentences: tuple[str, ...] = ()
     result: Result | None = None
     problems: tuple[Problem, ...] = ()
-    idle: tuple[str, ...] = ()
+    never_enabled: tuple[str, ...] = ()
 
 
 class IndexReport:
@@ -50,7 +50,7 @@ class IndexReport:
         """Add a run as a row."""
         run, result, comparison = done.run, done.result, done.comparison
         self._finished.append(done)
-        idle = [name for name, coverage in result.coverage.items() if not coverage.generated]
+        never_enabled = [name for name, coverage in result.coverage.items() if not coverage.generated]
         sentences = list(comparison.sentences) if comparison is not None else []
         if result.ended not in ("complete", "violation"):
             sentences.append(f"not fully explored: {end_text(result)}")
@@ -63,7 +63,7 @@ class IndexReport:
                 tuple(sentences),
                 result,
                 tuple(problems_of(done)),
-                tuple(idle) if result.ended == "complete" else (),
+                tuple(never_enabled) if result.ended == "complete" else (),
             )
         )
 

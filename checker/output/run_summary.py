@@ -123,9 +123,9 @@ def run_details(result: Result) -> list[Line]:
         lines.append(line("  explored all levels up to the violation"))
     elif result.ended != "complete":
         lines.append(line((f"  not fully explored: {end_text(result)}", "yellow")))
-    idle = [action for action, coverage in result.coverage.items() if not coverage.generated]
-    if idle and result.ended == "complete":
-        lines.append(line((f"  never enabled: {', '.join(idle)}", "yellow")))
+    never_enabled = [action for action, coverage in result.coverage.items() if not coverage.generated]
+    if never_enabled and result.ended == "complete":
+        lines.append(line((f"  never enabled: {', '.join(never_enabled)}", "yellow")))
     return lines
 
 

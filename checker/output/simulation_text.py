@@ -80,7 +80,7 @@ def _notes(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
         missing = [name for name in run.expected if name not in whole.violated]
         notes += [line((f"no walk violates {name}, but exploration does", "yellow")) for name in missing]
     roles = registry.select_spec(run.target).spec.roles
-    idle = [name for name in run.properties if roles.get(name) is Role.REACHABLE and name not in whole.reached]
-    if idle:
-        notes.append(line((f"no walk reaches {', '.join(idle)}", "yellow")))
+    unreached = [name for name in run.properties if roles.get(name) is Role.REACHABLE and name not in whole.reached]
+    if unreached:
+        notes.append(line((f"no walk reaches {', '.join(unreached)}", "yellow")))
     return notes

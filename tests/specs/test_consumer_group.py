@@ -173,7 +173,6 @@ def computed(tmp_path_factory):
         Request(("consumer",)),
         RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
         page,
-        is_requested=True,
     )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     answers = {

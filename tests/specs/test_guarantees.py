@@ -28,7 +28,6 @@ def computed(tmp_path_factory):
         Request(("producer",)),
         RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
         page,
-        is_requested=True,
     )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     return status, {tuple(row["settings"].values()): row for row in rows}, page.read_text()
