@@ -33,19 +33,22 @@ def advise(
     ] = None,
     commits: Annotated[
         Literal["first", "last"] | None,
-        typer.Option(help="Manual commits before (first) or after processing (last; the default)."),
+        typer.Option(help="Manual commits happen before (first) or after processing (last, the default)."),
     ] = None,
     ignored: Annotated[
         list[str] | None,
         typer.Option(
-            "--ignore", metavar="NAME", help="Accept this unknown setting or pattern, such as my.* (repeatable)."
+            "--ignore",
+            metavar="NAME",
+            help="Accept an unknown setting of this name or pattern, such as my.* (repeatable).",
         ),
     ] = None,
     failures: Annotated[
-        list[str] | None, typer.Option("--failure", metavar="NAME,...", help="Check only these failures.")
+        list[str] | None,
+        typer.Option("--failure", metavar="NAME,...", help="Check only these failures, such as crash (repeatable)."),
     ] = None,
     require: Annotated[
-        str, typer.Option(metavar="no-loss,...", help="Exit with status 1 if one of these guarantees does not hold.")
+        str, typer.Option(metavar="no-loss,...", help="Exit with status 1 unless these guarantees hold.")
     ] = "",
     changes: Annotated[
         int, typer.Option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: no search.")
@@ -58,7 +61,7 @@ def advise(
     """Report which guarantees Kafka configuration files give.
 
     The report names the failures under which records are lost, duplicated or reordered, and changes of settings that
-    prevent it. Formats: properties files, JSON, TOML, Spring's and librdkafka's names, and the output of
+    prevent it. The command reads properties files, JSON, TOML, Spring's and librdkafka's names, and the output of
     `kafka-configs.sh --describe` and `kafka-topics.sh --describe`.
 
     Exit status: 0 answered, 1 a required guarantee does not hold, 2 wrong input or settings that Kafka refuses, 3 not

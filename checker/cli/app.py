@@ -28,7 +28,8 @@ _PROGRAM = "python -m checker"
 
 app = typer.Typer(
     cls=CommandGroup,
-    help="Check executable specs: explore every reachable state, show the shortest counterexamples.",
+    help="Check executable specs: explore every reachable state and show the shortest counterexamples.\n\n"
+    "`COMMAND --help` describes each command.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -42,7 +43,7 @@ app.command()(simulate)
 app.command()(report)
 app.command()(validate)
 
-traces = typer.Typer(help="Replay random walks.", rich_markup_mode=None)
+traces = typer.Typer(help="Replay a random walk.", rich_markup_mode=None)
 traces.command()(replay)
 app.add_typer(traces, name="traces")
 

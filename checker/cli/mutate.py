@@ -13,18 +13,20 @@ def mutate(
     target: Target,
     settings: SetConstants = None,
     most: Annotated[
-        int | None, typer.Option("--max", min=1, metavar="N", help="Try only N mutants, spread over the spec.")
+        int | None,
+        typer.Option("--max", min=1, metavar="N", help="Try at most N mutants, spread evenly over the spec."),
     ] = None,
     workers: Workers = None,
     json: JsonFile = "",
 ) -> None:
-    """Change a spec in small ways and see which properties notice.
+    """Make small changes to a spec; report which are detected.
 
-    Each mutant has one change: it drops a requirement or an assignment, negates a condition, or shifts a bound. If no
-    property kills a mutant, the properties do not check that part of the spec, or the change makes no difference. If a
-    property kills no mutant, it adds nothing to the other properties.
+    Each mutant has one change: a `require` or an assignment is dropped, a condition is negated, or a bound is shifted.
+    A property kills a mutant if its verdict or the length of its counterexample changes. If no property kills a mutant,
+    the properties do not check that part of the spec, or the change makes no difference. A property that kills no
+    mutant adds nothing to the other properties.
 
-    Without a scenario, the first one that holds gives the constants.
+    Without a scenario, the constants are those of the first scenario that holds.
     """
     from checker.execution.mutate_spec import mutate_spec
     from checker.run.request import default_workers

@@ -41,7 +41,9 @@ MaxStates = Annotated[
 ]
 SearchStates = Annotated[
     int,
-    typer.Option("--max-states", min=0, metavar="N", help="States of a search for a shortest trace; 0: no search."),
+    typer.Option(
+        "--max-states", min=0, metavar="N", help="Maximum states of the search for a shortest trace; 0: no search."
+    ),
 ]
 JsonFile = Annotated[
     str, typer.Option("--json", metavar="FILE|-", help="Write the results as JSON to a file or standard output (-).")

@@ -13,12 +13,12 @@ def prove(
     targets: Targets = None,
     method: Annotated[
         Literal["induction", "k-induction", "bounded", "pdr"],
-        typer.Option(help="bounded: search for a shortest violation. pdr: Z3's Spacer. The others: induction."),
+        typer.Option(help="bounded: search for a shortest violation. pdr: use Z3's Spacer."),
     ] = "induction",
     depth: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="The largest k (default: 4), or for bounded the most states (default: 10)."
+            min=1, metavar="N", help="Maximum k (default: 4); for bounded, maximum states of a trace (default: 10)."
         ),
     ] = None,
     properties: Properties = None,
@@ -37,8 +37,8 @@ def prove(
 ) -> None:
     """Prove invariants with Z3, or search for short violations.
 
-    Exit status: 0 proved (or no violation except the expected ones), 1 violated or not inductive, 2 wrong input, 3
-    unknown: Z3 gave no answer in time.
+    Exit status: 0 proved (or only the expected violations), 1 violated or not inductive, 2 wrong input, 3 unknown: Z3
+    gave no answer in time.
     """
     from checker.execution.proof_outcome import ProofSettings
     from checker.execution.prove import depth_of, execute_proofs

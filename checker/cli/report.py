@@ -19,10 +19,10 @@ def report(
     master: Master = None,
     max_states: SearchStates = 2_000_000,
 ) -> None:
-    """Report on random walks: rates, causes, counterexamples.
+    """Analyse random walks: violation rates, causes, counterexamples.
 
-    The report shows how likely and how soon each property is violated, under which settings and why. It consists of a
-    page with counterexamples, report.json and causes.dot.
+    The report shows how likely and how soon each property is violated, under which settings and why. The command
+    writes an HTML page with counterexamples, report.json and causes.dot.
 
     Exit status: 0 only expected violations, 1 an unexpected violation, 2 wrong input.
     """

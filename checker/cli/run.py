@@ -27,7 +27,7 @@ def run(
     properties: Properties = None,
     engine: Annotated[
         Literal["native", "python", "both", "spark"],
-        typer.Option(help="The engine that explores. both: native, compared with Z3. spark: states on disk."),
+        typer.Option(help="The engine that explores. both: native, cross-checked with Z3. spark: states on disk."),
     ] = "native",
     workers: Workers = None,
     master: Master = None,
@@ -44,10 +44,11 @@ def run(
         bool, typer.Option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
     coverage: Annotated[
-        bool, typer.Option("--coverage", help="Show how often each action was taken, and unused parts of the spec.")
+        bool,
+        typer.Option("--coverage", help="Show how often each action was taken and which parts of the spec are unused."),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail if an action, a variable or a premise is unused.")
+        bool, typer.Option("--strict", help="Exit with status 1 if a part of the spec is unused.")
     ] = False,
     deadlock: Deadlock = False,
     json: JsonFile = "",
@@ -69,7 +70,9 @@ def run(
     update_ledger: Annotated[
         bool, typer.Option("--update-ledger", help="Record the results in the ledger and show the differences.")
     ] = False,
-    table: Annotated[bool, typer.Option("--table", help="Compute the tables of guarantees of the families.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Compute the families' tables of guarantees, by settings.")
+    ] = False,
     update_docs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --table: update the table in this Markdown page.")
     ] = None,
@@ -77,7 +80,7 @@ def run(
     """Explore every reachable state and check the properties.
 
     Each result is compared with the verdict that its scenario expects. A run of all scenarios is also compared with
-    the ledger of recorded results. With --set, a spec runs once, and nothing is expected. The options --master,
+    the ledger of recorded results. With --set, a spec runs once, and no verdict is expected. The options --master,
     --checkpoint and --partitions need --engine spark.
 
     Exit status: 0 as expected, 1 violated or not as expected, 2 wrong input, 3 stopped before the answer.

@@ -19,7 +19,7 @@ def show(
     ] = None,
     out: OutFile = None,
 ) -> None:
-    """Replay a trace and show it.
+    """Replay a saved counterexample and show it.
 
     With --against, the same steps also run on other specs, and the output shows where each spec diverges.
     """

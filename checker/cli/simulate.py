@@ -18,12 +18,16 @@ def simulate(
     walks: Annotated[
         int, typer.Option("--traces", min=1, max=10**10, metavar="N", help="Walks per configuration.")
     ] = 100_000,
-    depth: Annotated[int, typer.Option(min=1, max=65_535, metavar="N", help="The most steps of a walk.")] = 40,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed always gives the same walks.")] = 1,
+    depth: Annotated[int, typer.Option(min=1, max=65_535, metavar="N", help="Maximum steps of a walk.")] = 40,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="The random seed. The same seed always gives the same walks.")
+    ] = 1,
     settings: SetConstants = None,
     sweep: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=V,V,...", help="Simulate each value of a constant; several sweeps form a grid."),
+        typer.Option(
+            metavar="NAME=V,V,...", help="Simulate each value of a constant (repeatable: several sweeps form a grid)."
+        ),
     ] = None,
     properties: Properties = None,
     deadlock: Deadlock = False,
@@ -33,20 +37,29 @@ def simulate(
     ] = None,
     bias: Annotated[
         Literal["uniform", "rare"],
-        typer.Option(help="uniform: all enabled steps alike. rare: rare actions more often, weighted by a pilot run."),
+        typer.Option(
+            help="uniform: all enabled steps are equally likely. rare: rare actions are chosen more often; "
+            "a pilot run sets the weights."
+        ),
     ] = "uniform",
     sampling: Annotated[
         int | None,
-        typer.Option(min=0, max=63, metavar="K", help="Keep visited states in 1/2^K of the hash space; 0: all."),
+        typer.Option(
+            min=0,
+            max=63,
+            metavar="K",
+            help="Record the visited states in 1/2^K of the hash space; 0: all (default: by size of the run).",
+        ),
     ] = None,
-    steps: Annotated[bool, typer.Option("--steps", help="Also write a row for each step.")] = False,
+    steps: Annotated[bool, typer.Option("--steps", help="Also write a row for each step of each walk.")] = False,
     master: Master = None,
     partitions: Partitions = None,
     json: JsonFile = "",
 ) -> None:
-    """Walk a spec at random, millions of times, on Spark.
+    """Run millions of random walks of a spec on Spark.
 
-    The properties are checked at every step. Without a scenario, the first one of the spec gives the constants.
+    The properties are checked at every step. Without a scenario, the constants are those of the spec's first
+    scenario.
 
     Exit status: 0 only expected violations, 1 an unexpected violation, 2 wrong input, 3 interrupted. The same command
     resumes an interrupted simulation.

@@ -16,18 +16,35 @@ def validate(
         list[Path], typer.Argument(metavar="LOG", help="JSON Lines files, Parquet files, or folders of them.")
     ],
     mapping: Annotated[
-        str, typer.Option(metavar="FILE.py[:NAME]", help="The mapping from events to steps: a file or module, a class.")
+        str,
+        typer.Option(
+            metavar="FILE.py[:NAME]",
+            help="The mapping from events to steps: a Python file or module, and the class in it if it has several.",
+        ),
     ],
     settings: SetConstants = None,
     by: Annotated[
-        str, typer.Option(metavar="FIELD", help="The field of the events that names their trace, for mixed logs.")
+        str,
+        typer.Option(
+            metavar="FIELD", help="The field that names the trace of an event, for logs that mix several traces."
+        ),
     ] = "",
     silent: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="The most silent steps in a row (default: of the mapping).")
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Maximum number of steps in a row without an event (default: set by the mapping)."
+        ),
     ] = None,
-    candidates: Annotated[int, typer.Option(min=1, metavar="N", help="The most candidate states at a time.")] = 10_000,
+    candidates: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Maximum number of candidate states at a time.")
+    ] = 10_000,
     controls: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Also try N altered copies of each conforming trace.")
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Also validate N altered copies of each conforming trace; count the rejected ones.",
+        ),
     ] = 0,
     seed: Annotated[int, typer.Option(metavar="N", help="The random seed of the altered copies.")] = 1,
     engine: Annotated[
@@ -37,7 +54,8 @@ def validate(
     master: Master = None,
     json: JsonFile = "",
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write a report to this folder; for few logs, explain each.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a report to this folder; for up to 20 logs, also explain each one."),
     ] = None,
 ) -> None:
     """Check whether a spec allows recorded logs.
