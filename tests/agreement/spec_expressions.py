@@ -76,7 +76,7 @@ class Expressions:
         return self.below(100) < percent
 
     def careless(self) -> bool:
-        """Say whether to write something that may leave its bounds."""
+        """Return whether to write something that may leave its bounds."""
         return self.chance(1 if self.world.careful else 50)
 
     def fresh(self, prefix: str = "v") -> str:

@@ -1,4 +1,4 @@
-"""The counts, verdicts and lengths that TLC gives for the published TLA+ specs, held against ours."""
+"""State counts and depths of the published specs, compared with the published figures."""
 
 import json
 from pathlib import Path
