@@ -14,7 +14,7 @@ from traces.compare import ComparedSchedule
 def comparison_lines(found: Counterexample, sides: list[ComparedSchedule]) -> list[Line]:
     """Return the lines of a comparison: the conclusion for each spec, then every step with its effect on each spec."""
     lines = [line((found.origin.name, "bold"), f"  {constants_text(found.spec.constants)}")]
-    lines.append(line((f"{found.violation.property} is violated: the same steps elsewhere", "bold red")))
+    lines.append(line((f"{found.violation.property} is violated: the same steps on other specs", "bold red")))
     for side in sides:
         lines.append(
             line(f"  {side.name} ", ("takes every step" if side.first_divergence is None else side.conclusion, "bold"))
@@ -36,8 +36,10 @@ def comparison_as_page(found: Counterexample, sides: list[ComparedSchedule]) -> 
             comparison.ComparedStep(step.fate, step.words, step.state, step.is_property_false) for step in side.steps
         )
         notes = (*side.notes, *_property_notes(found, side))
-        parts = frozenset(number for number in (side.first_divergence, side.final_divergence) if number is not None)
-        columns.append(comparison.ComparedSpec(side.name, side.spec, steps, parts, side.conclusion, notes))
+        divergences = frozenset(
+            number for number in (side.first_divergence, side.final_divergence) if number is not None
+        )
+        columns.append(comparison.ComparedSpec(side.name, side.spec, steps, divergences, side.conclusion, notes))
     context = PageContext(found.origin.name, found.origin.command, found.description, found.notes)
     return comparison.render_comparison(found.violation, columns, context)
 
@@ -47,10 +49,10 @@ def _property_notes(found: Counterexample, side: ComparedSchedule) -> Iterator[s
     if found.violation.kind not in ("invariant", "step_invariant"):
         return
     if name not in side.spec.roles:
-        yield f"it has no property {name}"
+        yield f"the spec has no property {name}"
         return
     false = [number for number, step in enumerate(side.steps, 1) if step.is_property_false]
-    yield f"{name} is false there too, at step {false[0]}" if false else f"{name} is true there at every step"
+    yield f"{name} is false here too, at step {false[0]}" if false else f"{name} is true here at every step"
 
 
 def _step_lines(found: Counterexample, sides: list[ComparedSchedule], number: int) -> Iterator[Line]:

@@ -81,7 +81,7 @@ def test_against_other_specs(checker, tmp_path):
     siblings = ["--against", "replication/kip279", "--against", "replication/kip320"]
     text = checker("show", trace, *siblings).out
     assert "replication/kip279 takes every step" in text
-    assert "strong_isr is false there too, at step 12" in text
+    assert "strong_isr is false here too, at step 12" in text
     assert "diverges permanently at step 12, leader_expand_isr(b3): not enabled here: require(" in text
     page = checker("show", trace, *siblings, "--format", "html").out
     assert page.count('class="side') == 36
@@ -94,7 +94,7 @@ def test_against_a_scenario(checker, tmp_path):
     trace = tmp_path / "replication-partition-acks_1_lost_at_failover-no_acked_loss.json"
     text = checker("show", trace, "--against", "replication/partition/acks_all_not_lost_at_failover").out
     assert "runs with acks=all" in text
-    assert "no_acked_loss is true there at every step" in text
+    assert "no_acked_loss is true here at every step" in text
     assert "diverges at step 2, leader_append(b1): acked is {} instead of {0}" in text
 
 
