@@ -91,7 +91,6 @@ def is_behaviour(spec: Spec, result: Result) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "broker/leader_state/requests",
         "broker/leader_state/expiry_forgets_fencing",
         "broker/leader_state/i7_truncation",
     ],
