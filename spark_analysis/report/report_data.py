@@ -38,13 +38,13 @@ def walk_failures(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[Wa
 
     A property without a role, which the spec no longer has, is included if some walk violates it.
     """
-    met = 0
+    visited = 0
     for found in outcomes:
-        met |= found.violated
+        visited |= found.violated
     properties = [
         name
         for bit, name in enumerate(run.properties)
-        if met >> bit & 1 or name == DEADLOCK or roles.get(name, Role.REACHABLE) is not Role.REACHABLE
+        if visited >> bit & 1 or name == DEADLOCK or roles.get(name, Role.REACHABLE) is not Role.REACHABLE
     ]
     errors = sorted({found.property for found in outcomes if found.verdict == "error" and found.property is not None})
     return [WalkFailure(name, False) for name in properties] + [WalkFailure(name, True) for name in errors]
@@ -256,12 +256,12 @@ def _saturation(counts: WalkCounts, number: int, run: WalkRun) -> dict[str, Any]
     growth = counts.states.get(number)
     if growth is None:
         return {"scale": 1 << run.sampling, "sampled": 0}
-    found, met, growing = growth.saturation, 0, []
-    for power in range(max(growth.first_met) + 1):
-        met += growth.first_met.get(power, 0)
-        growing.append([min(1 << power, run.walks), met * found.scale])
+    found, visited, growing = growth.saturation, 0, []
+    for power in range(max(growth.first_visited) + 1):
+        visited += growth.first_visited.get(power, 0)
+        growing.append([min(1 << power, run.walks), visited * found.scale])
     if growing[-1][0] < counts.walks[number]:
-        growing.append([counts.walks[number], met * found.scale])
+        growing.append([counts.walks[number], visited * found.scale])
     return {
         "scale": found.scale,
         "sampled": found.sampled,

@@ -64,10 +64,10 @@ class ActionCount(NamedTuple):
 
 @dataclass(frozen=True)
 class StateGrowth:
-    """The sampled states of a configuration; `first_met[n]` counts those whose first walk has an n-bit number."""
+    """The sampled states of a configuration; `first_visited[n]` counts those whose first walk has an n-bit number."""
 
     saturation: Saturation
-    first_met: dict[int, int]
+    first_visited: dict[int, int]
 
 
 @dataclass(frozen=True)

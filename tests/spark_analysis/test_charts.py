@@ -40,7 +40,7 @@ def test_share_chart_draws_a_step_function_up_to_the_last_step():
 
 
 def test_growth_chart_has_a_logarithmic_axis():
-    chart = growth_chart([Series("met", [(1, 10), (100, 20), (10_000, 30)], steps=False)], 10_000, "states")
+    chart = growth_chart([Series("visited", [(1, 10), (100, 20), (10_000, 30)], steps=False)], 10_000, "states")
     first, middle, last = points_of(chart.lines[0])
     assert (first[0], last[0]) == (chart.left, chart.right) and middle[0] == (first[0] + last[0]) / 2
     assert chart.has_legend

@@ -185,8 +185,8 @@ def test_folder_without_readable_walks(tmp_path, capsys):
     for path in (walks / WALKS).iterdir():
         path.write_bytes(b"PAR1")
     assert main(["report", str(walks)]) == 2
-    told = capsys.readouterr().err
-    assert "holds no walks" in told and "no walks that can be read" in told
+    message = capsys.readouterr().err
+    assert "holds no walks" in message and "no walks that can be read" in message
 
 
 def test_changed_spec_gives_counts_without_counterexamples(spark, tmp_path):

@@ -64,13 +64,13 @@ def test_column_counts_are_independent_of_order_and_batches(walked):
 
 
 def test_repeated_visit_of_a_state_counts_once():
-    met = [[5, -7, 5, 5], [], [-7, 5]]
+    visited = [[5, -7, 5, 5], [], [-7, 5]]
     columns = {
         "walk": [30, 10, 20],
         "configuration": [0, 0, 0],
         "actions": [b"\x01\x00\x01\x00", b"", b"\x01\x00"],
         "coverage": [b"\x02", b"\x00", b"\x02"],
-        "sampled_states": [np.array(hashes, "<i8").tobytes() for hashes in met],
+        "sampled_states": [np.array(hashes, "<i8").tobytes() for hashes in visited],
         "branches": [b"\x80", b"\x00", b"\x81"],
     }
     kinds = {"walk": pa.int64(), "configuration": pa.int32()}
@@ -109,8 +109,8 @@ def test_spark_counts_equal_the_rows(spark, walked):
         states = growth.saturation
         assert (states.sampled, states.visits) == (len(own), sum(counts))
         assert (states.once, states.twice) == (counts.count(1), counts.count(2))
-        met = Counter((entry[2] % 700).bit_length() for entry in own.values())
-        assert growth.first_met == met
+        visited = Counter((entry[2] % 700).bit_length() for entry in own.values())
+        assert growth.first_visited == visited
 
 
 def test_each_pattern_names_the_walk_with_the_earliest_violation(spark, walked):

@@ -161,5 +161,5 @@ class ValidationTotals:
 
 def _cause(row: Row) -> str:
     if row["verdict"] == "undecided":
-        return f"limits met: {', '.join(row['limits'])}; {row['cause']}"
+        return f"limits reached: {', '.join(row['limits'])}; {row['cause']}"
     return str(row["cause"])

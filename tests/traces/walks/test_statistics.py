@@ -51,17 +51,17 @@ def test_estimate_of_unseen_states_is_a_lower_bound():
     """Walks that each visit five of 2,000 states; later states are less likely."""
     chance = random.Random(5)
     weights = [1 / (number + 10) for number in range(2000)]
-    met: dict[int, int] = {}
+    visited: dict[int, int] = {}
     walks = 600
     for _ in range(walks):
         for state in set(chance.choices(range(2000), weights, k=5)):
-            met[state] = met.get(state, 0) + 1
-    counts = list(met.values())
-    found = Saturation(1, len(met), sum(counts), counts.count(1), counts.count(2))
-    assert found.distinct == len(met) and found.distinct_error == 0
-    missing = 2000 - len(met)
+            visited[state] = visited.get(state, 0) + 1
+    counts = list(visited.values())
+    found = Saturation(1, len(visited), sum(counts), counts.count(1), counts.count(2))
+    assert found.distinct == len(visited) and found.distinct_error == 0
+    missing = 2000 - len(visited)
     assert 0.5 * missing < found.unseen < 1.1 * missing
-    mass = sum(weight for number, weight in enumerate(weights) if number not in met) / sum(weights)
+    mass = sum(weight for number, weight in enumerate(weights) if number not in visited) / sum(weights)
     assert found.unseen_mass == pytest.approx(mass, rel=0.15)
 
 
