@@ -16,7 +16,7 @@ from checker.language.values import show
 from checker.run.result import TraceStep, Violation
 from traces.json_values import from_plain_json, to_plain_json
 
-Fate = Literal["same", "differs", "disabled", "missing", "error"]
+StepOutcome = Literal["same", "differs", "disabled", "missing", "error"]
 """Result of a step on the other spec: the same state, another state, not enabled, no such action, or out of bounds."""
 
 
@@ -32,15 +32,15 @@ class ComparedScheduleStep:
     """
 
     call: str
-    fate: Fate
-    words: str
+    outcome: StepOutcome
+    details: str
     state: State
     is_property_false: bool
 
     @property
     def is_taken(self) -> bool:
         """Whether the other spec can take the step."""
-        return self.fate in ("same", "differs")
+        return self.outcome in ("same", "differs")
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class ComparedSchedule:
     @property
     def first_divergence(self) -> int | None:
         """The number of the first step with a different result; None if there is none."""
-        return next((number for number, step in enumerate(self.steps, 1) if step.fate != "same"), None)
+        return next((number for number, step in enumerate(self.steps, 1) if step.outcome != "same"), None)
 
     @property
     def final_divergence(self) -> int | None:
         """The number of the first step from which on all states differ; None if the last states are equal."""
-        same = [number for number, step in enumerate(self.steps, 1) if step.fate == "same"]
+        same = [number for number, step in enumerate(self.steps, 1) if step.outcome == "same"]
         last_same = same[-1] if same else 0
         return last_same + 1 if last_same < len(self.steps) else None
 
@@ -71,13 +71,13 @@ class ComparedSchedule:
         if first is None:
             return "takes every step and reaches the same states"
         step = self.steps[first - 1]
-        text = f"diverges at step {first}, {step.call}: {step.words}"
+        text = f"diverges at step {first}, {step.call}: {step.details}"
         if final is None:
             return f"{text}; at the end the states are equal again"
         if final == first:
             return text
         step = self.steps[final - 1]
-        return f"{text}; diverges permanently at step {final}, {step.call}: {step.words}"
+        return f"{text}; diverges permanently at step {final}, {step.call}: {step.details}"
 
 
 def replay_against(
@@ -115,11 +115,11 @@ def _steps(spec: Spec, violation: Violation, other: Spec) -> list[ComparedSchedu
     waiting: list[TraceStep] = []
     for step in schedule:
         taken = _step(spec, other, violation.property, step, steps[-1].state)
-        if taken.is_taken and taken.fate != "same":
+        if taken.is_taken and taken.outcome != "same":
             taken = _with_waiting(spec, other, violation.property, step, taken, waiting)
-        if taken.fate == "disabled":
+        if taken.outcome == "disabled":
             waiting.append(step)
-        elif taken.fate == "same":
+        elif taken.outcome == "same":
             waiting.clear()
         steps.append(taken)
     return steps
@@ -140,8 +140,8 @@ def _with_waiting(
     if not late:
         return taken
     difference = _difference(spec, other, step.state, state)
-    words = f"then the postponed {', '.join(late)}" + (f": {difference}" if difference else "")
-    return ComparedScheduleStep(taken.call, "differs" if difference else "same", words, state, is_false)
+    details = f"then the postponed {', '.join(late)}" + (f": {difference}" if difference else "")
+    return ComparedScheduleStep(taken.call, "differs" if difference else "same", details, state, is_false)
 
 
 def _initial(spec: Spec, other: Spec, wanted: State) -> State:

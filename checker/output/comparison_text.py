@@ -33,7 +33,8 @@ def comparison_as_page(found: Counterexample, sides: list[ComparedSchedule]) -> 
     columns = [comparison.original_column(found.spec, found.violation, found.origin.spec)]
     for side in sides:
         steps = tuple(
-            comparison.ComparedStep(step.fate, step.words, step.state, step.is_property_false) for step in side.steps
+            comparison.ComparedStep(step.outcome, step.details, step.state, step.is_property_false)
+            for step in side.steps
         )
         notes = (*side.notes, *_property_notes(found, side))
         divergences = frozenset(
@@ -65,6 +66,6 @@ def _step_lines(found: Counterexample, sides: list[ComparedSchedule], number: in
             yield line("       ", *spans)
     for side in sides:
         step = side.steps[number - 1]
-        if step.words:
+        if step.details:
             mark = "  <- diverges here" if number in (side.first_divergence, side.final_divergence) else ""
-            yield line("       ", (f"{side.name}: {step.words}", "yellow"), (mark, "bold red"))
+            yield line("       ", (f"{side.name}: {step.details}", "yellow"), (mark, "bold red"))

@@ -38,13 +38,13 @@ def walk_failures(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[Wa
 
     A property without a role, which the spec no longer has, is included if some walk violates it.
     """
-    visited = 0
+    violated = 0
     for found in outcomes:
-        visited |= found.violated
+        violated |= found.violated
     properties = [
         name
         for bit, name in enumerate(run.properties)
-        if visited >> bit & 1 or name == DEADLOCK or roles.get(name, Role.REACHABLE) is not Role.REACHABLE
+        if violated >> bit & 1 or name == DEADLOCK or roles.get(name, Role.REACHABLE) is not Role.REACHABLE
     ]
     errors = sorted({found.property for found in outcomes if found.verdict == "error" and found.property is not None})
     return [WalkFailure(name, False) for name in properties] + [WalkFailure(name, True) for name in errors]

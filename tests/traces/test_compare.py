@@ -74,44 +74,44 @@ def trace_of(*calls, spec=None):
     return Violation("second_is_small", "invariant", tuple(steps), "it is not")
 
 
-def fates(side):
-    return [step.fate for step in side.steps]
+def outcomes(side):
+    return [step.outcome for step in side.steps]
 
 
 def test_spec_with_the_same_behaviour():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "ordered", Ordered)
-    assert fates(side) == ["same", "same", "same"]
+    assert outcomes(side) == ["same", "same", "same"]
     assert (side.first_divergence, side.final_divergence) == (None, None)
     assert side.conclusion == "takes every step and reaches the same states"
 
 
 def test_disabled_step_is_postponed_until_it_is_enabled():
     side = replay_against(Two(), trace_of(("follow",), ("up", 2), ("follow",)), "ordered", Ordered)
-    assert fates(side) == ["same", "disabled", "same", "same"]
+    assert outcomes(side) == ["same", "disabled", "same", "same"]
     assert (side.first_divergence, side.final_divergence) == (2, None)
-    assert "require(self.second < self.first) is false (test_compare.py:" in side.steps[1].words
-    assert side.steps[2].words == "then the postponed follow()"
+    assert "require(self.second < self.first) is false (test_compare.py:" in side.steps[1].details
+    assert side.steps[2].details == "then the postponed follow()"
     assert side.conclusion.endswith("at the end the states are equal again")
 
 
 def test_differences_of_states_are_listed():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "double", Double)
-    assert fates(side) == ["same", "differs", "differs"]
+    assert outcomes(side) == ["same", "differs", "differs"]
     assert (side.first_divergence, side.final_divergence) == (2, 2)
-    assert side.steps[1].words == "first is 2 instead of 1"
+    assert side.steps[1].details == "first is 2 instead of 1"
 
 
 def test_step_out_of_bounds_on_the_other_spec():
     side = replay_against(Two(), trace_of(("up", 2)), "double", Double)
-    assert fates(side) == ["same", "error"]
-    assert side.steps[1].words.startswith("cannot be executed: first: 4")
+    assert outcomes(side) == ["same", "error"]
+    assert side.steps[1].details.startswith("cannot be executed: first: 4")
 
 
 def test_missing_action_or_different_arguments():
     side = replay_against(Two(), trace_of(("up", 1), ("follow",)), "other", Other)
-    assert fates(side) == ["same", "missing", "missing"]
-    assert side.steps[1].words == "other's up takes nothing"
-    assert side.steps[2].words == "other has no action follow"
+    assert outcomes(side) == ["same", "missing", "missing"]
+    assert side.steps[1].details == "other's up takes nothing"
+    assert side.steps[2].details == "other has no action follow"
     assert side.notes == ("runs with extra=7",)
 
 
@@ -127,7 +127,7 @@ def test_failed_action_is_replayed_too():
     violation = trace_of(("follow",), ("follow",), ("follow",))
     failed = Violation("follow", "bounds_error", violation.trace, "over the limit", ActionCall("follow", ()))
     side = replay_against(Two(), failed, "ordered", Ordered)
-    assert fates(side) == ["same", "disabled", "disabled", "disabled", "disabled"]
+    assert outcomes(side) == ["same", "disabled", "disabled", "disabled", "disabled"]
 
 
 def test_wrong_constants_are_refused():
