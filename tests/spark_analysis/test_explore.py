@@ -19,6 +19,7 @@ import pytest
 
 from checker.engines.native import batch as batches
 from checker.engines.native import engine as native
+from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm.control_flow import word
 from checker.engines.python import explorer
 from checker.language.roles import Role
@@ -170,7 +171,7 @@ def test_stored_states_equal_those_of_the_native_engine(
     spec, plan = toy(toys.Wide(), max_depth=4)
     compiled = native.compile_native(spec, list(plan.properties))
     initial = np.array([compiled.words_of(state) for state in spec.initial_states()], np.uint64)
-    expected = native.search(compiled.kernels, initial, max_depth=4).all_states()
+    expected = breadth_first_search(compiled.kernels, initial, max_depth=4).all_states()
     stores = []
     monkeypatch.setattr(
         exploring, "RunStore", lambda *given, kept=exploring.RunStore: stores.append(kept(*given)) or stores[-1]

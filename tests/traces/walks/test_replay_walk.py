@@ -94,7 +94,7 @@ def wrong(capsys, *arguments):
 def test_wrong_requests_are_refused(walked, tmp_path, capsys):
     run, folder = walked
     assert "numbered from 0 to 1199" in wrong(capsys, folder, "--walk", 1200)
-    assert "nothing to shrink" in wrong(capsys, folder, "--walk", first(folder, run, "holds"), "--shrink")
+    assert "cannot be shrunk" in wrong(capsys, folder, "--walk", first(folder, run, "holds"), "--shrink")
     assert "holds no walks" in wrong(capsys, tmp_path, "--walk", 0)
 
 
