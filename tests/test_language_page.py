@@ -42,7 +42,7 @@ def test_every_scenario_has_its_verdict(module):
     ]
 
 
-def test_the_drawing_is_one_of_the_spec(module, tmp_path, monkeypatch):
+def test_the_drawing_can_be_drawn(module, tmp_path, monkeypatch):
     drawn = tmp_path / "drawn_log.py"
     drawn.write_text("from replicated_log import *\n" + block_with("class DrawnLog"), encoding="utf-8")
     monkeypatch.delitem(sys.modules, "drawn_log", raising=False)

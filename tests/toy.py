@@ -1,4 +1,4 @@
-"""Small specs for the tests: their state spaces can be counted by hand."""
+"""Small specs for the tests, with state spaces that can be counted by hand."""
 
 from checker.language import (
     Constant,
@@ -22,7 +22,7 @@ from checker.language import (
 
 
 class Counter(Spec):
-    """Counts up to a limit, and may be reset once it is there."""
+    """Counts up to a limit, and can be reset at the limit."""
 
     limit = Constant(3, at_least=1, at_most=9)
     resets = Constant(False)
@@ -30,7 +30,7 @@ class Counter(Spec):
 
     @action
     def increment(self):
-        """Count one up."""
+        """Add one."""
         require(self.value < self.limit)
         self.value += 1
 
@@ -41,7 +41,7 @@ class Counter(Spec):
 
     @action
     def reset(self):
-        """Begin again."""
+        """Count from zero again."""
         require(self.resets)
         require(self.value == self.limit)
         self.value = 0
@@ -64,19 +64,19 @@ class Counter(Spec):
 
 
 class Overflow(Counter):
-    """Counts without looking at the limit."""
+    """Counts beyond the limit."""
 
     below_limit = None
     is_over = None
 
     @action
     def increment(self):
-        """Count one up."""
+        """Add one."""
         self.value += 1
 
 
 class Bounded(Counter):
-    """Is not explored beyond one."""
+    """A counter with a constraint: states above one are not explored."""
 
     below_limit = None
     is_over = None
@@ -107,7 +107,7 @@ class Head(Struct):
 
 
 class Log(Spec):
-    """Leaders write, followers copy, and nothing is fenced."""
+    """Leaders write and followers copy, without fencing of old leaders."""
 
     replicas = Constant(2, at_least=1)
     log_size = Constant(1, at_least=1)

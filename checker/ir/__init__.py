@@ -1,1 +1,1 @@
-"""The typed intermediate representation that every compiled engine starts from."""
+"""The typed intermediate representation of specs, from which every compiled engine starts."""

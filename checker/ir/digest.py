@@ -1,4 +1,4 @@
-"""A digest of what a spec means: it changes with the meaning, and not with comments, line numbers or names of files."""
+"""Digests of programs: they depend on the meaning of a spec, but not on comments, line numbers or file names."""
 
 from __future__ import annotations
 
@@ -9,27 +9,32 @@ from typing import Any
 
 from checker.ir import nodes
 
-_PASSED_OVER = (nodes.Site,)
-"""Where a node stands in the source says nothing about what it means."""
+_IGNORED = (nodes.Site,)
+"""Nodes without meaning: locations in the source."""
 
 
 def digest_of(program: nodes.Program) -> str:
-    """Return 32 hexadecimal digits for a program: its variables, `init`, actions, properties and constraints."""
+    """Return the digest, 32 hexadecimal digits, of the variables, `init`, actions and predicates of a program."""
     walk = _DigestWalk()
     walk.write(program)
     return walk.digest.hexdigest()
 
 
 class _DigestWalk:
-    """Feeds a graph of nodes to a hash; a node that was met before is its number, as helpers and locals are shared."""
+    """Feeds a graph of nodes to a hash function.
+
+    Helpers and locals are shared between nodes, so the graph is not a tree. A node that is compared by identity is
+    numbered at its first visit and represented by this number afterwards. Every text is preceded by its length, so
+    that different graphs do not feed the same bytes.
+    """
 
     def __init__(self) -> None:
         self.digest = hashlib.blake2b(digest_size=16)
         self._numbers: dict[int, int] = {}
 
     def write(self, value: Any) -> None:
-        """Feed a value, a node or a collection of them."""
-        if isinstance(value, _PASSED_OVER):
+        """Feed a value, a node, or a collection of them."""
+        if isinstance(value, _IGNORED):
             return
         if isinstance(value, type):
             members = list(value.__members__) if issubclass(value, enum.Enum) else []

@@ -1,8 +1,8 @@
-"""Typed expressions and statements: what the front end makes of a spec's methods and every compiled engine reads.
+"""The nodes of the intermediate representation: typed expressions and statements.
 
-Expressions are pure, except the `HelperCall` of a helper that writes. A collection changes by assignment of a new
-value to a place.
-Every node that can leave a type's bounds carries the `Site` in the source where it would.
+The front end builds them from a spec's methods, and every compiled engine reads them. Expressions have no effects,
+except the `HelperCall` of a helper that writes. A collection changes by an assignment of a new value to a place.
+Every node that can leave a type's bounds has the `Site` in the source to report.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Site:
 
 @dataclass(eq=False)
 class Local:
-    """A local variable or parameter of one function; `type` holds the join of everything assigned to it."""
+    """A local variable or parameter of a function; `type` is the join of the types of all values assigned to it."""
 
     name: str
     type: Type
@@ -36,7 +36,7 @@ class Local:
 
 @dataclass(frozen=True, eq=False)
 class Expr:
-    """The base of expressions."""
+    """The base class of expressions."""
 
     type: Type
     site: Site
@@ -44,7 +44,7 @@ class Expr:
 
 @dataclass(frozen=True, eq=False)
 class Literal(Expr):
-    """A value known before the spec runs, in the interpreter's form."""
+    """A value that is known before the spec runs, as the interpreter represents it."""
 
     value: Any
 
@@ -74,7 +74,7 @@ class FieldRead(Expr):
 
 @dataclass(frozen=True, eq=False)
 class IndexRead(Expr):
-    """The value of a map at a key (already of the key type), or of a sequence at an index (an error outside it)."""
+    """The value of a map at a key of its key type, or of a sequence at an index; an error if the index is outside."""
 
     base: Expr
     index: Expr
@@ -82,14 +82,14 @@ class IndexRead(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Convert(Expr):
-    """The same value as one of another type: an error where that type does not have it."""
+    """The same value in another type; an error if that type does not have the value."""
 
     base: Expr
 
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic(Expr):
-    """Integer arithmetic; `//` and `%` round as Python does and are errors for a divisor of 0."""
+    """Integer arithmetic; `//` and `%` round as in Python, and a divisor of 0 is an error."""
 
     operator: OneOf["+", "-", "*", "//", "%"]
     left: Expr
@@ -107,7 +107,7 @@ class Comparison(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Logical(Expr):
-    """`and` or `or`, evaluated from the left as far as needed; `eager`: all operands are evaluated."""
+    """`and` or `or`, evaluated from the left until an operand decides; with `eager`, all operands are evaluated."""
 
     operator: OneOf["and", "or"]
     operands: tuple[Expr, ...]
@@ -132,7 +132,7 @@ class Conditional(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Contains(Expr):
-    """Whether `item`, of any type that can be equal to the container's items, is in a set, sequence or bag."""
+    """Whether `item` is in a set, sequence or bag; its type may be wider than that of the container's items."""
 
     container: Expr
     item: Expr
@@ -140,14 +140,14 @@ class Contains(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Length(Expr):
-    """How many items a set, sequence or bag has."""
+    """The number of items of a set, sequence or bag."""
 
     container: Expr
 
 
 @dataclass(frozen=True, eq=False)
 class Count(Expr):
-    """How many items of a sequence or bag are equal to `item`, of any type that can be equal to them."""
+    """The number of items of a sequence or bag that are equal to `item`, of a type that may be wider than theirs."""
 
     container: Expr
     item: Expr
@@ -155,7 +155,7 @@ class Count(Expr):
 
 @dataclass(frozen=True, eq=False)
 class IndexOf(Expr):
-    """The position of the first item of a sequence equal to `item`; an error if there is none."""
+    """The index of the first item of a sequence that is equal to `item`; an error if it is absent."""
 
     container: Expr
     item: Expr
@@ -172,7 +172,7 @@ class SetOperation(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Subset(Expr):
-    """Whether the left set is contained in the right one, both of one type; `strict`: and is not equal to it."""
+    """Whether the left set is a subset of the right one, both of one type; with `strict`, a proper subset."""
 
     left: Expr
     right: Expr
@@ -189,7 +189,7 @@ class SetRemove(Expr):
 
 @dataclass(frozen=True, eq=False)
 class BagAdd(Expr):
-    """A bag with one more copy of `item`; an error over the capacity."""
+    """A bag with one more copy of `item`; an error if the capacity is exceeded."""
 
     base: Expr
     item: Expr
@@ -204,7 +204,7 @@ class ItemsOf(Expr):
 
 @dataclass(frozen=True, eq=False)
 class StructNew(Expr):
-    """A struct from the values of its fields, in order, each of the field's type."""
+    """A struct of the values of its fields, in order, each of the field's type."""
 
     values: tuple[Expr, ...]
 
@@ -227,14 +227,14 @@ class MapBuild(Expr):
 
 @dataclass(frozen=True, eq=False)
 class MapItems(Expr):
-    """A map from the values of its keys, in order, each of the value type."""
+    """A map of the values at its keys, in order, each of the value type."""
 
     values: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class SeqInsert(Expr):
-    """A sequence with `item` before position `index` (None: at the end); an error past the end or the capacity."""
+    """A sequence with `item` inserted before `index` (None: at the end); an error past the end or the capacity."""
 
     base: Expr
     index: Expr | None
@@ -243,7 +243,7 @@ class SeqInsert(Expr):
 
 @dataclass(frozen=True, eq=False)
 class SeqDelete(Expr):
-    """A sequence without the item at `index` (None: without the last one); an error if there is none."""
+    """A sequence without the item at `index` (None: the last item); an error if the index is outside."""
 
     base: Expr
     index: Expr | None
@@ -251,7 +251,7 @@ class SeqDelete(Expr):
 
 @dataclass(frozen=True, eq=False)
 class SeqSlice(Expr):
-    """`base[low:high]` clipped to the sequence, or what is left when that part is deleted (`inverted`)."""
+    """`base[low:high]`, clipped to the sequence; with `inverted`, the sequence without that slice."""
 
     base: Expr
     low: Expr | None
@@ -261,7 +261,7 @@ class SeqSlice(Expr):
 
 @dataclass(frozen=True, eq=False)
 class SeqConcat(Expr):
-    """Two sequences of one item type, one after the other; an error over this node's capacity."""
+    """The concatenation of two sequences of one item type; an error if this node's capacity is exceeded."""
 
     left: Expr
     right: Expr
@@ -277,14 +277,14 @@ class Extremum(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Universe:
-    """All values of a finite type, in order, as something to iterate over."""
+    """An iterable: all values of a finite type, in order."""
 
     type: Type
 
 
 @dataclass(frozen=True, eq=False)
 class IntRange:
-    """The integers from `low` to `high` - 1 as something to iterate over."""
+    """An iterable: the integers from `low` to `high` - 1."""
 
     low: Expr
     high: Expr
@@ -292,12 +292,12 @@ class IntRange:
 
 
 Iterable = Expr | Universe | IntRange
-"""What `for` and comprehensions go over: a set, sequence or bag, all values of a type, or a range."""
+"""The iterable of a `for` clause: a set, sequence or bag, all values of a type, or a range."""
 
 
 @dataclass(frozen=True, eq=False)
 class ForClause:
-    """`for local in iterable`; `counter` counts from 0 where the source says `enumerate`."""
+    """`for local in iterable`; `counter` is the variable of `enumerate` that counts from 0."""
 
     local: Local
     iterable: Iterable
@@ -316,9 +316,10 @@ Clause = ForClause | IfClause
 
 @dataclass(frozen=True, eq=False)
 class Fold(Expr):
-    """A comprehension: `all`, `any`, `sum`, `min`, `max` of its elements, or the `set` or `seq` that they make.
+    """A comprehension: `all`, `any`, `sum`, `min` or `max` of its elements, or the `set` or `seq` of them.
 
-    `all` and `any` stop at the first element that decides. `min` and `max` of nothing are `default`, or an error.
+    `all` and `any` stop at the first element that decides. `min` and `max` without elements are `default`, or an error
+    if it is None.
     """
 
     kind: OneOf["all", "any", "sum", "min", "max", "set", "seq"]
@@ -336,7 +337,10 @@ class Sorted(Expr):
 
 @dataclass(eq=False)
 class Function:
-    """A helper with typed parameters; `result` is None for no value, `requires` says that it may disable an action."""
+    """A helper with typed parameters.
+
+    `result` is None if it returns no value. `writes`: it may change the state. `requires`: it may disable an action.
+    """
 
     name: str
     parameters: tuple[Local, ...]
@@ -348,7 +352,7 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class HelperCall(Expr):
-    """A helper's result; its statements run on the state as it is at this point."""
+    """The result of a helper; its statements run on the current state."""
 
     function: Function
     arguments: tuple[Expr, ...]
@@ -356,14 +360,14 @@ class HelperCall(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Stmt:
-    """The base of statements."""
+    """The base class of statements."""
 
     site: Site
 
 
 @dataclass(frozen=True, eq=False)
 class AssignLocal(Stmt):
-    """Give a local a value, which the engine converts to the local's type."""
+    """Assign a value to a local; the engine converts it to the local's type."""
 
     local: Local
     value: Expr
@@ -371,9 +375,9 @@ class AssignLocal(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class AssignPlace(Stmt):
-    """Give a place in the state a value of its type.
+    """Assign a value of its type to a place in the state.
 
-    A place is a `StateRead`, or `FieldRead`, `IndexRead` and unwrapping `Convert` above one.
+    A place is a `StateRead`, or a `FieldRead`, an `IndexRead` or a `Convert` that unwraps an option, of a place.
     """
 
     place: Expr
@@ -382,7 +386,7 @@ class AssignPlace(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class If(Stmt):
-    """Two-way branch."""
+    """A two-way branch."""
 
     test: Expr
     then: tuple[Stmt, ...]
@@ -391,7 +395,7 @@ class If(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class For(Stmt):
-    """A loop over a snapshot of what it goes over."""
+    """A loop over a snapshot of its iterable."""
 
     clause: ForClause
     body: tuple[Stmt, ...]
@@ -399,7 +403,7 @@ class For(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class Require(Stmt):
-    """Disable the action instance where `test` is false."""
+    """Disable the action instance if `test` is false."""
 
     test: Expr
 
@@ -418,19 +422,19 @@ class Break(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class Continue(Stmt):
-    """Go on with the innermost loop's next item."""
+    """Continue with the next item of the innermost loop."""
 
 
 @dataclass(frozen=True, eq=False)
 class Do(Stmt):
-    """Evaluate a helper call for what it does."""
+    """Evaluate a helper call for its effect."""
 
     call: HelperCall
 
 
 @dataclass(frozen=True, eq=False)
 class ActionParameter:
-    """An action's parameter: over all values of its type, or over the items of a state variable (`collection`)."""
+    """A parameter of an action: all values of its type, or the items of a state variable (`collection`)."""
 
     local: Local
     choices: int
@@ -439,7 +443,7 @@ class ActionParameter:
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """An action: its parameters (the last varies fastest) and the number of its first instance."""
+    """An action: its parameters, of which the last varies fastest, and the number of its first instance."""
 
     name: str
     parameters: tuple[ActionParameter, ...]
@@ -459,7 +463,7 @@ class Predicate:
 
 @dataclass
 class Program:
-    """A spec with its constants set, ready for an engine; `init` runs on the variables' first values."""
+    """A spec with its constants set, typed for an engine; `init` runs on the variables' first values."""
 
     name: str
     variables: dict[str, Type]
@@ -470,5 +474,5 @@ class Program:
 
     @property
     def instances(self) -> int:
-        """How many action instances there are."""
+        """The number of action instances."""
         return sum(action.instances for action in self.actions)

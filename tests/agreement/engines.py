@@ -28,7 +28,7 @@ _modules = itertools.count()
 
 
 def load(source: str, folder: Path) -> ModuleType:
-    """Return a module made of a text; its file stands in `folder`, for the front end to read."""
+    """Return the module of a source text, which is written to `folder` so that the front end can read it."""
     name = f"random_spec_{next(_modules)}"
     path = folder / f"{name}.py"
     path.write_text(source)
@@ -41,7 +41,7 @@ def load(source: str, folder: Path) -> ModuleType:
 
 
 def random_value(kind: Type, random: random.Random) -> object:
-    """Return a value of a type, not an evenly chosen one."""
+    """Return a random value of a type; the distribution is not uniform."""
     if isinstance(kind, IntType):
         assert kind.low is not None and kind.high is not None
         near = [kind.low, kind.high, min(max(0, kind.low), kind.high)]
@@ -68,7 +68,7 @@ def random_state(spec: Spec, random: random.Random) -> State:
 
 
 def holds(spec: Spec, name: str, state: State, old: State | None = None) -> bool | None:
-    """Return whether a property is true in the interpreter; None where it leaves its bounds."""
+    """Return whether a property is true in the interpreter; None if a value leaves its bounds."""
     try:
         return spec.holds(name, state, old)
     except BoundsError:
@@ -76,7 +76,7 @@ def holds(spec: Spec, name: str, state: State, old: State | None = None) -> bool
 
 
 def compact() -> AbstractContextManager[object]:
-    """While this holds, loops are loops, parameters too, and helpers are functions: nothing is written out."""
+    """While this holds, the native engine emits loops and functions: it unrolls and inlines nothing."""
     stack = ExitStack()
     for module, name in (
         (arrays, "UNROLLED"),
@@ -91,7 +91,7 @@ def compact() -> AbstractContextManager[object]:
 
 
 def compare_state(spec: Spec, probe: SingleStateEngine, state: State) -> list[State]:
-    """Assert that both engines do the same in a state, and return its successors."""
+    """Assert that both engines agree on the successors and properties of a state; return the successors."""
     assert probe.state_of(probe.words_of(state)) == state, state
     steps, failures = spec.expand(state)
     found = probe.expand(state)
@@ -106,7 +106,7 @@ def compare_state(spec: Spec, probe: SingleStateEngine, state: State) -> list[St
     for instance, successor in expected.items():
         same = probe.state_of(found.words[instance])
         assert same == successor, f"{spec.arguments_of(instance, state)} in {state}: {successor} against {same}"
-        # What no value uses is zero: equal states have equal words.
+        # Unused bits are zero, so that equal states have equal words.
         assert found.words[instance] == probe.words_of(successor), f"{same}: {found.words[instance]}"
     compare_properties(spec, probe, state)
     for step in steps:
@@ -137,7 +137,7 @@ def compare_step(spec: Spec, probe: SingleStateEngine, old: State, new: State) -
 
 
 def compare_states(spec: Spec, probe: SingleStateEngine, seed: int, reached: int, invented: int) -> None:
-    """Compare the engines on the first states that are reached and on some that need not be reachable."""
+    """Compare the engines on the first reachable states and on random states, reachable or not."""
     chooser = random.Random(seed)
     try:
         frontier = spec.initial_states()
@@ -156,7 +156,7 @@ def compare_states(spec: Spec, probe: SingleStateEngine, seed: int, reached: int
 
 
 def outline(result: Result) -> dict[str, object]:
-    """Return what every engine must find alike."""
+    """Return the parts of a result on which all engines must agree."""
     violated = {v.property: (v.kind, v.length) for v in result.violations if v.kind != "bounds_error"}
     return {
         "verdict": result.verdict,
@@ -173,7 +173,7 @@ def outline(result: Result) -> dict[str, object]:
 
 
 def _cut(found: Result, expected: Result) -> dict[str, object]:
-    """Return what may differ: at `max_depth` the native engine does not ask what the constraint leaves."""
+    """Return the parts of a result that may differ: at `max_depth` the native engine does not evaluate constraints."""
     if (found.ended, expected.ended) != ("max_depth", "complete"):
         return {}
     cut = outline(found)
@@ -188,7 +188,7 @@ def failed_properties(result: Result) -> set[tuple[str, int]]:
 
 
 def compare_runs(spec: Spec, plans: Iterable[Plan]) -> None:
-    """Compare whole explorations: the interpreter's, and the native engine's with each plan's workers."""
+    """Compare complete explorations: of the interpreter, and of the native engine with the workers of each plan."""
     compiled: dict[tuple[str, ...], native.CompiledSpec] = {}
     compile_native = native.compile_native
 

@@ -1,4 +1,4 @@
-"""A random walk in plain Python on the interpreter: what the kernel's walks must be, choice by choice."""
+"""A random walk in plain Python on the interpreter, the reference for the walks of the native kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reference:
 
 
 class Generator:
-    """splitmix64, as its authors give it."""
+    """The random number generator splitmix64, as its authors publish it."""
 
     def __init__(self, seed: int):
         self._state = seed
@@ -73,7 +73,7 @@ def reference_walk(
 
 
 def _is_over(spec: Spec, properties: list[str], walk: Reference, depth: int) -> bool:
-    """Look at the walk's last state, and the step to it; set how it ends if it ends there."""
+    """Check the last state of a walk and the step to it; set the ending if the walk ends there."""
     state, old = walk.states[-1], walk.states[-2] if len(walk.states) > 1 else None
     failed = _constraints(spec, state) is None
     if failed:
@@ -101,7 +101,7 @@ def _is_over(spec: Spec, properties: list[str], walk: Reference, depth: int) -> 
 
 
 def _constraints(spec: Spec, state: State) -> bool | None:
-    """Return whether every constraint is true in a state, each of them evaluated; None where one leaves its bounds."""
+    """Return whether every constraint is true in a state, evaluating all of them; None if one leaves its bounds."""
     try:
         found = [spec.holds(name, state) for name in spec.names_of(Role.CONSTRAINT)]
         return all(found)
@@ -119,7 +119,7 @@ def state_hash(words: list[int]) -> int:
 
 
 def compare_walk(walker: Walker, walks: Walks, number: int, expected: Reference, sampling: int) -> None:
-    """Assert that one of many walks is the expected one."""
+    """Assert that a walk of a batch is the expected one."""
     end = int(walks.ends[number])
     actions = walks.actions[end - walks.lengths[number] : end].tolist()
     assert actions == expected.actions

@@ -1,4 +1,4 @@
-"""Random expressions over the state variables, locals and helpers of a random spec, well typed."""
+"""Random well-typed expressions over the state variables, locals and helpers of a random spec."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from spec_types import BOOL, Bool, Group, Heap, Int, Kind, Line, Member, Opt, Re
 
 LIMIT = 10**6
 Number = tuple[str, int | None, int | None]
-"""The text of an integer expression and its bounds; None: not known to the front end."""
+"""The text of an integer expression and its bounds; None if the front end does not know them."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """A local: `grows` marks an integer that loops add to, which has no bounds; `fixed` one given a value once."""
+    """A local. `grows`: an integer that loops add to, without known bounds; `fixed`: it is assigned only once."""
 
     text: str
     kind: Kind
@@ -33,12 +33,12 @@ class Helper:
 
 
 class StuckError(Exception):
-    """There is nothing of the kind that is wanted: bags come from the state alone, which plain functions do not see."""
+    """No value of the kind is available: bags come only from the state, which plain functions do not see."""
 
 
 @dataclass
 class Path:
-    """A part of the state or of a local: `holes` has what to fill in, in order."""
+    """A part of the state or of a local: `holes` are the kinds of the indices to fill in, in order."""
 
     parts: list[str | Kind]
     kind: Kind
@@ -48,7 +48,7 @@ class Path:
 
 @dataclass
 class World:
-    """What all methods of one spec share."""
+    """The declarations that all methods of a spec share."""
 
     types: Types
     variables: dict[str, Kind]
@@ -57,7 +57,7 @@ class World:
 
 
 class Expressions:
-    """Writes expressions. `careful`: most of what could leave a type's bounds is clamped or guarded."""
+    """Writes expressions. `careful`: most expressions that could leave a type's bounds are clamped or guarded."""
 
     def __init__(self, world: World, root: str = "self", roots: tuple[str, ...] = ("self",)):
         self.world = world
@@ -92,7 +92,7 @@ class Expressions:
     # Paths.
 
     def paths(self) -> Iterator[Path]:
-        """Iterate over all parts of the state and of locals; sequences are indexed where their length is tested."""
+        """Iterate over all parts of the state and of locals; a sequence is indexed after a test of its length."""
         for root in self.roots:
             for name, kind in self.world.variables.items():
                 yield from self._below(Path([f"{root}.{name}"], kind), 0)
@@ -147,7 +147,7 @@ class Expressions:
     # Values of any kind.
 
     def value(self, kind: Kind, depth: int, *, direct: bool = False) -> str:
-        """Return an expression of a kind; `direct`: it stands where a value of the kind is wanted."""
+        """Return an expression of a kind; `direct`: its context wants a value of the kind."""
         if isinstance(kind, Bool):
             return self.truth(depth)
         if isinstance(kind, Int):
@@ -230,8 +230,8 @@ class Expressions:
         return [str(number) for number in range(kind.low, kind.high + 1)]
 
     def bound_name(self, kind: Kind, hides: bool = True) -> str:
-        """Return the name of a comprehension's variable; at times that of a local, which it hides."""
-        # A bag comes from a name alone where there is no state: its name stays visible.
+        """Return the name of a comprehension's variable; sometimes the name of a local, which it hides."""
+        # Without a state, a bag is available only under a name, so the name must stay visible.
         hidden = [name.text for name in self.names if self.root or "Bag" not in name.kind.text]
         text = self.pick(hidden) if hides and hidden and self.chance(15) else self.fresh("c")
         self.names = [name for name in self.names if name.text != text]
@@ -262,7 +262,7 @@ class Expressions:
         return f"set({element} {clauses})"
 
     def near(self, kind: Kind) -> Kind:
-        """Return a kind, or another one whose values may be equal to its own."""
+        """Return a kind, or another kind with values that may be equal to its values."""
         if isinstance(kind, Int) and self.chance(30):
             return self.world.types.signed if self.careless() else kind
         if isinstance(kind, (Int, Member)) and self.chance(10) and self.careless():
@@ -300,7 +300,7 @@ class Expressions:
         return self.path_text(path, depth) if path is not None else self.any_path(kind, depth)
 
     def any_path(self, kind: Kind, depth: int) -> str:
-        """Return a part of the state of a kind that only the state can give."""
+        """Return a part of the state, for a kind with values only in the state."""
         path = next((path for path in self.paths() if path.kind == kind), None)
         if path is None:
             raise StuckError
@@ -309,7 +309,7 @@ class Expressions:
     # Iteration.
 
     def clauses(self, depth: int, most: int = 60, any_order: bool = False) -> str:
-        """Return `for ... in ...` clauses with tests, and leave their names in scope; at most `most` rounds."""
+        """Return `for ... in ...` clauses with tests, and leave their names in scope; at most `most` iterations."""
         texts = []
         for _ in range(1 + (self.below(4) == 0)):
             over, kind, size = self.iterable(depth, most, any_order)
@@ -326,14 +326,14 @@ class Expressions:
         return " ".join(texts)
 
     def iterable(self, depth: int, most: int, any_order: bool) -> tuple[str, Kind, int]:
-        """Return the text of something to go over, the kind of its items and how many there are at most."""
+        """Return the text of an iterable, the kind of its items, and their greatest number."""
         choice = self.below(10)
         types = self.world.types
         if choice >= 4:
             path = self.some_path(
                 lambda kind: isinstance(kind, (Group, Line, Heap)) and most_items(kind) <= most, depth
             )
-            # What is not in the state may be a set of Python's own, which has no order.
+            # Outside the state it may be one of Python's own sets, which have no defined order.
             if path is not None and (any_order or "." in path.parts[0] or not isinstance(path.kind, Group)):
                 kind = path.kind
                 assert isinstance(kind, (Group, Line, Heap))
@@ -466,7 +466,7 @@ class Expressions:
         return text, min(lows), max(highs)  # type: ignore[type-var]
 
     def asked(self, depth: int) -> Number | None:
-        """Return the length of a collection, or how often or where an item is in one."""
+        """Return the length of a collection, or the count or index of an item in it."""
         path = self.some_path(lambda kind: isinstance(kind, (Group, Line, Heap)), depth)
         if path is None:
             return None
@@ -593,7 +593,7 @@ class Expressions:
     # Helpers.
 
     def call(self, kind: Kind, depth: int) -> str | None:
-        """Return a call of a helper that gives a kind, or None if there is none."""
+        """Return a call of a helper that returns a kind, or None if none does."""
         found = [helper for helper in self.world.helpers if helper.result == kind and not helper.writes]
         found = [helper for helper in found if self.root or helper.is_function]
         if not found:

@@ -1,4 +1,4 @@
-"""The source text of a random spec: types, variables, actions, properties, over the whole language."""
+"""The source text of random specs over the whole language: types, variables, actions and properties."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _Source:
 
     def _function(self) -> list[str]:
         result = self._kinds(1)[0] if self.below(2) else BOOL
-        # A bag comes from the state alone.
+        # Bags come only from the state.
         result = BOOL if "Bag" in result.text else result
         writer = Statements(self.world, writes=False, result=result, root="")
         kinds, parameters = self._parameters(writer)
@@ -125,7 +125,7 @@ class _Source:
                 [f"if {above.truth(1)}:", f"    return {call}", f"return {above.result_text()}"],
                 overridden=True,
             )
-            # What is overridden calls the base's, which may write.
+            # An override calls the method of the base, which may write.
         self.world.helpers.append(Helper(name, tuple(kinds), result, writes))
 
     def _init(self) -> None:

@@ -7,7 +7,7 @@ from spec_types import Bool, Group, Heap, Int, Kind, Line, integers, most_items
 
 
 class Statements(Expressions):
-    """Writes bodies. `result`: what a helper returns; `writes`: whether the state may be changed."""
+    """Writes bodies. `result`: the kind that a helper returns; `writes`: whether it may change the state."""
 
     def __init__(self, world: World, *, writes: bool, result: Kind | None = None, root: str = "self"):
         super().__init__(world, root, (root,) if root else ())
@@ -23,7 +23,7 @@ class Statements(Expressions):
         return lines
 
     def block(self, size: int, depth: int) -> list[str]:
-        """Return an indented body whose new locals are forgotten after it."""
+        """Return an indented body; its new locals go out of scope after it."""
         with self.scope():
             lines = self.body(size, depth)
         return ["    " + line for line in lines]
@@ -62,7 +62,7 @@ class Statements(Expressions):
         if self.chance(25):
             name, text = self.fresh("total"), self.integer(1)[0]
             self.names.append(Name(name, integers("", 0, 0), grows=True))
-            # A number that grows cannot begin as an option of one.
+            # A number that grows cannot start as an option.
             return [f"{name} = {text} + 0"]
         path = self.some_path(lambda kind: True, 1)
         if path is None:
@@ -122,7 +122,7 @@ class Statements(Expressions):
             if self.result is not None and self.chance(30):
                 lines += [f"    if {self.truth(1)}:", f"        return {self.result_text()}"]
             self.loops -= 1
-        # What the loop bound may have been a local before: it keeps the last item, and is not used any more.
+        # The loop variable may have been a local before. It keeps the last item, and is not used after the loop.
         self.names = [local for local in self.names if local.text != name]
         return lines
 

@@ -11,7 +11,7 @@ Below = Callable[[int], int]
 
 @dataclass(frozen=True)
 class Kind:
-    """A declared type. `text` declares it, `count` is its number of values, `bits` what it takes when packed."""
+    """A declared type. `text` declares it, `count` is its number of values, `bits` its size when packed."""
 
     text: str
     count: int
@@ -123,7 +123,7 @@ def most_items(kind: Group | Line | Heap) -> int:
 
 
 class Types:
-    """The types of one spec: some classes, and random declarations over them."""
+    """The types of a spec: some classes, and random declarations over them."""
 
     def __init__(self, below: Below):
         self.below = below
@@ -153,7 +153,7 @@ class Types:
 
     def _enum(self, name: str, count: int) -> Member:
         members = [f"{name[0]}{index}" for index in range(count)]
-        # The values are not in order: members are numbered as they are written.
+        # The values are not in order, since members are numbered in the order of their definition.
         body = "".join(f"    {member} = {(7 * index + 3) % 5}\n" for index, member in enumerate(members))
         self.classes.append(f"class {name}(Enum):\n{body}")
         return Member(name, count, width(count), tuple(f"{name}.{member}" for member in members))
@@ -268,7 +268,7 @@ class Types:
         return self.small
 
     def parameter(self) -> Kind:
-        """Return a type that an action's parameter may go over: few values."""
+        """Return a type with few values, for a parameter of an action."""
         for _ in range(8):
             choice = self.below(8)
             kind = self.scalar() if choice < 4 else option(self.scalar()) if choice < 6 else self.field()

@@ -1,4 +1,4 @@
-"""The native engine against the interpreter where Python's meaning is easily missed: one small spec for each corner."""
+"""Corner cases of Python's semantics: a small spec for each, on which the native engine and the interpreter agree."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ CORNERS = {
             self.small = x
             self.nodes = {r for r in Node if r != self.node} | {r}
 """,
-    "what a comprehension goes over first belongs outside": """
+    "the first iterable of a comprehension is evaluated outside it": """
     @invariant
     def total(self):
         x = self.line
         return sum(x for x in x) >= max((x for x in self.other), default=len(x))
 """,
-    "implies evaluates both sides": """
+    "implies evaluates both arguments": """
     @invariant
     def first(self):
         return implies(self.line[2] > 0, True)
@@ -93,7 +93,7 @@ CORNERS = {
     def second(self):
         return implies(False, self.line[2] > 0)
 """,
-    "a range's bounds are evaluated": """
+    "membership in a range evaluates both bounds": """
     @invariant
     def below(self):
         return self.small in range(3, self.line[1])
@@ -102,7 +102,7 @@ CORNERS = {
     def above(self):
         return self.small not in range(self.line[1], 0)
 """,
-    "None is in no range and no class": """
+    "None is not in a range or a class": """
     @invariant
     def classes(self):
         return (self.leader in Node) == (self.leader is not None) and (self.maybe in Small) == (self.maybe is not None)
@@ -115,7 +115,7 @@ CORNERS = {
     def errors(self):
         return self.wide[self.node][1].sender in Node
 """,
-    "a list comprehension is made as a whole": """
+    "all([...]) evaluates the whole list": """
     @invariant
     def every(self):
         return all([self.line[i] > 0 for i in range(3)])
@@ -124,7 +124,7 @@ CORNERS = {
     def some(self):
         return any({self.line[i] == 0 for i in range(3)})
 """,
-    "a switch that is off ends an action": """
+    "a false require of a constant ends an action": """
     switch = Constant(False)
 
     @action
@@ -145,7 +145,7 @@ CORNERS = {
         require(self.switch)
         self.signed = 3
 """,
-    "items of other types": """
+    "membership of items of other types": """
     @action
     def discards(self, n: Small):
         self.smalls.discard(n - 3)
@@ -162,7 +162,7 @@ CORNERS = {
     def contains(self):
         return self.maybe in self.line or self.signed in self.options or self.signed - 4 in self.smalls
 """,
-    "maps against displays": """
+    "equality of maps and displays": """
     @invariant
     def built(self):
         return self.ranks != {r: self.pair for r in Role}
@@ -172,7 +172,7 @@ CORNERS = {
         self.flags = {False: self.small, True: self.flags[False]}
         self.ranks = {r: None if r == Role.A else Pair(self.small, self.leader) for r in Role}
 """,
-    "a struct's fields are checked where it is made": """
+    "a struct checks its fields when it is created": """
     @invariant
     def overflows(self):
         return Pair(left=self.small + 1, right=None).left > 0
@@ -185,7 +185,7 @@ CORNERS = {
     def unhashed(self):
         require(Outer(None, [self.small], {self.node}) in {self.outer})
 """,
-    "in place through an option": """
+    "a change in place through an option": """
     @action
     def left(self):
         self.pair.left = self.small
@@ -203,7 +203,7 @@ CORNERS = {
         self.outer.line.append(self.outer.pair.left)
         self.outer.group.add(self.outer.pair.right)
 """,
-    "a loop goes over a snapshot": """
+    "a loop iterates over a snapshot": """
     @action
     def moves(self):
         for x in self.line:
@@ -335,7 +335,7 @@ CORNERS = {
         self.seen.remove(k)
         self.net.add(k)
 """,
-    "errors where evaluation is short": """
+    "errors beside short-circuit evaluation": """
     @invariant
     def guarded(self):
         return len(self.line) > 2 and self.line[2] > 0 or self.flag or self.maybe > 1

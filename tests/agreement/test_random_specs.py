@@ -1,4 +1,4 @@
-"""The native engine against the interpreter on random specs over the whole language.
+"""The native engine agrees with the interpreter on random specs over the whole language.
 
 `TIDEMARK_PROFILE=thorough` tries many more specs than the default profile, and other ones each time.
 """
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @_PROFILE
 @given(source=sources(), seed=st.integers(0, 999), is_compact=st.booleans())
-def test_states(folder: Path, source: str, seed: int, is_compact: bool) -> None:
+def test_engines_agree_on_states(folder: Path, source: str, seed: int, is_compact: bool) -> None:
     spec = load(source, folder).Random()
     with compact() if is_compact else nullcontext():
         probe = SingleStateEngine(spec)
@@ -49,7 +49,7 @@ def test_states(folder: Path, source: str, seed: int, is_compact: bool) -> None:
 
 @_PROFILE
 @given(source=sources(), depth=st.integers(1, 3))
-def test_runs(folder: Path, source: str, depth: int) -> None:
+def test_engines_agree_on_explorations(folder: Path, source: str, depth: int) -> None:
     spec = load(source, folder).Random()
     names = tuple(spec.properties)
     compare_runs(spec, [Plan(names, "all", workers, max_depth=depth, deadlock=True) for workers in (1, 2)])

@@ -1,4 +1,4 @@
-"""The kernel's walks against the interpreter's: on every spec below `specs/`, and on random ones."""
+"""The native kernel walks as the reference walk does, on every spec below `specs/` and on random specs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def compare_walks(spec: Spec, seed: int, walks: int, depth: int) -> set[int]:
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_scenario(name: str) -> None:
+def test_walks_of_a_scenario(name: str) -> None:
     scenario = SCENARIOS[name]
     spec = scenario.spec(**scenario.constants)
     try:
@@ -83,7 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @_PROFILE
 @given(source=sources(), seed=st.integers(0, 999), is_compact=st.booleans())
-def test_random_spec(folder: Path, source: str, seed: int, is_compact: bool) -> None:
+def test_walks_of_a_random_spec(folder: Path, source: str, seed: int, is_compact: bool) -> None:
     spec = load(source, folder).Random()
     try:
         if not spec.initial_states():
@@ -94,7 +94,7 @@ def test_random_spec(folder: Path, source: str, seed: int, is_compact: bool) -> 
         compare_walks(spec, seed, walks=10, depth=6)
 
 
-def test_seeds_are_those_of_splitmix64() -> None:
+def test_seeds_are_numbers_of_splitmix64() -> None:
     # The first numbers of splitmix64 from seed 1234567, as the reference implementation in C prints them.
     expected = [
         6457827717110365317,

@@ -1,4 +1,4 @@
-"""The native engine against the interpreter on every spec below `specs/`.
+"""The native engine agrees with the interpreter on every spec below `specs/`.
 
 `TIDEMARK_PROFILE=thorough` takes all scenarios, and more time for each.
 """
@@ -18,7 +18,7 @@ from checker.run.plan import Plan
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SECONDS = 10.0 if _THOROUGH else 0.3
-"""States of a scenario are compared for this long: in the small ones that is all of them."""
+"""Seconds for which states of a scenario are compared; enough for all states of a small scenario."""
 
 SCENARIOS = {
     f"{entry.name}/{scenario.name}": scenario
@@ -47,7 +47,7 @@ def compare_reachable(spec: Spec, probe: SingleStateEngine, seconds: float) -> i
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_scenario(name: str) -> None:
+def test_engines_agree_on_a_scenario(name: str) -> None:
     scenario: Scenario = SCENARIOS[name]
     spec = scenario.spec(**scenario.constants)
     compared = compare_reachable(spec, SingleStateEngine(spec), SECONDS)

@@ -1,4 +1,4 @@
-"""Deliberate mistakes in the lowering: the comparison with the interpreter must notice every one of them."""
+"""The comparison with the interpreter detects every one of these deliberate mistakes in the lowering."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def replaced(owner: Any, name: str, wrong: Callable[..., Any]) -> Patch:
-    """Return what replaces a function by `wrong`, which gets the right one first."""
+    """Return the replacement of a function by `wrong`, which gets the original as its first argument."""
     right = getattr(owner, name)
     return lambda patch: patch.setattr(owner, name, lambda *given, **named: wrong(right, *given, **named))
 
@@ -237,12 +237,12 @@ def compare(folder: Path) -> None:
     compare_runs(spec, [Plan(tuple(spec.properties), "all", max_depth=3, quick=True)])
 
 
-def test_without_a_bug(tmp_path: Path) -> None:
+def test_engines_agree_without_a_bug(tmp_path: Path) -> None:
     compare(tmp_path)
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_bug_is_noticed(bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_is_detected(bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS[bug](monkeypatch)
     with pytest.raises((AssertionError, SpecError)):
         compare(tmp_path)

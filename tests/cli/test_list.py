@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 def test_text(checker):
     outcome = checker("list", TOY)
     assert outcome.status == 0
-    assert "  Counts up to a limit, and may be reset once it is there.\n" in outcome.out
+    assert "  Counts up to a limit, and can be reset at the limit.\n" in outcome.out
     assert "      constants   limit=3, resets=false\n" in outcome.out
     assert "below_limit, never_falls (step), is_two (reachable), is_over (reachable)" in outcome.out
     assert "reaches_limit  limit=2  -> violated: below_limit 3\n" in outcome.out

@@ -1,4 +1,4 @@
-"""A `Bug` is declared once and becomes the faulty scenario and its fixed ones."""
+"""The scenarios of a `Bug`."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_bug_without_a_larger_size_has_two_scenarios():
     assert [found.name for found in Bug("falls", Counter, {"never_falls": 5}).scenarios()] == ["falls", "falls_fixed"]
 
 
-def test_a_remedy_may_have_its_own_name():
+def test_fixed_name_replaces_the_name_of_the_fixed_scenario():
     bug = Bug("falls", Counter, {"never_falls": 5}, larger={"limit": 7}, fixed_name="fixed_without_reset")
     assert [found.name for found in bug.scenarios()] == [
         "falls",
@@ -43,6 +43,6 @@ def test_only_the_fixed_scenarios_are_checked_for_deadlock():
     assert [found.deadlock for found in bug.scenarios()] == [False, True, True]
 
 
-def test_a_bug_that_names_no_property_is_refused():
+def test_bug_that_violates_an_unknown_property_is_refused():
     with pytest.raises(SpecError, match="not a property"):
         Bug("falls", Counter, {"never_rises": 5}).scenarios()

@@ -1,4 +1,4 @@
-"""The verdict ledger: what is recorded of a result, the file, and differences in words."""
+"""The ledger: records of results, the file, and the report of differences."""
 
 import pytest
 
@@ -14,24 +14,24 @@ VIOLATED = LedgerRecord("violated", violations={"strong_isr": 12})
 NEVER = LedgerRecord("violated", 7, 9, 3, {"is_over": "never"})
 
 
-def test_of_a_complete_exploration_everything_is_recorded():
+def test_complete_exploration_is_recorded_with_its_counts():
     result = explore(Counter(), Plan(("never_falls", "is_over"), stop="all"))
     assert record_of(result) == LedgerRecord("violated", 4, 4, 4, {"is_over": "never"})
 
 
-def test_of_a_run_that_ended_at_a_violation_only_the_counterexamples_are():
+def test_run_that_ended_at_a_violation_is_recorded_without_counts():
     result = explore(Log(), Plan(("logs_agree",)))
     assert record_of(result, ["logs_agree"]) == LedgerRecord("violated", violations={"logs_agree": 5})
     assert record_of(explore(Overflow(), Plan(()))) == LedgerRecord("error", violations={"increment": 4})
 
 
-def test_violations_that_a_run_did_not_wait_for_are_not_recorded():
+def test_unexpected_violations_of_an_incomplete_run_are_not_recorded():
     result = explore(Counter(resets=True), Plan(("below_limit", "never_falls"), stop=frozenset({"never_falls"})))
     assert {violation.property for violation in result.violations} == {"below_limit", "never_falls"}
     assert record_of(result, ["never_falls"]).violations == {"never_falls": 5}
 
 
-def test_the_file_comes_back_and_reads_well(tmp_path):
+def test_written_file_is_readable_and_reads_back(tmp_path):
     path = tmp_path / "ledger.toml"
     records = {"b/x/two": VIOLATED, "a/x/one": HOLDS, "b/x/three": NEVER}
     ledger.write(path, records)
@@ -55,14 +55,14 @@ def test_the_file_comes_back_and_reads_well(tmp_path):
         "\ud800",
     ],
 )
-def test_a_file_that_is_no_ledger(tmp_path, content):
+def test_file_that_is_not_a_ledger_is_refused(tmp_path, content):
     path = tmp_path / "ledger.toml"
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
     with pytest.raises(UserError, match="is not a ledger"):
         ledger.read(path)
 
 
-def test_no_difference():
+def test_equal_records_have_no_differences():
     same = {"a": HOLDS, "b": VIOLATED}
     assert differences(same, dict(same), is_everything=True) == []
     assert differences(same, {"a": HOLDS}, is_everything=False) == []
@@ -93,11 +93,11 @@ def test_no_difference():
         ),
     ],
 )
-def test_differences_in_words(before, after, says):
+def test_difference_is_reported_as_text(before, after, says):
     assert differences({"a": before}, {"a": after}, is_everything=True) == says
 
 
-def test_missing_and_unknown_scenarios():
+def test_missing_and_unknown_scenarios_are_reported():
     assert differences({"a": HOLDS}, {"b": VIOLATED}, is_everything=True) == [
         "b is not in the ledger: violated, strong_isr 12",
         "a is in the ledger, but the scenario does not exist",

@@ -13,7 +13,7 @@ def result(*properties, spec=None, **plan):
     return explore(spec or Counter(resets=True), Plan(properties=properties, **plan))
 
 
-def test_holds():
+def test_expected_holds_matches():
     assert compare_with_expectation(result("is_two"), "holds").matches
 
 
@@ -30,13 +30,13 @@ def test_expected_violations_with_and_without_lengths():
     )
 
 
-def test_a_missing_violation():
+def test_missing_violation_is_reported():
     comparison = compare_with_expectation(result("never_falls", spec=Counter()), {"never_falls": None})
     assert comparison.sentences == ("expected never_falls to be violated, but it is not",)
     assert not comparison.is_open
 
 
-def test_an_unexpected_violation_counts_only_up_to_the_expected_ones():
+def test_unexpected_violation_counts_only_if_found_before_the_expected_ones():
     found = result("below_limit", "never_falls", stop="all")
     assert compare_with_expectation(found, {"below_limit": 4}).matches
     assert compare_with_expectation(found, {"never_falls": 5}).sentences == (
@@ -44,7 +44,7 @@ def test_an_unexpected_violation_counts_only_up_to_the_expected_ones():
     )
 
 
-def test_error():
+def test_expected_error_matches_a_bounds_error():
     found = result(spec=Overflow())
     assert compare_with_expectation(found, "error").matches
     assert not compare_with_expectation(found, "holds").matches
@@ -59,12 +59,12 @@ def test_stopped_early_is_open_and_neither_matches_nor_differs(expected):
     assert not comparison.matches
 
 
-def test_a_difference_found_before_the_stop_is_no_open_question():
+def test_difference_found_before_the_stop_is_not_open():
     comparison = compare_with_expectation(result("below_limit", max_depth=4, stop="all"), {"never_falls": 5})
     assert not comparison.is_open
 
 
-def test_expectation_for_some_of_the_properties():
+def test_expectation_of_a_subset_of_the_properties():
     scenario = Scenario(Counter, "s", expect={"below_limit": 4, "never_falls": 5})
     assert expectation_for(scenario, ("never_falls",)) == {"never_falls": 5}
     assert expectation_for(scenario, ("is_two",)) == "holds"
@@ -72,7 +72,7 @@ def test_expectation_for_some_of_the_properties():
     assert stop_for("holds") == "first"
 
 
-def test_deadlock_is_checked_where_it_is_asked_for_or_expected():
+def test_deadlock_is_checked_if_requested_or_expected():
     usual = ("below_limit", "never_falls", "is_two", "is_over")
     assert checked_properties(Scenario(Counter, "s")) == usual
     assert checked_properties(Scenario(Counter, "s", deadlock=True)) == (*usual, "deadlock")
