@@ -1,4 +1,4 @@
-"""Packed states: what is encoded is decoded, and packed bits are ordered as values are."""
+"""Packed states: decoding inverts encoding, and the order of the packed bits is the order of the values."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ kinds = st.recursive(scalars, composites, max_leaves=4)
 
 @SETTINGS
 @given(kind=kinds, seed=st.integers(0, 10**6))
-def test_round_trip(kind: Type, seed: int) -> None:
+def test_decoding_inverts_encoding(kind: Type, seed: int) -> None:
     layout, chooser = layout_of(kind), random.Random(seed)
     for value in [kind.first(), *(random_value(kind, chooser) for _ in range(5))]:
         words = [0] * layout.storage
@@ -87,9 +87,30 @@ def test_round_trip(kind: Type, seed: int) -> None:
             assert words[0] <= layout.mask
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        StructType(Pair, (("left", SetType(IntType(-(2**40), 2**40), 2)), ("right", SeqType(BoolType(), 0)))),
+        StructType(Pair, (("left", IntType(3, 3)), ("right", SetType(IntType(1, 64))))),
+    ],
+    ids=["after a wide part", "beside a whole word"],
+)
+def test_part_without_bits_is_inside_the_words(kind: StructType) -> None:
+    layout = layout_of(kind)
+    assert all(part.word < layout.storage and part.shift < 64 for part in layout.parts)
+    words = [0] * layout.storage
+    encode(layout, kind.first(), words)
+    assert decode(layout, words) == kind.first()
+
+
+def test_variable_without_bits_is_inside_the_words() -> None:
+    layout = state_layout({"whole": SetType(IntType(1, 64)), "empty": SeqType(BoolType(), 0)})
+    assert layout.places["empty"].shift < 64
+
+
 @SETTINGS
 @given(kind=kinds.filter(lambda kind: not layout_of(kind).is_wide), seed=st.integers(0, 10**6))
-def test_order_of_packed_bits(kind: Type, seed: int) -> None:
+def test_packed_bits_have_the_order_of_values(kind: Type, seed: int) -> None:
     chooser = random.Random(seed)
     values = [random_value(kind, chooser) for _ in range(8)]
     by_bits = sorted(values, key=lambda value: packed_number(kind, value))
@@ -98,7 +119,7 @@ def test_order_of_packed_bits(kind: Type, seed: int) -> None:
 
 @SETTINGS
 @given(kinds=st.lists(kinds, min_size=1, max_size=6), seed=st.integers(0, 10**6))
-def test_states(kinds: list[Type], seed: int) -> None:
+def test_decoding_inverts_encoding_of_states(kinds: list[Type], seed: int) -> None:
     variables = {f"v{index}": kind for index, kind in enumerate(kinds)}
     layout, chooser = state_layout(variables), random.Random(seed)
     values = {name: random_value(kind, chooser) for name, kind in variables.items()}
@@ -108,7 +129,7 @@ def test_states(kinds: list[Type], seed: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 63, 64])
-def test_whole_word_bit_sets(size: int) -> None:
+def test_bit_set_of_a_whole_word(size: int) -> None:
     kind = SetType(IntType(1, size))
     every = kind.coerce(set(range(1, size + 1)))
     words = [0]

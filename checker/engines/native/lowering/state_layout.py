@@ -176,7 +176,8 @@ def _packed(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, co
     parts, top = [], total
     for part in layouts:
         top -= part.bits
-        parts.append(ValuePart(part, 0, top))
+        # A shift by a whole word is undefined in LLVM, so a part without bits is placed at bit 0.
+        parts.append(ValuePart(part, 0, top if part.bits else 0))
     items = None
     if item is not None:
         first = max(top - item.bits, 0)
@@ -187,6 +188,10 @@ def _packed(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, co
 def _wide(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, count: int) -> ValueLayout:
     parts, word, used = [], 0, 0
     for part in layouts:
+        if part.bits == 0:
+            # It has a location all the same, which must be inside the words of the composite.
+            parts.append(ValuePart(part, 0, 0))
+            continue
         if part.is_wide or used + part.bits > WORD:
             word, used = word + (used > 0), 0
         parts.append(ValuePart(part, word, used))
@@ -239,6 +244,9 @@ def state_layout(variables: dict[str, Type]) -> StateLayout:
         if layout.is_wide:
             found[name] = ValuePart(layout, len(free), 0)
             free.extend([WORD] * layout.words)
+            continue
+        if layout.bits == 0:
+            found[name] = ValuePart(layout, 0, 0)
             continue
         word = next((word for word, used in enumerate(free) if used + layout.bits <= WORD), len(free))
         if word == len(free):
