@@ -75,7 +75,8 @@ def _computed(operator: str, left: SymbolicInteger, right: SymbolicInteger, low:
 
 def divide(left: SymbolicInteger, right: SymbolicInteger) -> tuple[SymbolicInteger, SymbolicInteger]:
     """Return quotient and remainder as Python computes them; if the divisor is 0, any numbers may result."""
-    if right.is_concrete and right.term == 0:
+    if right.low == 0 == right.high:
+        # Not only the concrete 0: unbounded proofs also have terms with this interval.
         return concrete(0), concrete(0)
     if left.is_concrete and right.is_concrete:
         return concrete(left.term // right.term), concrete(left.term % right.term)

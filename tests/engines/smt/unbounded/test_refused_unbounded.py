@@ -48,6 +48,7 @@ STATEMENTS = {
     "self.number = sum(1 for n in Number if n in self.numbers)": "a sum over something unbounded is not supported",
     "self.numbers = [n for n in self.numbers if n > 1]": "a list over something unbounded is not supported",
     "require(len({n for n in self.numbers}) > 1)": "a set over something unbounded is not supported",
+    "require({1, 2} <= {n for n in self.numbers})": "a set or bag of unbounded size is not supported",
     "self.numbers = sorted(self.numbers)": "cannot be sorted",
     "self.number = self.numbers.count(1)": "`count` on a sequence of unbounded length",
     "self.number = self.numbers.index(1)": "`index` on a sequence of unbounded length",

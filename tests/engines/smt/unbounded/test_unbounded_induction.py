@@ -90,6 +90,22 @@ class WrongForLargeConstants(Spec):
         return self.number < 8
 
 
+class DividesByZero(Spec):
+    """Its action always divides by zero: the remainder of a division by 1 is 0."""
+
+    most = Constant(3, at_least=1)
+    number = Range(0, "most")
+    bit = Range(0, 1)
+
+    @action
+    def divide(self):
+        self.number = self.number // (5 % self.bit)
+
+    @invariant
+    def is_a_number(self):
+        return self.number >= 0
+
+
 def proof_of(spec, names, limits=None, targets=None):
     targets = targets or spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT)
     lemmas = spec.names_of(Role.LEMMA)
@@ -127,6 +143,10 @@ def test_an_append_over_an_open_capacity_leaves_the_bounds():
     assert open_cells(proof) == {("bounds", "append")}
     found = examine(Overflowing(), proof, QueryLimits(5), 1)
     assert found.reachability["bounds", "append"].trace[-1].state.next == 3
+
+
+def test_a_divisor_that_is_always_zero_leaves_the_bounds():
+    assert open_cells(proof_of(DividesByZero(), ["most"])) == {("bounds", "divide")}
 
 
 def test_a_finite_instance_refutes_an_unsound_proof(monkeypatch):

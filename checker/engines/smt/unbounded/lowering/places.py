@@ -8,8 +8,10 @@ from checker.engines.smt.lowering.open_bounds import open_number
 from checker.engines.smt.lowering.places import SymbolicPlaces
 from checker.engines.smt.lowering.symbolic_values import UnboundedSequence, Value, is_unbounded_sequence
 from checker.engines.smt.unbounded.lowering import sequences
+from checker.engines.smt.unbounded.lowering.evaluation import unsupported
 from checker.ir import nodes
 from checker.language.symbols import is_open
+from checker.language.types import BagType, SetType
 
 
 class QuantifiedPlaces(SymbolicPlaces):
@@ -21,6 +23,11 @@ class QuantifiedPlaces(SymbolicPlaces):
         number = open_number(node.value)
         assert number is not None
         return number
+
+    def convert(self, node: nodes.Convert) -> Value:
+        if isinstance(node.type, (SetType, BagType)) and is_open(node.type.capacity):
+            raise unsupported("a set or bag of unbounded size is not supported: use `all` or `any`", node.site)
+        return super().convert(node)
 
     def index_read(self, node: nodes.IndexRead) -> Value:
         if not is_unbounded_sequence(node.base.type):
