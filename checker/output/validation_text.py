@@ -89,7 +89,7 @@ def _rejection_lines(validation: RunningValidation, outcome: TraceVerdict, rejec
 
 
 def _reason_lines(reason: RejectionReason, rejection: Rejection) -> Iterator[Line]:
-    of = f"  (in {reason.count} of them)" if reason.count < rejection.candidates else ""
+    of = f"  (in {reason.count} of {rejection.candidates} candidate states)" if reason.count < rejection.candidates else ""
     yield line("    ", (reason.step, "bold cyan"), f": {reason.text}", (of, "dim"))
 
 
