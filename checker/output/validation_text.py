@@ -89,7 +89,8 @@ def _rejection_lines(validation: RunningValidation, outcome: TraceVerdict, rejec
 
 
 def _reason_lines(reason: RejectionReason, rejection: Rejection) -> Iterator[Line]:
-    of = f"  (in {reason.count} of {rejection.candidates} candidate states)" if reason.count < rejection.candidates else ""
+    total = rejection.candidates
+    of = f"  (in {reason.count} of {total} candidate states)" if reason.count < total else ""
     yield line("    ", (reason.step, "bold cyan"), f": {reason.text}", (of, "dim"))
 
 
