@@ -141,7 +141,7 @@ class ExpressionTyping:
         return literal
 
     def root_of(self, node: ast.expr) -> str | None:
-        """Return "self" or "old" if the node is a name that stands for a state."""
+        """Return "self" or "old" if the node names a state, else None."""
         return self.scope.roots.get(node.id) if isinstance(node, ast.Name) else None
 
     def _Attribute(self, node: ast.Attribute) -> nodes.Expr:

@@ -19,7 +19,7 @@ from checker.language.symbols import OpenNumber
 from checker.language.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
 
 WIDEN_AFTER = 3
-"""A local integer whose range still grows in this pass loses the bound that grows."""
+"""If the range of a local integer still grows in this pass, the local loses the bound that grows."""
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -123,7 +123,7 @@ class TypingScope:
         return nodes.LocalRead(known.type, self.site(node), known)
 
     def object_of(self, node: ast.expr) -> Any:
-        """Return the Python object that a name, or an attribute of a module or enum, stands for, if any."""
+        """Return the Python object of a name, or of an attribute of a module or class; None for locals and values."""
         if isinstance(node, ast.Name):
             if node.id in self.locals or node.id in self.roots:
                 return None

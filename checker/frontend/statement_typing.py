@@ -185,7 +185,7 @@ class StatementTyping(ExpressionTyping):
         return [nodes.Do(self.scope.site(node), value)]
 
     def _changed_place(self, call: ast.Call) -> nodes.Expr | None:
-        """Return the place whose collection a call like `self.log[r].append(x)` changes; None for other calls."""
+        """Return the place of the collection that a call like `self.log[r].append(x)` changes; None for other calls."""
         function = call.func
         if not isinstance(function, ast.Attribute) or self.root_of(function.value) is not None:
             return None
@@ -279,7 +279,7 @@ class StatementTyping(ExpressionTyping):
         if isinstance(target, ast.Name):
             typed = self.expression(value, call_typing.display_guide(wanted))
             if wanted is not None:
-                # Python does not check annotations, so a value outside the annotated type is no error: the local's type
+                # Python does not check annotations, so a value outside the annotated type is allowed: the local's type
                 # becomes the join of both.
                 typed = self.scope.convert(value, typed, join(typed.type, wanted) or wanted)
             return [self._assign_local(target, typed)]

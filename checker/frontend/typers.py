@@ -1,4 +1,4 @@
-"""What the parts of the front end use of each other.
+"""Protocols of the parts of the front end that depend on each other.
 
 Typing is recursive: an expression contains calls, a call contains expressions and may name a helper, and a helper has a
 body of its own. These protocols let the modules import each other in one direction only: type_relations,
@@ -61,7 +61,7 @@ class ExpressionTyper(Protocol):
         """Return the value inside an option (an error if it is None); other values unchanged."""
 
     def root_of(self, node: ast.expr) -> str | None:
-        """Return "self" or "old" if the node is a name that stands for a state."""
+        """Return "self" or "old" if the node names a state, else None."""
 
     def arithmetic(self, node: ast.AST, operator: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return a sum, difference, product, quotient or remainder of two integers."""

@@ -219,7 +219,7 @@ class StructReplace(Expr):
 
 @dataclass(frozen=True, eq=False)
 class MapBuild(Expr):
-    """A map whose value at each key is `value`, evaluated with `key` bound to it."""
+    """A map that has at each key the value of `value`, evaluated with `key` bound to it."""
 
     key: Local
     value: Expr

@@ -119,6 +119,8 @@ class Struct:
         fields: dict[str, Any] = dict(cls._fields)
         namespace = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
         for name, annotation in inspect.get_annotations(cls).items():
+            if hasattr(Struct, name):
+                raise SpecError(f"{cls.__name__}.{name}: the name is reserved by the language, choose another")
             fields[name] = eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation
         cls._fields = fields
 

@@ -1,4 +1,4 @@
-"""Resolved types: the types of a spec whose constants have values.
+"""Resolved types: the types of a spec under given values of its constants.
 
 A resolved type describes its values: their number, their order, the first of them, and the conversion of a plain Python
 value to one of them. The interpreter checks stores with these types, the front end infers with them, and the native
@@ -340,7 +340,7 @@ def _power_of_two(count: int) -> int:
 
 
 SMALL_UNIVERSE = 64
-"""The most values of an item type whose sets need no capacity: such a set is a bit set in one 64-bit word."""
+"""A set of a type with at most this many values needs no capacity: it is a bit set in one 64-bit word."""
 
 
 @dataclass(frozen=True)

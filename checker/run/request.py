@@ -97,7 +97,7 @@ def _selections(request: Request) -> list[registry.Selection]:
 
 
 def _scenarios(selection: registry.Selection, request: Request) -> list[Scenario | None]:
-    """Return the scenarios to run; None stands for the spec on its default constants."""
+    """Return the scenarios to run; None is the spec without a scenario."""
     if selection.scenario is not None:
         return [selection.scenario]
     if request.settings or not selection.entry.scenarios:

@@ -278,6 +278,7 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = bool\n    def step(self):\n        pass": "the name is reserved by the language",
     "class Odd(Spec):\n    x = bool\n    def _put(self):\n        pass": "the name is reserved by the language",
     "class Odd(Spec):\n    bound = Constant(1)": "the name is reserved by the language",
+    "class Wrong(Struct):\n    field: bool": "Wrong.field: the name is reserved by the language",
 }
 
 
