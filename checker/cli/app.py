@@ -22,7 +22,7 @@ from checker.cli.show import show
 from checker.cli.simulate import simulate
 from checker.cli.traces_replay import replay
 from checker.cli.validate import validate
-from checker.errors import InternalError, UserError
+from checker.errors import EXIT_INTERNAL, UserError
 
 _PROGRAM = "python -m checker"
 
@@ -70,9 +70,6 @@ def main(arguments: list[str] | None = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status
-    except InternalError as error:
-        traceback.print_exc()
-        return error.exit_status
     except _UsageError as error:
         print(f"error: {_usage_text(error)}", file=sys.stderr)
         return EXIT_WRONG_INPUT
@@ -82,6 +79,17 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader of a pipe has ended (`list | head`). Python must not fail again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
+        return EXIT_WRONG_INPUT
+    except Exception as error:
+        # Exit status 1 is a verdict: a crash must never look like one.
+        traceback.print_exc()
+        print(
+            f"internal error: {type(error).__name__}: this is a mistake of Tidemark, please report it", file=sys.stderr
+        )
+        return EXIT_INTERNAL
     if status == _INTERRUPTED:
         print("interrupted", file=sys.stderr)
         return EXIT_STOPPED

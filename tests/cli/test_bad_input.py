@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from checker.errors import InternalError
 from tests.cli.conftest import TOY
 
 ROOT = Path(__file__).parent.parent.parent
@@ -229,3 +230,23 @@ def test_an_interrupt_has_a_separate_exit_status(checker, monkeypatch):
     monkeypatch.setattr("checker.execution.simulate.execute_simulation", interrupted)
     outcome = checker("simulate", TOY, "--out", "walks")
     assert (outcome.status, outcome.out, outcome.err.strip()) == (3, "", "interrupted")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "says"),
+    [
+        (ZeroDivisionError("none"), 70, "internal error: ZeroDivisionError"),
+        (MemoryError(), 70, "internal error: MemoryError"),
+        (RecursionError(), 70, "internal error: RecursionError"),
+        (InternalError("the engines disagree"), 70, "the engines disagree"),
+        (OSError(28, "No space left on device", "out.json"), 2, "error: out.json: No space left on device"),
+    ],
+)
+def test_a_crash_never_looks_like_a_verdict(checker, monkeypatch, error, status, says):
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("checker.execution.run_specs.runs_for", fail)
+    outcome = checker("run", "examples")
+    assert outcome.status == status
+    assert says in outcome.err
