@@ -118,7 +118,7 @@ def run_details(result: Result) -> list[Line]:
     )
     rate = f", {result.distinct_states / result.seconds:,.0f} states per second" if result.seconds >= 0.1 else ""
     workers = f"{result.workers} worker{'' if result.workers == 1 else 's'}"
-    lines = [line(f"  {counts}"), line(f"  {seconds}{rate}, {result.engine} engine, {workers}")]
+    lines = [line(f"  {counts}"), line(f"  {seconds}{rate}, engine {result.engine}, {workers}")]
     if result.ended == "violation":
         lines.append(line("  explored all levels up to the violation"))
     elif result.ended != "complete":

@@ -78,7 +78,7 @@ def _property_text(name: str, role: Role) -> str:
 
 def _constant_text(name: str, constant: Constant) -> str:
     if constant.one_of is not None:
-        return f"{name}={constant.default} of {'|'.join(constant.one_of)}"
+        return f"{name}={constant.default} ({'|'.join(constant.one_of)})"
     return constants_text({name: constant.default})
 
 
