@@ -124,12 +124,14 @@ class BatchEngine:
         `step_mask`: the bits of the step invariants to check. Raises ValueError for a wrong shape.
         """
         states = self._rows(states)
+        # Room for all successors of any one state: a call expands at least one state, so a loop of calls always ends.
         room = max(MOST_SUCCESSORS, self.instances)
         found, hashes = np.empty((room, self.words), np.uint64), np.empty(room, np.uint64)
         origins, steps = np.empty(room, np.uint64), np.empty(room, np.uint64)
         summary = np.empty((len(states), _SUMMARY), np.uint64)
         arrays = (states, found, origins, hashes, steps, summary)
         taken = self._expand(*(array.ctypes.data for array in arrays), len(states), room, step_mask)
+        # The arrays are not initialised: only the rows that the kernel has written may be read.
         summary = summary[:taken]
         count = int(summary[:, _SUCCESSORS].sum())
         origins = origins[:count]
@@ -137,6 +139,7 @@ class BatchEngine:
             taken=taken,
             states=found[:count],
             hashes=hashes[:count],
+            # The origin of a successor: its parent's position in the low 32 bits, the action instance above.
             parents=(origins & np.uint64(0xFFFFFFFF)).astype(np.uint32),
             instances=(origins >> np.uint64(32)).astype(np.uint16),
             steps=steps[:count],
@@ -163,6 +166,7 @@ class BatchEngine:
 
     def _rows(self, states: Words) -> Words:
         """Return states as a C-contiguous array, as the kernels need it."""
+        # Without a copy if the array already has this form.
         rows = np.require(states, np.uint64, ["C", "A"])
         if rows.ndim != 2 or rows.shape[1] != self.words:
             raise ValueError(f"states have shape (n, {self.words}), not {rows.shape}")
@@ -223,10 +227,12 @@ def _define_expand(native: NativeSpec) -> None:
         loop.leave_if(builder.icmp_unsigned(">", most, room))
         builder.store(current, struct_field(builder, sink, _PARENT))
         builder.store(word(0), struct_field(builder, sink, _FAILURES))
+        # Reset for each state, because the summary holds it even for a state without failures.
         builder.store(word(0), struct_field(builder, sink, _FAILED))
         # A copy on the stack: LLVM then knows that writing successors does not change the state that is expanded.
         write_words(builder, state, read_words(builder, item(builder, states, current, words), words))
         within = _expand_within(builder, native, state, builder.bitcast(sink, I8.as_pointer()))
+        # Counted by the origins, which have one word per successor, so the division is by a constant power of two.
         end = builder.ptrtoint(builder.load(struct_field(builder, sink, _NEXT_ORIGIN)), I64)
         total = builder.udiv(builder.sub(end, builder.ptrtoint(origins, I64)), word(8))
         listed.set(total)

@@ -33,6 +33,8 @@ def conjuncts_of(predicate: nodes.Predicate) -> list[nodes.Predicate]:
     last = function.body[-1] if function.body else None
     if not isinstance(last, nodes.Return) or not isinstance(last.value, nodes.Logical):
         return []
+    # The property itself must be a bool: otherwise `and` returns an operand's value, and its truth is not the
+    # property's.
     if last.value.operator != "and" or function.result != nodes.BOOL:
         return []
     return [
@@ -44,6 +46,7 @@ def conjuncts_of(predicate: nodes.Predicate) -> list[nodes.Predicate]:
             ),
         )
         for number, operand in enumerate(last.value.operands)
+        # Each part keeps the statements before the `return`, which may bind locals that the operand reads.
         if operand.type == nodes.BOOL
     ]
 
@@ -53,6 +56,7 @@ class Conjuncts:
 
     def __init__(self, program: nodes.Program, predicate: nodes.Predicate):
         parts = conjuncts_of(predicate)[:MOST_CONJUNCTS]
+        # No constraints: `check_state` would evaluate them whatever the mask is.
         native = lower(nodes.Program(program.name, program.variables, properties=parts))
         _define_empty(native)
         _define_find(native, len(parts), is_of_step=predicate.role in STEP_ROLES)
@@ -87,6 +91,7 @@ def _define_find(native: NativeSpec, conjuncts: int, *, is_of_step: bool) -> Non
     words = native.layout.words
     with counted_loop(builder, word(0), count) as index:
         state = item(builder, pairs, index, 2 * words)
+        # A pair holds the state first and then the state before it; a property of states ignores the second.
         old = builder.gep(state, [word(words)], inbounds=True)
         number = LocalVariable(builder, word(0))
         # In order, and no further than the first false one: as with `and`, a later operand may leave its bounds.

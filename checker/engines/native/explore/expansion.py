@@ -59,8 +59,11 @@ def define_emit(spec: SpecFunctions) -> None:
     instance = builder.zext(function.args[2], I64)
     next_field = struct_field(builder, sink, _NEXT_ENTRY)
     entry = builder.load(next_field)
+    # No check for the end of the buffer: a state emits each instance at most once, and the buffer has at least as many
+    # entries as there are instances (`outbox_capacity`).
     write_words(builder, entry, [*read_words(builder, function.args[1], layout.words), instance])
     builder.store(item(builder, entry, word(1), layout.entry_words), next_field)
+    # The counters belong to this shard. Only the worker on the shard writes them, so the addition need not be atomic.
     counter = item(builder, builder.load(struct_field(builder, sink, _GENERATED)), instance, 1)
     builder.store(builder.add(builder.load(counter), word(1)), counter)
     builder.ret_void()
@@ -93,18 +96,23 @@ def define_expand_shard(spec: SpecFunctions) -> ir.Function:
     record = ShardRecord(builder, function.args[0], spec.layout)
     shard, step_mask = function.args[1:]
     cursor = LocalVariable(builder, record.get("cursor"), "cursor")
+    # Kept in registers during the loop and written back at the end. `pending_parent` is written at once, because the
+    # router reads it from the record, also in a later round.
     pending = LocalVariable(builder, record.get("pending"), "pending")
     frontier_end = record.get("frontier_end")
     router = _Router(builder, record, spec, step_mask)
     with endless_loop(builder, "expand") as loop:
         is_buffer_empty = builder.icmp_unsigned("==", pending.get(), word(0))
         is_exhausted = builder.icmp_unsigned("==", cursor.get(), frontier_end)
+        # Both conditions are needed: the successors of the last state may wait in the buffer after the cursor has
+        # reached the end.
         loop.leave_if(builder.and_(is_buffer_empty, is_exhausted))
         with builder.if_then(is_buffer_empty):
             position = cursor.get()
             record.set("pending_parent", state_id(builder, shard, position))
             pending.set(_list_successors(builder, record, spec, position))
             cursor.add(1)
+        # Checked before the first successor is routed, so the successors of one state are never split over two rounds.
         loop.leave_if(router.lacks_room(pending.get()))
         router.route(pending.get())
         pending.set(word(0))
@@ -144,9 +152,12 @@ def _expand(
     write_words(builder, state, read_words(builder, stored, spec.layout.words))
     builder.call(spec.expand_state, [state, builder.bitcast(sink, I8.as_pointer())])
     end = builder.load(struct_field(builder, sink, _NEXT_ENTRY))
+    # The sink counts by moving an address. The number of entries is the distance divided by the bytes of an entry.
     bytes_listed = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first_entry, I64))
     listed = builder.udiv(bytes_listed, word(8 * spec.layout.entry_words))
     failures = builder.load(struct_field(builder, sink, _FAILURES))
+    # A state in which an action left its bounds is not a deadlock: the action has no successor, but it was not
+    # disabled.
     is_deadlock = builder.icmp_unsigned("==", builder.or_(listed, failures), word(0))
     with builder.if_then(is_deadlock, likely=False):
         _keep_first(builder, record, "deadlock", position)
@@ -159,6 +170,7 @@ def _expand(
 def _keep_first(builder: ir.IRBuilder, record: ShardRecord, field: str, position: ir.Value) -> None:
     """Emit the update of a field that holds the lowest local index so far, initially NO_STATE."""
     current = record.get(field)
+    # NO_STATE is the greatest unsigned number, so the first comparison always replaces it.
     lower = builder.icmp_unsigned("<", position, current)
     record.set(field, builder.select(lower, position, current))
 
@@ -167,6 +179,8 @@ def _record_failure(
     builder: ir.IRBuilder, record: ShardRecord, sink: ir.Value, position: ir.Value, failures: ir.Value
 ) -> None:
     """Emit the count of a state's failures in the record, and keep the first failure of the exploration."""
+    # A shard expands its states in the order of their local index, so the first failure is also the one of the lowest
+    # state.
     with builder.if_then(builder.icmp_unsigned("==", record.get("failures"), word(0))):
         record.set("failed_state", position)
         record.set("failed_instance", builder.load(struct_field(builder, sink, _INSTANCE)))
@@ -182,12 +196,16 @@ class _Router:
         self._record = record
         self._spec = spec
         self._layout: MemoryLayout = spec.layout
+        # Starts at 0 in each round: the second half of the previous round has emptied all outboxes.
         self._fullest = LocalVariable(builder, word(0), "fullest")
         self._step_mask = LocalVariable(builder, step_mask, "step_mask")
 
     def lacks_room(self, count: ir.Value) -> ir.Value:
         """Return (i1) whether some outbox might not take `count` more entries. Empty outboxes take all of any state."""
         builder, fullest = self._builder, self._fullest.get()
+        # Compares with the fullest outbox, because the targets of the successors are not known before they are hashed.
+        # With `fullest` 0 the answer is always no: otherwise a state with more successors than `outbox_entries` would
+        # never be routed.
         too_many = builder.icmp_unsigned(">", builder.add(fullest, count), word(self._layout.outbox_entries))
         return builder.and_(too_many, builder.icmp_unsigned("!=", fullest, word(0)))
 
@@ -199,9 +217,12 @@ class _Router:
         with counted_loop(builder, word(0), count, name="route") as index:
             entry = item(builder, listed, index, layout.entry_words)
             *state, instance = read_words(builder, entry, layout.entry_words)
+            # The highest bits select the shard. The home slot uses the lowest, so the states of a shard still spread
+            # over its table.
             target = builder.lshr(state_hash(builder, state), word(64 - SHARD_BITS))
             fill = record.get("fills", target)
             sent = item(builder, record.outbox(target), fill, layout.entry_words)
+            # A state id is below 2**32, so `parent` and the shifted instance share no bit.
             write_words(builder, sent, [*state, builder.or_(parent, builder.shl(instance, word(32)))])
             filled = builder.add(fill, word(1))
             record.set("fills", filled, target)
@@ -214,9 +235,13 @@ class _Router:
         """Emit the check of the step from the state with id `parent` to the state of the entry at `sent`."""
         builder, record, layout = self._builder, self._record, self._layout
         mask = self._step_mask.get()
+        # The mask is 0 while initial states are routed. Their parent, INITIAL_PARENT, is not the id of a stored state.
         with builder.if_then(builder.icmp_unsigned("!=", mask, word(0))):
+            # The parent is in the shard that is expanded, so its state is in this record's array; the low bits need no
+            # check.
             position = builder.lshr(parent, word(SHARD_BITS))
             old = item(builder, record.array("states"), position, layout.words)
+            # An entry starts with the words of its state, so the entry's address serves as that of the new state.
             found = builder.call(self._spec.check_step, [old, sent, mask])
             with builder.if_then(builder.icmp_unsigned("!=", found, word(0)), likely=False):
                 self._record_step(found, sent)
@@ -224,6 +249,8 @@ class _Router:
     def _record_step(self, found: ir.Value, sent: ir.Value) -> None:
         """Emit the record of an entry as the first of each bit in `found` that is new; each is then checked no more."""
         builder, record, size = self._builder, self._record, self._layout.entry_words
+        # Each shard keeps its own first step. Two shards may record the same bit in one round: `SearchFindings` then
+        # takes the lower shard, which does not depend on the number of workers.
         seen = record.get("seen_in_steps")
         new = builder.and_(found, builder.not_(seen))
         with each_bit(builder, new) as bit:

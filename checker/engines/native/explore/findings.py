@@ -30,10 +30,12 @@ class SearchFindings:
             self.error = self._first_failure()
         if self.deadlock is None:
             self.deadlock = self._first_deadlock()
+        # The records keep their bits for the whole search. Bits of earlier rounds are removed below by `~self.seen`.
         in_states, in_steps = self.store.field("seen_in_states"), self.store.field("seen_in_steps")
         seen = int(np.bitwise_or.reduce(in_states | in_steps))
         for bit in _bits(seen & ~self.seen & ~_OUT_OF_BOUNDS):
             self.by_bit[bit] = self._first(bit)
+        # Bit 63 is not a property: it says that one left its bounds. It ends the search, whichever bits are awaited.
         if seen & _OUT_OF_BOUNDS and self.property_error is None:
             self.property_error = self._first(OUT_OF_BOUNDS_BIT)
         self.seen |= seen & ~_OUT_OF_BOUNDS
@@ -42,6 +44,7 @@ class SearchFindings:
         shard = _first_shard(self.store.field("failures"))
         if shard is None:
             return None
+        # Valid only in a shard with `failures` above 0: records start as zeros, and 0 is also a local index.
         local, instance, site = (
             int(self.store.field(name)[shard]) for name in ("failed_state", "failed_instance", "failed_site")
         )
@@ -54,6 +57,8 @@ class SearchFindings:
 
     def _first(self, bit: int) -> FoundViolation:
         """Return the first state or, if no state did, the first step that set a bit."""
+        # A property is either of states or of steps, so only bit 63 may be in both. The order of the two tests is then
+        # fixed.
         mask = np.uint64(1 << bit)
         shard = _first_shard(self.store.field("seen_in_states") & mask)
         if shard is not None:
@@ -64,6 +69,7 @@ class SearchFindings:
 
 
 def _step_violation(entry: Words) -> FoundViolation:
+    # The origin word of an entry: the parent id in the low 32 bits, the action instance above.
     origin = int(entry[-1])
     return FoundViolation(origin & 0xFFFFFFFF, StoredStep(origin >> 32, entry[:-1].copy()))
 

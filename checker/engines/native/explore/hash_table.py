@@ -41,6 +41,8 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.words import item, read_words
 
+# Fresh pages of a mapping are zero, so a reserved table is empty without being written. The slots of an entry hold the
+# local index + 1: otherwise tag 0 with local index 0 would look empty.
 _EMPTY = ir.Constant(I32, 0)
 
 
@@ -67,6 +69,8 @@ class HashTable:
         builder = self._builder
         held = builder.load(self._slot(self._home(hashed)))
         offset = builder.mul(self._local_index(held), word(self._words))
+        # Not `inbounds`: for an empty slot the address is one state before the array, and LLVM makes an `inbounds`
+        # address outside of its array a poison value.
         _prefetch(builder, builder.gep(self._states, [offset]))
 
     def find(self, state: list[ir.Value], hashed: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
@@ -78,9 +82,11 @@ class HashTable:
         builder = self._builder
         wanted = builder.trunc(_tag(builder, hashed), I32)
         position = LocalVariable(builder, self._home(hashed), "position")
+        # Ends: at a load of at most 0.7 some slot is empty.
         with endless_loop(builder, "probe") as probe:
             held = builder.load(self._slot(position.get()), name="held")
             probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
+            # The tag only saves reads of states. Whether two states are equal is decided by all their words.
             has_tag = builder.icmp_unsigned("==", builder.lshr(held, ir.Constant(I32, LOCAL_BITS)), wanted)
             with builder.if_then(has_tag):
                 stored = read_words(
@@ -136,6 +142,7 @@ def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow
     with endless_loop(builder, "make_room") as loop:
         slots = builder.add(record.get("table_mask"), word(1))
         allowed = builder.mul(slots, word(LOAD_NUMERATOR))
+        # Integers in place of a quotient. `wanted` is below 2**29, so the products are far below 2**64.
         loop.leave_if(builder.icmp_unsigned("<=", builder.mul(wanted, word(LOAD_DENOMINATOR)), allowed))
         builder.call(grow_table, [record.address])
 
@@ -149,8 +156,10 @@ def define_grow_table(spec: SpecFunctions) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     record = ShardRecord(builder, function.args[0], spec.layout)
     mask = record.get("table_mask")
+    # Only the lower half is cleared. The upper half of the doubled table was never written, so it is still zero.
     HashTable(builder, record, spec.words).clear(builder.add(mask, word(1)))
     record.set("table_mask", builder.or_(builder.shl(mask, word(1)), word(1)))
+    # A new object, because the first one has the old mask in a register.
     HashTable(builder, record, spec.words).rebuild(record.get("count"))
     builder.ret_void()
     return function
@@ -158,6 +167,7 @@ def define_grow_table(spec: SpecFunctions) -> ir.Function:
 
 def _tag(builder: ir.IRBuilder, hashed: ir.Value) -> ir.Value:
     """Return the tag (i64) of a hash: the bits below those that select the shard."""
+    # The bits above the tag are equal in all states of a shard, so they would distinguish nothing.
     shifted = builder.lshr(hashed, word(64 - SHARD_BITS - TAG_BITS))
     return builder.and_(shifted, word(2**TAG_BITS - 1))
 

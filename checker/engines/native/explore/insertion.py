@@ -45,8 +45,11 @@ def define_insert_shard(spec: SpecFunctions) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     records, shard, mask = function.args
     record = ShardRecord.of_shard(builder, records, shard, spec.layout)
+    # Read before the first insertion: the states from here on are the ones to check at the end.
     first_new = record.get("count")
     inserter = _Inserter(builder, record, spec, grow_table, builder.alloca(I64, _BLOCK))
+    # Sources in ascending order, whatever the order in which workers finished them: this makes the order of states
+    # canonical.
     with counted_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
         source = ShardRecord.of_shard(builder, records, source_shard, spec.layout)
         fill = source.get("fills", shard)
@@ -55,6 +58,8 @@ def define_insert_shard(spec: SpecFunctions) -> ir.Function:
             remaining = builder.sub(fill, start)
             size = builder.select(builder.icmp_unsigned("<", remaining, word(_BLOCK)), remaining, word(_BLOCK))
             inserter.insert(item(builder, inbox, start, spec.layout.entry_words), size)
+        # A write to another shard's record, but only this worker touches item `shard` in this half. The next `expand`
+        # of the source starts after the join of all workers.
         source.set("fills", word(0), shard)
     _check_states(builder, record, spec, first_new, mask)
     builder.ret_void()
@@ -85,6 +90,9 @@ class _Inserter:
         with counted_loop(builder, word(0), size, name="prefetch") as index:
             table.prefetch_state(self._hash(index))
         with counted_loop(builder, word(0), size, name="insert") as index:
+            # One after the other: a state that occurs twice in the block is found by the second look-up. A prefetched
+            # line may have changed by then, which costs time but not correctness, because `find` reads the memory
+            # again.
             self._insert_one(table, self._entry(entries, index), self._hash(index))
 
     def _insert_one(self, table: HashTable, entry: list[ir.Value], hashed: ir.Value) -> None:
@@ -95,12 +103,15 @@ class _Inserter:
         with builder.if_then(absent):
             local = record.get("count")
             has_room = builder.icmp_unsigned("<", local, record.get("capacity"))
+            # The table always has a slot: its largest size is chosen for `capacity` states and a whole outbox more.
             with builder.if_else(has_room, likely=True) as (then, otherwise):
                 with then:
                     record.append(local, state, origin)
                     table.add(hashed, local, position)
                     record.set("count", builder.add(local, word(1)))
                 with otherwise:
+                    # The state is dropped. The search raises MemoryError at the end of this round, so no result is
+                    # based on the rest.
                     record.set("full", word(1))
 
     def _entry(self, entries: ir.Value, index: ir.Value) -> list[ir.Value]:
@@ -130,6 +141,7 @@ def _check_states(
         found = builder.call(spec.check_state, [state, open_mask.get()])
         with builder.if_then(builder.icmp_unsigned("!=", found, word(0)), likely=False):
             seen = record.get("seen_in_states")
+            # `open_mask` does not cover bit 63, which is set without being selected; `seen` keeps its first state.
             with each_bit(builder, builder.and_(found, builder.not_(seen))) as bit:
                 record.set("first_states", local, bit)
             record.set("seen_in_states", builder.or_(seen, found))

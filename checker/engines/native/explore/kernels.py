@@ -73,6 +73,8 @@ def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
 def _shards_taken(builder: ir.IRBuilder, next_shard: ir.Value) -> Iterator[ir.Value]:
     """Emit a loop over the shards (i64) that no other worker has taken."""
     with endless_loop(builder, "shards") as loop:
+        # Monotonic is enough: the number must be unique, but it publishes no data. The counter ends above SHARDS, by
+        # one per worker, and `Store.offer_shards` resets it.
         shard = builder.atomic_rmw("add", next_shard, word(1), "monotonic")
         loop.leave_if(builder.icmp_unsigned(">=", shard, word(SHARDS)))
         yield shard
@@ -84,6 +86,7 @@ def _define_find(spec: SpecFunctions) -> None:
     hashed = state_hash(builder, state)
     shard = builder.lshr(hashed, word(64 - SHARD_BITS))
     record = ShardRecord.of_shard(builder, records, shard, spec.layout)
+    # Reads without synchronisation: the caller runs it between rounds, when no worker writes.
     absent, local, _ = HashTable(builder, record, spec.words).find(state, hashed)
     builder.ret(builder.select(absent, word(NO_STATE), state_id(builder, shard, local)))
 
@@ -95,6 +98,7 @@ def _define(
     return ir.IRBuilder(function.append_basic_block("entry")), function.args
 
 
+# CFUNCTYPE, not PYFUNCTYPE: only the former releases the global interpreter lock during the call.
 _ROUND_HALF = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 _FIND_STATE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
 

@@ -87,6 +87,7 @@ def breadth_first_search(
         raise ValueError(f"initial states have shape (n, {kernels.layout.words}), n >= 1; not {states.shape}")
     if max_depth is not None and max_depth < 1:
         raise ValueError("max_depth is at least 1: the initial states are the first level")
+    # A reachable of steps is in `step_mask` too, but reaching it is no reason to stop.
     stop_mask = (invariant_mask | step_mask) & ~reachable_mask if stop_on_any else 0
     limits = _Limits(stop_after, stop_mask, stop_on_deadlock, await_deadlock, max_states, max_depth)
     with Workers(workers) as team, deferred_interrupts() as interrupted:
@@ -130,9 +131,12 @@ class _BreadthFirstSearch:
             improves = True
             while (outcome := self._outcome()) is None:
                 if improves and perf_counter() - self._started > IMPROVE_SECONDS:
+                    # Safe here: between rounds no kernel runs, and both versions work on the same memory with the same
+                    # layout.
                     self._store.improve_kernels()
                     improves = False
                 self._round()
+        # Not from the kernels, during which Ctrl-C only sets an event; `on_progress` may raise it.
         except KeyboardInterrupt:
             outcome = "interrupted"
         return outcome
@@ -159,6 +163,7 @@ class _BreadthFirstSearch:
 
     def _insert_initial(self, initial: Words) -> None:
         for _ in self._store.send_initial(initial):
+            # A batch has at most one outbox of entries per shard: too few to be worth starting threads.
             self._insert(in_parallel=False)
         self._initial_states = len(initial)
         self._begin_level()
@@ -170,10 +175,14 @@ class _BreadthFirstSearch:
     def _round(self) -> None:
         """Run one round, and begin the next level if this one is exhausted."""
         in_parallel = self._store.left_in_level >= PARALLEL_FROM
+        # A property is not checked after the round in which it was first found. Within a round every shard may still
+        # find it.
         step_mask = self._step_mask & ~self._findings.seen
         self._store.offer_shards()
+        # `run` returns after all workers have finished. This join is the barrier on which the ownership rules rely.
         self._team.run(lambda: self._store.expand(step_mask), in_parallel)
         self._insert(in_parallel)
+        # Without the second condition, a finished search would get one more level without states.
         if not self._store.left_in_level and self._store.left:
             self._begin_level()
 
@@ -190,6 +199,8 @@ class _BreadthFirstSearch:
     def _outcome(self) -> Outcome | None:
         """Return the reason to stop at the end of this round, or None to continue."""
         findings, limits = self._findings, self._limits
+        # The order of these tests is part of the result. Findings come before "complete", which comes before the
+        # limits: a search that ends exactly at a limit has still seen every state.
         if findings.error is not None or findings.property_error is not None:
             return "error"
         if (

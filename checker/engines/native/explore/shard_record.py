@@ -60,6 +60,7 @@ class ShardRecord:
         builder = self._builder
         write_words(builder, item(builder, self.array("states"), position, self._layout.words), state)
         parent = builder.gep(self.array("parents", I32.as_pointer()), [position], inbounds=True)
+        # The truncations split the origin: the low 32 bits are the parent id, the next 16 the instance.
         builder.store(builder.trunc(origin, I32), parent)
         instance = builder.gep(self.array("instances", I16.as_pointer()), [position], inbounds=True)
         builder.store(builder.trunc(builder.lshr(origin, word(32)), I16), instance)
@@ -84,6 +85,7 @@ def state_hash(builder: ir.IRBuilder, state: list[ir.Value]) -> ir.Value:
     """
     value: ir.Value = word(_HASH_FINISHER)
     for part in state:
+        # Each factor is odd, so multiplication modulo 2**64 loses nothing: a one-word state has a hash of its own.
         value = builder.mul(builder.xor(value, part), word(_HASH_MULTIPLIER))
         value = builder.xor(value, builder.lshr(value, word(32)))
     value = builder.mul(value, word(_HASH_FINISHER))

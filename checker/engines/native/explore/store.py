@@ -53,6 +53,7 @@ class Store:
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
         self.layout = layout = kernels.layout
+        # Assumes that the hash spreads the states evenly: each shard may hold a sixteenth of the machine's memory.
         capacity = min(MAXIMUM_LOCAL, physical_memory() // (SHARDS * layout.bytes_per_state))
         self.states: Words = _reserve(np.uint64, SHARDS, capacity, layout.words)
         self.parents: NDArray[np.uint32] = _reserve(np.uint32, SHARDS, capacity)
@@ -63,11 +64,13 @@ class Store:
         self._successors: Words = _reserve(np.uint64, SHARDS, layout.outbox_capacity, layout.entry_words)
         self._outboxes: Words = _reserve(np.uint64, SHARDS, SHARDS, layout.outbox_capacity, layout.entry_words)
         self._records: Words = _reserve(np.uint64, SHARDS, RECORD_WORDS)
+        # Kernels take plain addresses. They stay valid because this object keeps every array, and no array is resized.
         self._records_address: int = self._records.ctypes.data
         self._next_shard: Words = np.zeros(1, np.uint64)
         self._next_shard_address: int = self._next_shard.ctypes.data
         self._place_arrays()
         self.field("capacity")[:] = capacity
+        # All other fields start as 0, which is right for them. 0 is a local index, so `deadlock` needs NO_STATE.
         self.field("table_mask")[:] = INITIAL_TABLE_SLOTS - 1
         self.field("deadlock")[:] = NO_STATE
 
@@ -136,12 +139,14 @@ class Store:
     @property
     def left_in_level(self) -> int:
         """The number of states of this level that are not yet expanded, or have successors that are not yet routed."""
+        # Unsigned, but never negative: a cursor stops at `frontier_end`.
         unexpanded = self.field("frontier_end") - self.field("cursor")
         return int(unexpanded.sum()) + int(np.count_nonzero(self.field("pending")))
 
     @property
     def left(self) -> int:
         """The number of states of this level and the next that are not yet expanded."""
+        # Never negative either: `frontier_end` is a former `count`, and states are never removed.
         found_since = self.field("count") - self.field("frontier_end")
         return self.left_in_level + int(found_since.sum())
 
@@ -183,6 +188,7 @@ class Store:
         """Return the number of states that each action instance was the first to reach (instances,)."""
         total = np.zeros(self.layout.instances, np.int64)
         for shard, count in enumerate(self._counts()):
+            # `minlength` gives every shard the same length; the slice drops the count of initial states.
             by_instance = np.bincount(self.instances[shard, :count], minlength=INITIAL_INSTANCE + 1)
             total += by_instance[: self.layout.instances]
         return total
@@ -207,6 +213,7 @@ def _largest_table(capacity: int) -> int:
 def _reserve(kind: type[Number], *shape: int) -> NDArray[Number]:
     """Return an array of zeros with a part for each shard; only pages that are written take memory."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    # Without MAP_NORESERVE the kernel may refuse mappings that add up to more than the machine's memory.
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", _LINUX_MAP_NORESERVE)
     try:
         region = mmap.mmap(-1, size, flags=flags)
@@ -222,8 +229,10 @@ def _advise_large_pages(region: mmap.mmap, part: int) -> None:
     Large pages save TLB misses. A small state space stays in small pages, where it wastes no memory.
     """
     for shard in range(SHARDS):
+        # Both ends are rounded to whole large pages: the start up, the end down. `madvise` needs aligned addresses.
         start = -(-(shard * part + _SMALL_PAGES_BYTES) // _LARGE_PAGE) * _LARGE_PAGE
         length = (shard + 1) * part // _LARGE_PAGE * _LARGE_PAGE - start
         if length > 0:
+            # Advice only: a kernel or platform without large pages runs the same search more slowly.
             with suppress(OSError, AttributeError):
                 region.madvise(mmap.MADV_HUGEPAGE, start, length)

@@ -17,6 +17,7 @@ class Workers:
         if count < 1:
             raise ValueError(f"{count} workers: at least one is needed")
         self.count = count
+        # One thread fewer than workers: the calling thread works too instead of waiting.
         self._pool = ThreadPoolExecutor(count - 1, "explorer") if count > 1 else None
 
     def __enter__(self) -> Workers:
@@ -32,6 +33,8 @@ class Workers:
         try:
             work()
         finally:
+            # Also if this thread failed: the others still write to the shards, so the memory must not be used or
+            # released yet.
             wait(others)
         for other in others:
             other.result()
@@ -50,6 +53,7 @@ def deferred_interrupts() -> Iterator[threading.Event]:
 
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        # An embedding program's own handler stays in force, and only the main thread may install one.
         yield interrupted
         return
     previous = signal.signal(signal.SIGINT, note)

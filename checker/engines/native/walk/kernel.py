@@ -143,6 +143,7 @@ def _define_fail(native: NativeSpec) -> None:
     builder = ir.IRBuilder(native.fail.append_basic_block("entry"))
     sink = builder.bitcast(native.fail.args[0], _SINK.as_pointer())
     failures = builder.load(struct_field(builder, sink, _FAILURES))
+    # `expand_state` visits instances in a fixed order, so the first failure is the same on every machine.
     with builder.if_then(builder.icmp_unsigned("==", failures, word(0))):
         builder.store(builder.zext(native.fail.args[1], I64), struct_field(builder, sink, _FAILED))
     builder.store(builder.add(failures, word(1)), struct_field(builder, sink, _FAILURES))
@@ -222,6 +223,7 @@ class _WalkKernel:
         for shift, multiplier in ((30, FIRST_MULTIPLIER), (27, SECOND_MULTIPLIER)):
             value = builder.mul(builder.xor(value, builder.lshr(value, word(shift))), word(multiplier))
         value = builder.xor(value, builder.lshr(value, word(31)))
+        # A remainder would need a division per number, which is slower than the wide product.
         wide = ir.IntType(128)
         product = builder.mul(builder.zext(value, wide), builder.zext(end, wide))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), I64)
@@ -234,6 +236,7 @@ class _WalkKernel:
         walk = _WalkVariables(
             generator=LocalVariable(builder, builder.load(self._at("seeds", number)), "generator"),
             step=LocalVariable(builder, word(0), "step"),
+            # 0 is "depth", which is overwritten before it is read: every exit of the loop sets the ending first.
             ending=LocalVariable(builder, word(0), "ending"),
             violated=LocalVariable(builder, word(0), "violated"),
             reached=LocalVariable(builder, word(0), "reached"),
@@ -244,6 +247,8 @@ class _WalkKernel:
         self._write("initial", number, initial, I32)
         first = read_words(builder, item(builder, self._array("initial_states"), initial, self._words), self._words)
         write_words(builder, self._state, first)
+        # No step leads to the first state. It is its own predecessor, so `last_states` of a walk without steps is
+        # defined.
         write_words(builder, self._old, first)
         return walk
 
@@ -264,6 +269,7 @@ class _WalkKernel:
     def _leave_as(self, walk: _WalkVariables, loop: Loop, condition: ir.Value, ending: str) -> None:
         """Emit the end of the walk, with one of ENDINGS, for the case that a condition (i1) is true."""
         number = word(ENDINGS.index(ending))
+        # The variable keeps its value if the condition is false, so a later exit of the same step may set it.
         walk.ending.set(self._builder.select(condition, number, walk.ending.get()))
         loop.leave_if(condition)
 
@@ -271,6 +277,8 @@ class _WalkKernel:
         """Emit the check of the current state and the step to the next one."""
         builder = self._builder
         self._sample(walk)
+        # The check comes before the depth, so the last state of a full walk is checked too. The constraint comes after
+        # the check: as in exploration, a state outside it is checked but not expanded.
         self._check(walk, loop)
         at_end = builder.icmp_unsigned("==", walk.step.get(), self._fields["depth"])
         self._leave_as(walk, loop, at_end, "depth")
@@ -289,6 +297,8 @@ class _WalkKernel:
             self._write("sampled", self._samples.get(), hashed)
             self._samples.add(1)
         has_step = builder.icmp_unsigned("!=", walk.step.get(), word(0))
+        # The hash belongs to the step that was counted in the previous iteration, hence the position minus 1. The
+        # initial state has no step, so its hash is not recorded.
         with builder.if_then(builder.and_(self._is_wanted("hashes"), has_step), likely=False):
             self._write("hashes", builder.sub(self._steps.get(), word(1)), hashed)
 
@@ -298,10 +308,13 @@ class _WalkKernel:
         mask = builder.or_(fields["invariants"], fields["reachables"])
         found = LocalVariable(builder, builder.call(self._native.check_state, [self._state, mask]))
         if self._native.check_step is not None:
+            # In the first state `_old` is a copy of it and not a predecessor: there is no step to check.
             with builder.if_then(builder.icmp_unsigned("!=", walk.step.get(), word(0))):
                 of_step = builder.call(self._native.check_step, [self._old, self._state, fields["step_invariants"]])
                 found.set(builder.or_(found.get(), of_step))
         walk.reached.set(builder.or_(walk.reached.get(), builder.and_(found.get(), fields["reachables"])))
+        # Findings of reachables do not end a walk. All other bits do, and a failed evaluation has precedence over a
+        # violation.
         bad = builder.and_(found.get(), builder.not_(fields["reachables"]))
         walk.violated.set(builder.and_(bad, word(~(1 << FAILED_BIT))))
         # FAILED_BIT is the sign bit.
@@ -335,6 +348,7 @@ class _WalkKernel:
         with each_bit(builder, mask) as bit:
             found = builder.call(check, [*states, builder.shl(word(1), bit)])
             fails = builder.icmp_signed("<", found, word(0))
+            # CONSTRAINT, the initial value, is above every property bit, so the first failing property replaces it.
             lower = builder.and_(fails, builder.icmp_unsigned("<", bit, walk.failed_property.get()))
             walk.failed_property.set(builder.select(lower, bit, walk.failed_property.get()))
 
@@ -342,6 +356,7 @@ class _WalkKernel:
         """Emit the listing of successors and return their number; an instance out of bounds ends the walk."""
         builder = self._builder
         first = self._array("listed")
+        # The list is reused for every state of every walk: only the chosen successor is copied out of it.
         builder.store(first, struct_field(builder, self._sink, _NEXT))
         builder.store(word(0), struct_field(builder, self._sink, _FAILURES))
         builder.call(self._native.expand_state, [self._state, builder.bitcast(self._sink, I8.as_pointer())])
@@ -358,6 +373,7 @@ class _WalkKernel:
         builder = self._builder
         chosen = item(builder, self._array("listed"), self._choose(walk, enabled), self._entry)
         *successor, instance = read_words(builder, chosen, self._words + 1)
+        # In this order: `_state` is saved as the predecessor before it is overwritten.
         write_words(builder, self._old, read_words(builder, self._state, self._words))
         write_words(builder, self._state, successor)
         self._write("actions", self._steps.get(), instance, I16)
@@ -405,6 +421,7 @@ class _WalkKernel:
         left = LocalVariable(builder, self._number_below(walk, total.get()), "left")
         with endless_loop(builder, "choose") as search:
             weight = self._weight(position.get())
+            # Ends inside the list: `left` is below the sum of all weights, each of which is at least 1.
             search.leave_if(builder.icmp_unsigned("<", left.get(), weight))
             left.set(builder.sub(left.get(), weight))
             position.add(1)

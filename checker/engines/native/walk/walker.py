@@ -83,6 +83,8 @@ class Walks:
     @property
     def first_violated(self) -> NDArray[np.int64]:
         """The position of the lowest bit of `violated`, or -1 (n,)."""
+        # x & -x in two's complement keeps the lowest set bit. A power of two is exact in float64, so its logarithm is
+        # the bit.
         lowest = self.violated & (~self.violated + np.uint64(1))
         bits = np.full(len(lowest), -1, dtype=np.int64)
         is_bad = lowest != 0
@@ -93,6 +95,8 @@ class Walks:
 def walk_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:
     """Return the seeds (count,) of the walks from number `first` on: outputs of splitmix64 for the run's seed."""
     with np.errstate(over="ignore"):
+        # The state of splitmix64 after n outputs is seed + n * GAMMA modulo 2**64: any walk's seed is found without the
+        # ones before. Overflow is intended.
         value = np.arange(first + 1, first + count + 1, dtype=np.uint64) * np.uint64(kernel.GAMMA)
         value += np.uint64(seed % 2**64)
         value = (value ^ (value >> np.uint64(30))) * np.uint64(kernel.FIRST_MULTIPLIER)
@@ -157,6 +161,7 @@ class Walker:
             shape.name: int(taken[shape.first_instance : shape.first_instance + shape.instances].sum())
             for shape in self.spec.shapes()
         }
+        # An action that was never taken counts as taken once, which gives it the greatest weight.
         most = max(counts.values(), default=0)
         return {name: min(PILOT_MOST, max(1, most // max(1, count))) for name, count in counts.items()}
 
@@ -177,6 +182,8 @@ class Walker:
 
         The global interpreter lock is released during the walks.
         """
+        # The memory is for walks of full length. Shorter walks leave no gaps: the kernel writes the steps one after the
+        # other.
         count, most = len(seeds), len(seeds) * depth
         arrays: dict[str, NDArray[Any]] = {
             "seeds": np.ascontiguousarray(seeds, dtype=np.uint64),
@@ -192,6 +199,7 @@ class Walker:
             "actions": np.empty(most, dtype=np.uint16),
             "coverage": np.zeros((count, kernel.coverage_words(self.instances)), dtype=np.uint64),
             "branches": np.zeros((count, branch_words(len(self.branches))), dtype=np.uint64),
+            # A walk of n steps visits n + 1 states, and each may be sampled.
             "sampled": np.empty(most + count if sampling is not None else 1, dtype=np.uint64),
             "sampled_ends": np.empty(count, dtype=np.int64),
             "last_states": np.empty((count, 2, self._layout.words), dtype=np.uint64),
@@ -217,8 +225,10 @@ class Walker:
         }
         for name, value in numbers.items():
             record[kernel.FIELDS[name]] = value
+        # An array that is absent keeps address 0, which tells the kernel not to write it.
         for name, array in arrays.items():
             record[kernel.FIELDS[name]] = array.ctypes.data
+        # The addresses are valid during the call: the caller's `arrays` and this record are alive.
         self._walk(record.ctypes.data)
 
     def _mask(self, role: Role) -> int:
@@ -229,6 +239,8 @@ class Walker:
         lengths = arrays["lengths"]
         taken = int(lengths.sum(dtype=np.int64))
         sampled = int(arrays["sampled_ends"][-1]) if len(lengths) else 0
+        # Deadlock is not a compiled property: its bit comes from the ending. It must be last in `properties`, as the
+        # other bits are positions in `names`.
         if DEADLOCK in self.properties:
             is_stuck = arrays["endings"] == kernel.ENDINGS.index("deadlock")
             arrays["violated"][is_stuck] |= np.uint64(1 << self.properties.index(DEADLOCK))
