@@ -166,5 +166,5 @@ def test_require_in_a_property_is_refused():
             require(self.value > 0)
             return True
 
-    with pytest.raises(SpecError, match="disables an action"):
+    with pytest.raises(SpecError, match="is for actions"):
         run(Requires(), "wrong")
