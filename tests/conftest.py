@@ -1,13 +1,15 @@
-"""How the tests are spread over processes (`pytest -n auto`)."""
+"""The distribution of tests over processes (`pytest -n auto --dist loadgroup`)."""
 
 import pytest
 
 SPREAD = ("tests/agreement/test_real_specs.py", "tests/golden/", "tests/frontend/test_odd_sources.py")
-"""Many slow tests that share nothing: each may run anywhere."""
+"""Files with many slow tests that share nothing: each test may run in any process."""
 
 
+# pytest-xdist reads the groups in the same hook: they must be there before.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Keep the tests of a file in one process, for what they share; and all of Spark's, for the one Java machine."""
+    """Keep the tests of a file in one process, because they share fixtures; and all of Spark's, for one Java machine."""
     for item in items:
         if not item.nodeid.startswith(SPREAD):
             group = "spark" if item.nodeid.startswith("tests/spark_analysis/") else item.location[0]
