@@ -22,6 +22,8 @@ class LocalVariable:
 
     def __init__(self, builder: ir.IRBuilder, initial: ir.Value, name: str = "") -> None:
         self._builder = builder
+        # In the entry block, so that a loop does not take new stack memory in each iteration, and LLVM can promote the
+        # slot.
         with builder.goto_entry_block():
             self._slot = builder.alloca(initial.type, name=name)
         self.set(initial)
@@ -86,5 +88,7 @@ def each_bit(builder: ir.IRBuilder, bits: ir.Value) -> Iterator[ir.Value]:
     with endless_loop(builder, "bits") as loop:
         current = rest.get()
         loop.leave_if(builder.icmp_unsigned("==", current, word(0)))
+        # The second argument promises that the number is not 0, which the test above ensures.
         yield builder.cttz(current, ir.Constant(I1, 1))
+        # x & (x - 1) clears the lowest bit that is set.
         rest.set(builder.and_(current, builder.sub(current, word(1))))

@@ -56,6 +56,7 @@ class ActionLowering:
             return
         parameter = self.action.parameters[index]
 
+        # Horner's rule for the mixed-radix number: the last parameter varies fastest.
         def choose(position: Number, value: Value) -> None:
             number = self.emit.add(self.emit.multiply(instance, parameter.choices), position)
             self._parameters(index + 1, number, [*chosen, value], is_unrolled)
@@ -87,6 +88,7 @@ class ActionLowering:
     def _choose_from_collection(self, collection: nodes.StateRead, choose: Callable[[Number, Value], None]) -> None:
         """Emit a loop over the distinct items of a set or bag of the state."""
         part = self.module.layout.places[collection.variable]
+        # A copy of the expanded state: the body changes `_work`, and the loop needs an address for a computed position.
         source = self.emit.slot(max(2, len(self.words)))
         for word, loaded in enumerate(self.words):
             self.emit.builder.store(loaded, self.emit.word_pointer(source, word))
@@ -108,6 +110,8 @@ class ActionLowering:
 
     def _skip_repeated(self, place: MemoryPlace, position: Number, item: Value, step: ir.Block) -> None:
         """Emit a jump to the next item of a bag if this one is equal to the one before."""
+        # Equal items are adjacent, because bags are sorted. The position still counts them, so instance numbers may
+        # have gaps.
         later, new = self.emit.block("later"), self.emit.block("new")
         self.emit.branch(self.emit.compare("==", position, 0), new, later)
         self.emit.position(later)
@@ -119,6 +123,7 @@ class ActionLowering:
         """Return the lowering of one instance: a failure is reported through `fail`, and then jumps to `done`."""
 
         def fail_with(number: ir.Value) -> None:
+            # The other instances are still expanded: one failure does not hide their successors.
             self.emit.builder.call(self.module.fail, [self.sink, _narrow(self.emit, instance), number])
             self.emit.jump(done)
 
@@ -131,6 +136,8 @@ class ActionLowering:
 
     def _instance(self, instance: Number, chosen: list[Value]) -> None:
         """Emit the body of the action for a choice of all parameters, and the call of `emit`."""
+        # Every instance starts from the words of the expanded state, whatever the instance before has written to
+        # `_work`.
         for word, loaded in enumerate(self.words):
             self.emit.builder.store(loaded, self.emit.word_pointer(self._work, word))
         if self.module.branches is not None:

@@ -54,6 +54,8 @@ def reassigned_locals(body: tuple[nodes.Stmt, ...], parameters: tuple[nodes.Loca
                 visit(statement.then)
                 visit(statement.otherwise)
             elif isinstance(statement, nodes.For):
+                # One binding counts as one assignment: each iteration binds a new value, which the previous one does
+                # not see.
                 for local in (statement.clause.local, statement.clause.counter):
                     if local is not None:
                         counts[local] = counts.get(local, 0) + 1
@@ -76,6 +78,7 @@ def _cost(node: nodes.Expr) -> int:
         return TOO_MUCH if layout_is_wide(node.type) else 1
     if isinstance(node, nodes.FieldRead):
         return 1 + _cost(node.base) if isinstance(node.base, (nodes.StateRead, nodes.IndexRead)) else TOO_MUCH
+    # Only maps: they have an item for every key. The index of a sequence may be outside, which needs a branch.
     if isinstance(node, nodes.IndexRead) and isinstance(node.base.type, MapType):
         if isinstance(node.index, (nodes.LocalRead, nodes.Literal)):
             return 2 if isinstance(node.base, nodes.StateRead) else 2 + _cost(node.base)
@@ -87,6 +90,7 @@ def _cost(node: nodes.Expr) -> int:
     if isinstance(node, nodes.Logical):
         return 1 + sum(_cost(operand) for operand in node.operands)
     if isinstance(node, nodes.Convert):
+        # A value of T always fits into Option(T). The conversion back, or between ranges, may fail.
         can_fail = not isinstance(node.type, OptionType) or isinstance(node.base.type, OptionType)
         return TOO_MUCH if can_fail and not isinstance(node.base, nodes.Literal) else 1 + _cost(node.base)
     return TOO_MUCH

@@ -56,6 +56,7 @@ class ArrayEmitter:
         """Add an item at the end of the sequence at a place."""
         count = self.length(place)
         self.emit.check(self.emit.compare("<", count, self.capacity(place)), fail)
+        # The check above always fails, and the array has no item that could be addressed. The same holds below.
         if self.capacity(place) == 0:
             return
         self.emit.store(self.emit.item(place, count), item)
@@ -68,6 +69,7 @@ class ArrayEmitter:
         self.emit.check(self.emit.both(inside, self.emit.compare("<", count, self.capacity(place))), fail)
         if self.capacity(place) == 0:
             return
+        # From the end: each item moves up by one before the next lower one takes its place.
         with self.emit.loop(0, self.emit.subtract(count, index)) as (step, _, _):
             to = self.emit.subtract(count, step)
             self.copy_item(self.emit.item(place, self.emit.subtract(to, 1)), self.emit.item(place, to))
@@ -85,12 +87,15 @@ class ArrayEmitter:
         with self.emit.loop(at, last) as (position, _, _):
             after = self.emit.item(place, self.emit.add(position, 1))
             self.copy_item(after, self.emit.item(place, position))
+        # Restores the invariant that items past the length are zero; otherwise equal collections could have different
+        # bits.
         self.emit.clear(self.emit.item(place, last))
         self.emit.store_bits(self.length_place(place), last)
 
     def cut(self, place: MemoryPlace, low: Number, high: Number, *, inverted: bool) -> None:
         """Keep the items low to high - 1 of the sequence at a place, or (inverted) the others; no bound is negative."""
         count = self.length(place)
+        # As in Python, bounds beyond the length are cut off, and a low bound above the high one selects nothing.
         high = self.emit.select(self.emit.compare("<", high, count), high, count)
         low = self.emit.select(self.emit.compare("<", low, high), low, high)
         if inverted:
@@ -115,6 +120,7 @@ class ArrayEmitter:
         """Return the position of the first equal item of an array, or its length."""
         found = self.emit.slot()
         count = self.length(place)
+        # The length stands for "not found": callers compare the position with it.
         self.emit.builder.store(self.emit.value(count), found)
         with self.emit.loop(0, count) as (position, _, end):
             is_it = self.emit.equal(self.emit.load(self.emit.item(place, position), copy=False), item)
@@ -133,6 +139,7 @@ class ArrayEmitter:
 
         def count_smaller(position: Number) -> None:
             other = self.emit.value(self.emit.load_bits(self.emit.item(place, position)))
+            # Unsigned, unlike `compare`: bits may fill the word, and their unsigned order is the order of the values.
             smaller = self.emit.builder.icmp_unsigned("<", other, self.emit.value(bits))
             total = self.emit.add(self.emit.builder.load(rank), self.emit.widened(smaller))
             self.emit.builder.store(self.emit.value(total), rank)
@@ -146,6 +153,7 @@ class ArrayEmitter:
         def add() -> None:
             self.insert(place, self.rank_of(place, self.emit.bits_of(item)), item, fail)
 
+        # The membership test comes first: adding an item that is present must not fail for lack of room.
         if isinstance(place.layout.type, SetType):
             self.emit.when(self.emit.negate(self.contains(place, item)), add)
         else:

@@ -22,6 +22,8 @@ def branches_of(program: nodes.Program) -> list[nodes.Site]:
                 visit(item)
         elif isinstance(node, (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)):
             if isinstance(node, (nodes.If, nodes.Conditional)):
+                # A dict in place of a set keeps the order, which numbers the conditions. Copies of a condition share
+                # one site.
                 found[node.test.site] = None
             if isinstance(node, nodes.HelperCall) and node.function not in helpers:
                 helpers.add(node.function)
@@ -56,6 +58,7 @@ class Branches:
 
     def mark(self, builder: ir.IRBuilder, site: nodes.Site, is_true: bool) -> None:
         """Emit the mark of one side of a condition; a condition that occurs only in properties is ignored."""
+        # Helpers are shared: properties use them too, but only branches of steps are counted.
         if site not in self._numbers:
             return
         bit = 2 * self._numbers[site] + (not is_true)

@@ -34,6 +34,7 @@ class CallLowering(SubjectLowering):
         def keep(returned: nodes.Expr) -> None:
             results.append(self.context.convert(self.expressions.evaluate(returned), node.type))
 
+        # The value needs no memory and no jump. A constant result remains known to the code that uses it.
         self._inline(node, keep)
         return results[0]
 
@@ -69,6 +70,7 @@ class CallLowering(SubjectLowering):
 
     def _frame_of(self, node: nodes.HelperCall) -> NativeFrame:
         """Emit the arguments of a call and return the frame of the helper, with its parameters bound."""
+        # In the caller's frame, whose locals the arguments read; the parameters are bound in the helper's.
         arguments = [self.expressions.evaluate(argument) for argument in node.arguments]
         frame = NativeFrame(reassigned=reassigned_locals(node.function.body, node.function.parameters))
         with self._in_frame(frame):

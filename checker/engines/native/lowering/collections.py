@@ -78,6 +78,7 @@ class CollectionLowering(SubjectLowering):
     def index_of(self, node: nodes.IndexOf) -> Value:
         place = self.emit.spill(self.expressions.view(node.container))
         position = self.arrays.position_of(place, self.expressions.view(node.item))
+        # The position is the length if the item is absent.
         self.context.check(self.emit.compare("<", position, self.arrays.length(place)), node.site)
         return PackedValue(node.type, position)
 
@@ -147,6 +148,7 @@ class CollectionLowering(SubjectLowering):
                 self.arrays.delete(place, None if node.index is None else self.expressions.number(node.index), fail)
             case nodes.SeqSlice():
                 low = 0 if node.low is None else self._slice_bound(node.low)
+                # The capacity stands for "to the end": `cut` reduces it to the length.
                 high = self.arrays.capacity(place) if node.high is None else self._slice_bound(node.high)
                 self.arrays.cut(place, low, high, inverted=node.inverted)
             case nodes.BagAdd():
@@ -169,6 +171,7 @@ class CollectionLowering(SubjectLowering):
         item = self.expressions.evaluate(node.item)
         assert isinstance(item, PackedValue)
         if not is_bit_set(node.type):
+            # For an absent item the position is the length, for which `delete` emits the failure.
             self.arrays.delete(place, self.arrays.position_of(place, item), self.context.failure_at(node.site))
             return
         bits, index = self.emit.load_bits(place), self.emit.bits_of(item)

@@ -37,6 +37,7 @@ class ComprehensionLowering(SubjectLowering):
 
         def decide() -> None:
             rest = self.emit.block("undecided")
+            # The jump to `decided` leaves all loops of the comprehension at once.
             targets = (rest, decided) if node.kind == "all" else (decided, rest)
             self.expressions.branch_on(node.element, *targets)
             self.emit.position(rest)
@@ -77,6 +78,7 @@ class ComprehensionLowering(SubjectLowering):
 
     def _extremum(self, node: nodes.Fold) -> Value:
         """Emit `min` or `max`: the best number so far in one slot, whether there is one yet in another."""
+        # A separate flag, because every number is a possible minimum or maximum.
         best, some = self.emit.slot(), self.emit.slot()
         for slot in (best, some):
             self.emit.builder.store(self.emit.value(0), slot)
@@ -99,6 +101,7 @@ class ComprehensionLowering(SubjectLowering):
         return PackedValue(node.type, self.emit.select(found, self.emit.builder.load(best), default))
 
     def _collected(self, node: nodes.Fold) -> Value:
+        # Zeroed each time: the comprehension may be inside a loop.
         place = self.emit.temporary(node.type)
         fail = self.context.failure_at(node.site)
         self._for_each_element(

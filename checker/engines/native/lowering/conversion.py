@@ -91,6 +91,7 @@ class ConversionLowering:
         if isinstance(source.item, NeverType):
             return self._zero(target)
         present, place = self._present(value, source)
+        # All zero, which is None.
         result = self.emit.temporary(target)
 
         def store() -> None:
@@ -117,6 +118,8 @@ class ConversionLowering:
         assert isinstance(value, PackedValue)
         result = self.emit.temporary(target)
         for position, item in bit_items(source):
+            # The possible items are known now, so each is converted now. Only their presence is tested by the emitted
+            # code.
             is_in = self.arrays.has_bit(value.number, position)
             try:
                 converted = target.item.coerce(item)
@@ -150,6 +153,8 @@ class ConversionLowering:
 
         def add(position: Number) -> None:
             item = self.convert(self.emit.load(self.emit.item(source, position), copy=False), target.item, fail)
+            # Not a copy by position: a set or bag is sorted by the bits of the target type, and the target may have
+            # less room.
             self.arrays.add(result, item, fail)
 
         self.arrays.each(self.arrays.length(source), capacity, add)

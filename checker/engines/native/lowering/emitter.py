@@ -77,6 +77,7 @@ class Emitter:
 
     def value(self, number: Number) -> ir.Value:
         """Return a number as an LLVM value."""
+        # Numbers that are known now are Python ints. A negative one becomes two's complement here.
         return ir.Constant(I64, number & 0xFFFF_FFFF_FFFF_FFFF) if isinstance(number, int) else number
 
     def truth(self, truth: Truth) -> ir.Value:
@@ -143,6 +144,7 @@ class Emitter:
 
     def checked(self, operator: str, left: Number, right: Number, fail: Fail) -> Number:
         """Return a sum (`+`) or difference (`-`); emit `fail` for the case that it does not fit into 64 bits."""
+        # Signed: integers of the spec may be negative, and a local without known bounds may use all 64 bits.
         sides = self.value(left), self.value(right)
         pair = self.builder.sadd_with_overflow(*sides) if operator == "+" else self.builder.ssub_with_overflow(*sides)
         self.check(self.negate(self.builder.extract_value(pair, 1)), fail)
@@ -198,6 +200,7 @@ class Emitter:
 
     def select(self, test: Truth, then: Number, otherwise: Number) -> Number:
         """Return one of two numbers; both have been evaluated."""
+        # No branch: where only the chosen side may be evaluated, `when` is needed.
         if isinstance(test, bool):
             return then if test else otherwise
         return self.builder.select(test, self.value(then), self.value(otherwise))
@@ -253,6 +256,8 @@ class Emitter:
         """Emit `fail` for the case that `test` is false, and continue for the case that it is true."""
         if isinstance(test, bool) and test:
             return
+        # For a test that is known to be false, `ok` has no predecessor. Later code is still emitted there, and LLVM
+        # removes it.
         ok, out = self.block("ok"), self.block("out")
         self.branch(test, ok, out)
         self.position(out)
@@ -265,6 +270,7 @@ class Emitter:
 
         Yields the counter, the block that starts the next iteration, and the block after the loop.
         """
+        # In memory and not in a phi node: the body may add blocks, and LLVM turns the slot into a register.
         counter = self.slot()
         self.builder.store(self.value(low), counter)
         head, body, step, end = (self.block(name) for name in ("loop", "loop.body", "loop.step", "loop.end"))
@@ -284,6 +290,7 @@ class Emitter:
 
     def slot(self, words: int = 1) -> ir.Value:
         """Return a pointer to stack memory of some words, not initialised."""
+        # In the entry block: an alloca inside a loop would take new stack memory in every iteration.
         if words == 1:
             return self._entry_builder.alloca(I64)
         array = self._entry_builder.alloca(ir.ArrayType(I64, words))
@@ -293,6 +300,7 @@ class Emitter:
         """Return new stack memory for a value of a type, all zero."""
         layout = layout_of(kind)
         pointer = self.slot(layout.storage)
+        # Emitted at the current position: code in a loop finds the memory zero in every iteration.
         for word in range(layout.storage):
             self.builder.store(ir.Constant(I64, 0), self.word_pointer(pointer, word))
         return MemoryPlace(layout, pointer, 0, 0)
@@ -308,6 +316,7 @@ class Emitter:
         if place.layout.bits == 0:
             return 0
         loaded = self.builder.load(self.word_pointer(place.pointer, place.word))
+        # A value of 64 bits has its word for itself, with shift 0: no mask is needed.
         if place.layout.bits == 64:
             return loaded
         return self.bit_and(self.shift_right(loaded, place.shift), place.layout.mask)
@@ -320,6 +329,7 @@ class Emitter:
         if place.layout.bits == 64:
             self.builder.store(self.value(bits), address)
             return
+        # The other values in the same word keep their bits.
         kept = self.bit_and(
             self.builder.load(address), self.bit_xor(self.shift_left(place.layout.mask, place.shift), -1)
         )
@@ -345,6 +355,7 @@ class Emitter:
         """Return the bits of a packed value in memory: an integer is stored as its distance from the low bound."""
         if isinstance(value.type, BoolType):
             return self.widened(value.number)
+        # An integer type without a low bound occurs in locals only; it is not stored as a distance.
         if isinstance(value.type, IntType) and value.type.low is not None:
             return self.subtract(value.number, value.type.low)
         return value.number
@@ -363,6 +374,7 @@ class Emitter:
             return self.from_bits(place.layout.type, self.load_bits(place))
         if not copy:
             return WideValue(place.layout.type, place)
+        # A copy: the state may be written while the value lives, and a value must not change.
         own = MemoryPlace(place.layout, self.slot(place.layout.words), 0, 0)
         self.copy_words(place, own)
         return WideValue(place.layout.type, own)
@@ -422,12 +434,15 @@ class Emitter:
     def _item_offset(self, items: ArrayItems, index: Number) -> tuple[Number, Number]:
         if items.layout.is_wide:
             return self.add(self.multiply(index, items.step), items.word), 0
+        # All items are in one word, so the division below is not needed. A packed value has a negative step: item 0 is
+        # highest.
         if items.count <= items.per_word:
             return items.word, self.add(self.multiply(index, items.step), items.shift)
         if isinstance(index, int):
             word, rest = divmod(index, items.per_word)
             return items.word + word, items.shift + rest * items.step
         per_word = ir.Constant(I64, items.per_word)
+        # Unsigned is right, because the caller has checked that the index is not negative.
         word, rest = self.builder.udiv(index, per_word), self.builder.urem(index, per_word)
         return self.add(word, items.word), self.add(self.multiply(rest, items.step), items.shift)
 
@@ -437,6 +452,7 @@ class Emitter:
             if isinstance(left.type, BoolType):
                 return self.same_truth(left.number, right.number)
             return self.compare("==", left.number, right.number)
+        # Comparing whole words is exact: bits that a value does not use are zero (see `state_layout`).
         assert isinstance(left, WideValue) and isinstance(right, WideValue)
         differing: Number = 0
         for word in range(left.place.layout.words):

@@ -105,6 +105,7 @@ class EvaluationContext:
 
     def new_variable(self, kind: Type) -> MemoryPlace:
         """Return stack memory for a value of a type."""
+        # The whole word holds the integer itself, not its distance from a low bound.
         if isinstance(kind, IntType):
             return MemoryPlace(NUMBER, self.emit.slot(), 0, 0)
         return self.emit.temporary(kind)
@@ -126,6 +127,7 @@ class EvaluationContext:
 
     def set_local(self, local: nodes.Local, value: Value) -> None:
         """Give a local of the current frame a value."""
+        # Assigned once, so the value itself is kept, which may be known now. No memory is needed.
         if local not in self.frame.reassigned:
             self.frame.locals[local] = self.convert(value, local.type)
             return

@@ -43,6 +43,7 @@ class ExpressionLowering(Evaluator):
     def branch_on(self, node: nodes.Expr, then: ir.Block, otherwise: ir.Block) -> None:
         match node:
             case nodes.Not():
+                # Negation costs nothing here: the targets are exchanged.
                 self.branch_on(node.operand, otherwise, then)
             case nodes.Logical() if not node.eager and not is_cheap(node):
                 self._branch_on_operands(node, then, otherwise)
@@ -65,6 +66,7 @@ class ExpressionLowering(Evaluator):
 
     def truth_by_branches(self, node: nodes.Expr) -> Value:
         emit = self.context.emit
+        # A slot in place of a phi node: any number of blocks may jump to `then` and `otherwise`.
         result = emit.slot()
         then, otherwise, end = (emit.block(name) for name in ("true", "false", "decided"))
         self.branch_on(node, then, otherwise)

@@ -67,6 +67,8 @@ class LoopLowering(SubjectLowering):
         if isinstance(low, int) and isinstance(high, int):
             first, last = low, high - 1
         count = max(last - first + 1, 0)
+        # `count` is the most that the type of the range allows. The unrolled code tests each number against the
+        # computed bounds.
         if not self._is_unrolled(count):
             with self.emit.loop(low, high) as (position, step, _):
                 body(PackedValue(iterable.type, position), step)
@@ -79,10 +81,13 @@ class LoopLowering(SubjectLowering):
         self._unrolled //= max(count, 1)
 
     def _over_bits(self, iterable: nodes.Expr, body: LoopBody) -> None:
+        # The bits are a number and not a place: a body that changes the set does not change the loop.
         container = self.expressions.view(iterable)
         assert isinstance(container, PackedValue) and isinstance(container.type, SetType)
         kind, items = container.type.item, bit_items(container.type)
         if not self._is_unrolled(len(items)):
+            # Over all bits up to the last possible one. A bit without an item is never set, so it needs no test of its
+            # own.
             with self.emit.loop(0, items[-1][0] + 1) as (position, step, _):
                 present = self.emit.block("present")
                 self.emit.branch(self.arrays.has_bit(container.number, position), present, step)
@@ -122,6 +127,7 @@ class LoopLowering(SubjectLowering):
 
         def with_item(item: Value, next_item: ir.Block) -> None:
             if clause.counter is not None and counter is not None:
+                # Incremented before the body, so that a `continue` in it cannot skip the increment.
                 position = self.emit.builder.load(counter)
                 self.emit.builder.store(self.emit.value(self.emit.add(position, 1)), counter)
                 self.context.set_local(clause.counter, PackedValue(clause.counter.type, position))

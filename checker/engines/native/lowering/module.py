@@ -59,6 +59,7 @@ class SpecModule:
 
     def number_of(self, site: nodes.Site) -> int:
         """Return the number of a site."""
+        # Sites are equal by content: copies of an inlined or unrolled expression share one number.
         if site not in self._site_numbers:
             self._site_numbers[site] = len(self.sites)
             self.sites.append(site)

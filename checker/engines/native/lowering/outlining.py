@@ -69,12 +69,16 @@ class Outliner:
         """Emit a call, and the end of the caller's evaluation for the case that the helper's evaluation ends early."""
         context = expressions.context
         result = context.new_variable(node.type)
+        # A root that the caller does not have, such as `old` in an action, is never read by the helper.
         null = ir.Constant(WORD_POINTER, None)
         roots = [context.roots.get(name, null) for name in ("self", "old")]
         arguments = []
         for parameter, argument in zip(node.function.parameters, node.arguments, strict=True):
+            # `evaluate` copies a wide value out of the state, so a helper that writes the state does not change its
+            # argument.
             value = context.convert(expressions.evaluate(argument), parameter.type, node.site)
             arguments.append(_passed(context.emit, value))
+        # A status, because an LLVM function cannot jump to the caller's blocks.
         status = context.emit.builder.call(self._function(node.function), [*roots, result.pointer, *arguments])
         self._leave_unless_done(context, status)
         return context.read_variable(result, node.type)
@@ -85,6 +89,7 @@ class Outliner:
         done, ended = emit.block("done"), emit.block("ended")
         emit.builder.cbranch(emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DONE)), done, ended)
         emit.position(ended)
+        # Without a target (in a property) no `require` occurs, so every other status is a failure.
         if context.disabled is not None:
             failed = emit.block("failed")
             is_disabled = emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DISABLED))
@@ -179,6 +184,8 @@ def _calls(program: nodes.Program) -> Counter[nodes.Function]:
                 visit(item, counts)
         elif isinstance(node, _NODES):
             if isinstance(node, nodes.HelperCall):
+                # Counted as if inlined: a call counts the calls in the helper's body again, since each copy would
+                # contain them.
                 helper = node.function
                 if helper not in of_helpers:
                     of_helpers[helper] = below(helper.body)

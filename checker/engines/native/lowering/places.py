@@ -41,6 +41,7 @@ class PlaceLowering(SubjectLowering):
         if isinstance(node.base.type, MapType):
             key = self.expressions.evaluate(node.index)
             assert isinstance(key, PackedValue)
+            # No check: a map has an item for every key of its type, and a key's bits are the position of its item.
             return self.emit.item(base, self.emit.bits_of(key))
         index = self.expressions.number(node.index)
         self._check_index(node, index, self.arrays.length(base))
@@ -50,6 +51,7 @@ class PlaceLowering(SubjectLowering):
         return self.emit.item(base, index)
 
     def _check_index(self, node: nodes.IndexRead, index: Number, count: Number) -> None:
+        # A negative index is an error in the language; it does not count from the end as in Python.
         inside = self.emit.compare("<", index, count)
         kind = node.index.type
         is_negative_possible = not (isinstance(kind, IntType) and kind.low is not None and kind.low >= 0)
@@ -76,6 +78,7 @@ class PlaceLowering(SubjectLowering):
     def local_read(self, node: nodes.LocalRead) -> Value:
         known = self.context.frame.locals[node.local]
         if isinstance(known, MemoryPlace):
+            # The variable may be assigned again while the value that is read here is still used.
             known = self.context.read_variable(known, node.type, copy=True)
         if isinstance(node.type, IntType):
             # The local's type may be wider than that of the value bound to it; the number is the same.

@@ -49,6 +49,7 @@ class PredicateLowering:
             emit.jump(then)
 
         for predicate in properties:
+            # The position in the whole list, not in `properties`: `check_state` and `check_step` share one mask.
             bit = 1 << self.module.program.properties.index(predicate)
             wanted, found, failed, skip = (emit.block(name) for name in (predicate.name, "found", "failed", "skip"))
             emit.branch(emit.compare("!=", emit.bit_and(mask, bit), 0), wanted, skip)
@@ -103,6 +104,8 @@ class PredicateLowering:
     def define_within_constraint(self) -> ir.Function:
         """Define `within_constraint`; it returns false for a constraint that leaves its bounds."""
         function, emit = self.module.new_function("within_constraint", I1, [WORD_POINTER])
+        # A constraint that leaves its bounds is reported by `check_state`. Here it only means that the state is not
+        # expanded.
         outside = emit.block("outside")
         for predicate in self.module.program.constraints:
             holds = emit.block("holds")

@@ -73,6 +73,7 @@ def _define_expand_state(module: SpecModule) -> ir.Function:
     """Define `void expand_state(i64* state, i8* sink)`: all actions, one after the other."""
     function, emit = module.new_function("expand_state", ir.VoidType(), [WORD_POINTER, SINK])
     state, sink = function.args
+    # Loaded once, before the first action: no action sees the writes of another one.
     words = [emit.builder.load(emit.word_pointer(state, word)) for word in range(module.layout.words)]
     for action in module.program.actions:
         ActionLowering(module, emit, action, words, sink).lower()

@@ -61,6 +61,7 @@ class ScalarLowering(SubjectLowering):
         return PackedValue(nodes.BOOL, self.emit.negate(self.expressions.truth(node.operand)))
 
     def logical(self, node: nodes.Logical) -> Value:
+        # Operands that are cheap cannot fail, so evaluating one that is not needed has no effect but saves a branch.
         if not node.eager and not is_cheap(node):
             return self.expressions.truth_by_branches(node)
         combine = self.emit.both if node.operator == "and" else self.emit.either
@@ -74,6 +75,7 @@ class ScalarLowering(SubjectLowering):
         if isinstance(test, bool):
             self.context.record_branch(node.test, test)
             return self.expressions.evaluate(node.then if test else node.otherwise)
+        # Not a `select`: only the chosen side may be evaluated, because the other one may leave its bounds.
         result = self.context.new_variable(node.type)
 
         def side(chosen: nodes.Expr, is_true: bool) -> None:

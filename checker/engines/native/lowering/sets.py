@@ -14,6 +14,7 @@ class SetLowering(SubjectLowering):
 
     def set_operation(self, node: nodes.SetOperation) -> Value:
         assert isinstance(node.type, SetType)
+        # The most frequent form, `s | {x}` or `s - {x}`: no set of one item is built.
         if isinstance(node.right, nodes.ItemsOf) and len(node.right.items) == 1 and node.operator in "|-":
             return self._with_one_changed(node, node.right.items[0])
         left, right = self.expressions.view(node.left), self.expressions.view(node.right)
@@ -47,6 +48,7 @@ class SetLowering(SubjectLowering):
     def _combined(self, operator: str, kind: SetType, left: Value, right: Value, fail: Fail) -> Value:
         if is_bit_set(kind):
             assert isinstance(left, PackedValue) and isinstance(right, PackedValue)
+            # The complement also sets bits beyond the universe; the `and` with the left side clears them.
             if operator == "-":
                 return PackedValue(kind, self.emit.bit_and(left.number, self.emit.bit_xor(right.number, -1)))
             operation = {"|": self.emit.bit_or, "&": self.emit.bit_and, "^": self.emit.bit_xor}[operator]
@@ -57,6 +59,7 @@ class SetLowering(SubjectLowering):
             self._add_all(left_place, result, fail)
             self._add_all(right_place, result, fail)
         elif operator == "^":
+            # The two halves are disjoint, so their order does not matter.
             self._add_filtered(left_place, result, right_place, fail, wanted=False)
             self._add_filtered(right_place, result, left_place, fail, wanted=False)
         else:

@@ -173,6 +173,7 @@ def _composite(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None,
 
 
 def _packed(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, count: int, total: int) -> ValueLayout:
+    # From the highest bits down, so that the order of bits is the order of the values.
     parts, top = [], total
     for part in layouts:
         top -= part.bits
@@ -180,12 +181,14 @@ def _packed(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, co
         parts.append(ValuePart(part, 0, top if part.bits else 0))
     items = None
     if item is not None:
+        # Without items (capacity 0) nothing is at `first`; it must still be a valid shift.
         first = max(top - item.bits, 0)
         items = ArrayItems(item, count, 0, first, -item.bits, max(count, 1))
     return ValueLayout(kind, total, 0, tuple(parts), items)
 
 
 def _wide(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, count: int) -> ValueLayout:
+    # From the lowest bits up: wide values are compared for equality only, as sets and bags cannot have wide items.
     parts, word, used = [], 0, 0
     for part in layouts:
         if part.bits == 0:
@@ -199,6 +202,7 @@ def _wide(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, coun
     if item is None:
         words = word + (used > 0)
         return ValueLayout(kind, words * WORD, words, tuple(parts))
+    # The items start at a word of their own, so the word of item i follows from i by one division.
     word += used > 0
     if item.is_wide:
         items = ArrayItems(item, count, word, 0, item.words, 1)
@@ -206,6 +210,7 @@ def _wide(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, coun
     else:
         per_word = WORD // item.bits if item.bits else max(count, 1)
         items = ArrayItems(item, count, word, 0, item.bits, per_word)
+        # Rounded up. The unused high bits of each word stay zero.
         words = word + -(-count // per_word)
     return ValueLayout(kind, words * WORD, words, tuple(parts), items)
 
@@ -237,8 +242,11 @@ def state_layout(variables: dict[str, Type]) -> StateLayout:
             layouts[name] = layout_of(kind)
         except UserError as error:
             raise SpecError(f"{name}: {error.message}") from None
+    # free[i]: the number of bits of word i that are in use. The words of wide variables count as full.
     free: list[int] = []
     found: dict[str, ValuePart] = {}
+    # A stable sort: the layout depends on the order of declaration and on nothing else, so it is the same in every
+    # process.
     for name in sorted(layouts, key=lambda name: -layouts[name].bits):
         layout = layouts[name]
         if layout.is_wide:
@@ -253,6 +261,7 @@ def state_layout(variables: dict[str, Type]) -> StateLayout:
             free.append(0)
         found[name] = ValuePart(layout, word, free[word])
         free[word] += layout.bits
+    # A spec without variables still has one word, since a state has at least one.
     return StateLayout(max(1, len(free)), {name: found[name] for name in variables})
 
 
@@ -265,6 +274,7 @@ def item_place(items: ArrayItems, index: int) -> tuple[int, int]:
 
 def encode_scalar(kind: Type, value: Any) -> int:
     """Return the bits of a scalar."""
+    # None is 0, so a zeroed word is a valid value of every option.
     if isinstance(kind, OptionType):
         return 0 if value is None else 1 + encode_scalar(kind.item, value)
     if isinstance(kind, IntType):
@@ -297,6 +307,7 @@ def _is_scalar(kind: Type) -> bool:
 
 def encode(layout: ValueLayout, value: Any, words: list[int], word: int = 0, shift: int = 0) -> None:
     """Write a value's bits into zeroed words."""
+    # Bits are or-ed in, which is only right because the caller passes zeroed words.
     kind = layout.type
     if _is_scalar(kind):
         words[word] |= encode_scalar(kind, value) << shift

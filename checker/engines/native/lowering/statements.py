@@ -29,6 +29,7 @@ class StatementLowering(StatementVisitor):
         value, expressions = node.value, self.expressions
         if isinstance(value, CollectionChange) and value.base is node.place:
             # `self.log.append(x)` changes the sequence where it is, without a copy.
+            # The operands may read the same collection: `change` evaluates them before it writes.
             expressions.collections.change(value, expressions.place_of(node.place))
             return
         if _adds_or_discards_one(node):
@@ -61,6 +62,7 @@ class StatementLowering(StatementVisitor):
             self.visit_all(node.body)
             loops.pop()
 
+        # A copy, because the body may assign to the collection. The loop goes over the items that it had at the start.
         self.expressions.loops.bind(node.clause, body, copy=True)
         self.emit.jump(end)
         self.emit.position(end)

@@ -17,6 +17,7 @@ class StructLowering(SubjectLowering):
 
     def struct_replace(self, node: nodes.StructReplace) -> Value:
         place = self.emit.temporary(node.type)
+        # The base is copied first; a value that reads the base reads the original and not the copy under change.
         self.emit.store(place, self.expressions.view(node.base))
         for name, value in node.values:
             self.emit.store(self.emit.field(place, name), self.expressions.evaluate(value))
@@ -29,6 +30,7 @@ class StructLowering(SubjectLowering):
         assert isinstance(node.type, MapType)
         values = []
         for key in node.type.key.values():
+            # The key is known in each copy of the expression, so places that depend on it are known too.
             self.context.frame.locals[node.key] = self.emit.constant(node.type.key, key)
             values.append(self.expressions.evaluate(node.value))
         return self._composed(node.type, values)
