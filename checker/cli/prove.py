@@ -41,7 +41,7 @@ def prove(
     gave no answer in time.
     """
     from checker.execution.proof_outcome import ProofSettings
-    from checker.execution.prove import depth_of, execute_proofs
+    from checker.execution.prove_specs import depth_of, execute_proofs
     from checker.run.request import Request, default_workers
 
     request = Request(targets=tuple(targets or ()), settings=tuple(settings or ()), properties=tuple(properties or ()))

@@ -67,7 +67,7 @@ def simulate(
     from spark_analysis.session import require_pyspark
 
     require_pyspark()
-    from checker.execution.simulate import WalkDestination, execute_simulation
+    from checker.execution.simulate_walks import WalkDestination, execute_simulation
     from traces.walks.walk_request import WalkRequest
 
     request = WalkRequest(

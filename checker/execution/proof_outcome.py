@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from checker.output import text
+from checker.output.counterexample_text import constants_text, counterexample_lines
 from checker.output.files import violation_to_json
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Run
@@ -88,11 +88,11 @@ def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
     constants = {
         name: "any" if name in task.settings.unbounded else value for name, value in run.spec.constants.items()
     }
-    shown = [line((run.name, "bold"), f"  {text.constants_text(constants)}"), *outcome.lines]
+    shown = [line((run.name, "bold"), f"  {constants_text(constants)}"), *outcome.lines]
     shown += [line((f"  {sentence}", "red")) for sentence in outcome.differences]
     for violation in outcome.violations:
         replay(run.spec, violation)
-        shown += [BLANK, *text.counterexample(run.spec, run.name, violation)]
+        shown += [BLANK, *counterexample_lines(run.spec, run.name, violation)]
     return shown
 
 

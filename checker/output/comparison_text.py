@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checker.explain.differences import changes
+from checker.output.counterexample_text import change_lines, constants_text
 from checker.output.formats import Counterexample
 from checker.output.styled_lines import BLANK, Line, line
-from checker.output.text import change_lines, constants_text
 from traces.compare import ComparedSchedule
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checker.explain.locations import SourceLocation
-from checker.output import styled_lines, text
+from checker.output import styled_lines
+from checker.output.counterexample_text import counterexample_lines
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
@@ -44,7 +45,7 @@ class Problem:
         """The counterexample as text; empty without a violation."""
         if self.violation is None:
             return ""
-        return styled_lines.plain(text.counterexample(self.run.spec, self.run.name, self.violation))
+        return styled_lines.plain(counterexample_lines(self.run.spec, self.run.name, self.violation))
 
 
 def location_of_finding(finding: Finding) -> SourceLocation:

@@ -17,8 +17,8 @@ from checker.explain.differences import changes
 from checker.explain.failures import explain
 from checker.language.roles import Role
 from checker.language.spec import Spec
+from checker.output.counterexample_text import change_lines, constants_text, state_lines, trace_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
-from checker.output.text import change_lines, constants_text, state_lines, trace_lines
 from checker.run.result import ActionCall, TraceStep
 
 _CELLS: dict[Outcome, Span] = {"proved": ("ok", "green"), "fails": ("FAILS", "bold red"), "unknown": ("?", "yellow")}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from checker.output import styled_lines, text
+from checker.output import styled_lines
+from checker.output.counterexample_text import counterexample_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
@@ -45,7 +46,7 @@ class RunScreen:
         for done in finished:
             if self._is_one_spec or not done.is_as_expected:
                 for violation in done.result.violations:
-                    shown += [BLANK, *text.counterexample(done.run.spec, done.run.name, violation)]
+                    shown += [BLANK, *counterexample_lines(done.run.spec, done.run.name, violation)]
         if self._total > 1:
             shown += [BLANK, self._total_line(finished, wrong_specs)]
         styled_lines.write(shown, sys.stdout)

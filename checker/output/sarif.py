@@ -14,7 +14,8 @@ from checker.errors import UserError
 from checker.evidence.grouping import findings_by_spec
 from checker.explain.differences import changes
 from checker.explain.locations import SourceLocation, last_action, location_of, location_of_error
-from checker.output import styled_lines, text
+from checker.output import styled_lines
+from checker.output.counterexample_text import change_lines, state_lines
 from checker.output.files import open_for_writing
 from checker.output.problems import BOUNDS, Problem, location_of_finding, problems_of
 from checker.output.reports import ReportTarget
@@ -169,9 +170,9 @@ def _how(run: Run, violation: Violation) -> _Json:
 def _flow_location(run: Run, trace: tuple[TraceStep, ...], number: int) -> _Json:
     step = trace[number]
     if number == 0:
-        changed = text.state_lines(run.spec, step.state)
+        changed = state_lines(run.spec, step.state)
     else:
-        changed = text.change_lines(changes(run.spec, trace[number - 1].state, step.state))
+        changed = change_lines(changes(run.spec, trace[number - 1].state, step.state))
     return _step_location(run, step.action or "init", f"{step}\n{styled_lines.plain(changed)}".strip())
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from checker.language.declarations import Constant
 from checker.language.roles import PROPERTY_ROLES, Role
 from checker.language.spec import Scenario, Spec
+from checker.output.counterexample_text import constants_text
 from checker.output.styled_lines import BLANK, Line, line
-from checker.output.text import constants_text
 from checker.run import registry
 
 _WIDTH = 90

@@ -22,7 +22,7 @@ def check_graph(path: Path, runs: Sequence[Run]) -> None:
 
 def write_graph(path: Path, run: Run) -> None:
     """Write the state space of a run; raise UserError if it has too many states or the file cannot be written."""
-    from checker.output.dot import state_graph, svg
+    from checker.output.graphs import state_graph, svg
 
     graph = state_graph(run.spec, run.properties)
     content = svg(graph) if path.suffix == ".svg" else str(graph.source)

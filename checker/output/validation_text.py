@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from checker.output.counterexample_text import constants_text, state_lines
 from checker.output.styled_lines import BLANK, Line, line
-from checker.output.text import constants_text, state_lines
 from traces.validate.controls import KINDS, ControlResults
 from traces.validate.totals import ValidationTotals
 from traces.validate.verdict import Rejection, RejectionReason, TraceVerdict

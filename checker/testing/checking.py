@@ -92,7 +92,8 @@ def _with_constants(spec: type[Spec] | Spec, constants: dict[str, int | bool | s
 
 
 def _failure_text(spec: Spec, name: str, sentences: list[str], result: Result) -> str:
-    from checker.output import styled_lines, text
+    from checker.output import styled_lines
+    from checker.output.counterexample_text import counterexample_lines
 
-    shown = [styled_lines.plain(text.counterexample(spec, name, violation)) for violation in result.violations]
+    shown = [styled_lines.plain(counterexample_lines(spec, name, violation)) for violation in result.violations]
     return "\n".join([*sentences, *shown]).rstrip()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from checker.errors import SpecError
 from checker.language.interpreter import State, Step, call_text
 from checker.language.spec import Spec
-from checker.output import styled_lines, text
+from checker.output import styled_lines
+from checker.output.counterexample_text import trace_lines
 from checker.run.result import TraceStep
 from checker.testing.adapter import Adapter
 
@@ -77,7 +78,7 @@ class ImplementationDriver:
             if seen == expected:
                 return
             differences = "\n".join(f"  {line}" for line in _differences(expected, seen))
-        steps = styled_lines.plain(text.trace_lines(self._spec, tuple(self._trace)))
+        steps = styled_lines.plain(trace_lines(self._spec, tuple(self._trace)))
         raise AssertionError(
             f"after {step} the implementation differs from {self._spec.name}:\n{differences}\n"
             f"\nsteps of {self._spec.name}:\n{steps}"

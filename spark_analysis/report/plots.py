@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from checker.output.text import constants_text
+from checker.output.counterexample_text import constants_text
 from spark_analysis.report import charts
 from spark_analysis.report.charts import Chart, Series, share_text
 

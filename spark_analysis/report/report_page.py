@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from checker.output.text import constants_text
+from checker.output.counterexample_text import constants_text
 from spark_analysis.report import plots
 from spark_analysis.report.charts import count_text, share_text
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from checker.language.interpreter import State
 from checker.language.spec import Spec
+from checker.output.counterexample_text import constants_text
 from checker.output.page.lane_owners import FailureBindings
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.render import PageContext, non_default_constants, render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, first_sentence, legend_of
-from checker.output.text import constants_text
 from checker.run.result import TraceStep, Violation
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
+from checker.output.counterexample_text import constants_text
 from checker.output.page.story import Story, legend_of, story_of
 from checker.output.page.timeline import timeline
-from checker.output.text import constants_text
 from checker.run.result import Kind, Violation
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from checker.output.dot import svg, trace_graph
 from checker.output.formats import Counterexample
+from checker.output.graphs import svg, trace_graph
 
 
 def write(counterexample: Counterexample) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from checker.output.counterexample_text import counterexample_lines
 from checker.output.formats import Counterexample
 from checker.output.styled_lines import BLANK, Line, line, plain
-from checker.output.text import counterexample as violation_lines
 
 
 def write(counterexample: Counterexample) -> str:
@@ -17,4 +17,4 @@ def lines_of(counterexample: Counterexample) -> list[Line]:
     origin = counterexample.origin
     notes = [BLANK, line(("  found by  ", "dim"), origin.command)]
     notes += [line((f"  {note}", "yellow")) for note in counterexample.notes]
-    return [*violation_lines(counterexample.spec, origin.name, counterexample.violation), *notes]
+    return [*counterexample_lines(counterexample.spec, origin.name, counterexample.violation), *notes]

@@ -23,8 +23,8 @@ from time import perf_counter
 import numpy as np
 
 from checker.engines.native.explore.exploration import Exploration, Outcome, SearchProgress
-from checker.engines.native.explore.findings import SearchFindings
 from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.search_findings import SearchFindings
 from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
 

@@ -27,7 +27,7 @@ _HEADLINES: dict[Kind, str] = {
 }
 
 
-def counterexample(spec: Spec, name: str, violation: Violation) -> list[Line]:
+def counterexample_lines(spec: Spec, name: str, violation: Violation) -> list[Line]:
     """Return the lines that show a violation of the spec called `name`."""
     return [*_header(spec, name, violation), *trace_lines(spec, violation.trace, violation.failed_action)]
 

@@ -2,8 +2,8 @@
 
 from checker.engines.python.explorer import explore
 from checker.explain.differences import changes
+from checker.output.counterexample_text import counterexample_lines, trace_lines
 from checker.output.styled_lines import plain
-from checker.output.text import counterexample, trace_lines
 from checker.run.plan import Plan
 from tests.toy import Counter, Log, Overflow, Record, Replica, Role
 
@@ -14,7 +14,7 @@ def violation_of(spec, *properties):
 
 def test_text_of_a_counterexample():
     spec = Log()
-    assert plain(counterexample(spec, "toy/log", violation_of(spec, "logs_agree"))) == (
+    assert plain(counterexample_lines(spec, "toy/log", violation_of(spec, "logs_agree"))) == (
         "toy/log  replicas=2, log_size=1\n"
         "logs_agree is violated: counterexample of 5 states\n"
         "  offset 0: b1 has r0@1, b2 has r0@2, follower\n"
@@ -49,7 +49,7 @@ def test_text_of_a_counterexample():
 def test_step_invariant_is_violated_by_the_last_step():
     spec = Counter(resets=True, limit=1)
     violation = violation_of(spec, "never_falls")
-    shown = plain(counterexample(spec, "toy/counter", violation))
+    shown = plain(counterexample_lines(spec, "toy/counter", violation))
     assert "never_falls is violated by the last step: counterexample of 3 states" in shown
     assert "no variable changes" not in shown
 
@@ -63,14 +63,14 @@ def test_step_without_changes():
 
 def test_failed_action_is_the_last_step():
     spec = Overflow(limit=1)
-    shown = plain(counterexample(spec, "toy/overflow", violation_of(spec)))
+    shown = plain(counterexample_lines(spec, "toy/overflow", violation_of(spec)))
     assert "increment leaves the bounds of a type: trace of 2 states" in shown
     assert shown.endswith("  3  increment()\n     cannot be executed: the reason is above\n")
 
 
 def test_reachable_property_that_is_never_reached_has_no_trace():
     spec = Counter()
-    shown = plain(counterexample(spec, "toy/counter", violation_of(spec, "is_over")))
+    shown = plain(counterexample_lines(spec, "toy/counter", violation_of(spec, "is_over")))
     assert shown.splitlines()[1:] == ["is_over is never reached", "  it is false in all 4 reachable states"]
 
 

@@ -11,8 +11,8 @@ from checker.language.interpreter import BoundsFailure, State, Step, call_text
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
+from checker.output.counterexample_text import state_lines
 from checker.output.styled_lines import plain
-from checker.output.text import state_lines
 from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
 
