@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from checker.output.formats import FORMATS
 from tests.cli.conftest import TOY
 
 ROOT = Path(__file__).parent.parent.parent
@@ -93,7 +94,7 @@ def test_out_writes_trace_and_text_and_the_trace_can_be_shown(run, checker, tmp_
     outcome = run("log", "--out", tmp_path / "new" / "folder")
     written = sorted((tmp_path / "new" / "folder").iterdir())
     stem = "toy-log-two_leaders-logs_agree"
-    endings = [".dot", ".html", ".itf.json", ".json", ".svg", ".txt"]
+    endings = sorted(format.ending for format in FORMATS.values())
     assert [path.name for path in written if path.suffix != ".svg"] == [
         f"{stem}{ending}" for ending in endings if ending != ".svg"
     ]
