@@ -29,6 +29,8 @@ class _DigestWalk:
     """
 
     def __init__(self) -> None:
+        # 16 bytes: digests identify versions of specs in files, and an accidental collision of 128 bits is out of the
+        # question.
         self.digest = hashlib.blake2b(digest_size=16)
         self._numbers: dict[int, int] = {}
 
@@ -36,6 +38,8 @@ class _DigestWalk:
         """Feed a value, a node, or a collection of them."""
         if isinstance(value, _IGNORED):
             return
+        # A class is named by its text, and an enum by its members too: removing or reordering members changes the
+        # meaning.
         if isinstance(value, type):
             members = list(value.__members__) if issubclass(value, enum.Enum) else []
             self._text(f"class {value.__qualname__} {members}")
@@ -46,6 +50,8 @@ class _DigestWalk:
         elif isinstance(value, (tuple, list)):
             self._items(value)
         elif isinstance(value, dict):
+            # In the order of the dict, which is the order of declaration: it decides the numbers of variables and
+            # actions.
             self._items([part for pair in value.items() for part in pair])
         else:
             self._text(f"{type(value).__qualname__} {value}")
@@ -56,10 +62,13 @@ class _DigestWalk:
             self.write(item)
 
     def _dataclass(self, value: Any) -> None:
+        # Nodes with `eq=False` (locals, functions) may occur several times or refer to each other; the others form a
+        # tree.
         is_identity = not type(value).__dataclass_params__.eq
         if is_identity and id(value) in self._numbers:
             self._text(f"again {self._numbers[id(value)]}")
             return
+        # The ids stay valid, because the program keeps all its nodes alive.
         if is_identity:
             self._numbers[id(value)] = len(self._numbers)
         self._text(f"node {type(value).__qualname__}")

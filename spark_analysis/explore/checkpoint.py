@@ -111,6 +111,7 @@ class Checkpoint:
         with partial.open("w") as file:
             json.dump(content, file)
             file.flush()
+            # The content must be on disk before the name is: otherwise a power failure could leave an empty manifest.
             os.fsync(file.fileno())
         partial.replace(path)
 
@@ -119,10 +120,12 @@ class Checkpoint:
 
         Raises InputError if the folder belongs to another exploration, or a part is missing or truncated.
         """
+        # The levels have five digits, so the order of names is the order of levels.
         manifests = sorted(self.folder.glob("level-*.json"))
         if not manifests:
             return None
         last = self._read(manifests[-1])
+        # The assignment of hashes to partitions depends on their number, so an existing checkpoint keeps it.
         self.partitions = last["partitions"]
         self._require_same(last["identity"])
         for level in range(len(manifests)):
@@ -166,6 +169,7 @@ class Checkpoint:
         path = run_path(self.folder, partition, level)
         shown = path.relative_to(self.folder)
         try:
+            # Size and number of states, not the content: all states of a large exploration would take long to read.
             is_whole = path.stat().st_size == size and len(open_run(path, self.identity.words)) == count
         except FileNotFoundError:
             raise self._damaged(f"{shown} is missing") from None
@@ -195,9 +199,11 @@ def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int
         raise OutputError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
     with file:
         try:
+            # The operating system releases the lock when the process ends, so a crash leaves no stale lock.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(f"another run explores into {folder}: wait for it, or choose another folder") from None
+        # Only with the lock: these files belong to attempts that died, and no driver is writing now.
         for partial in folder.glob("part-*/.level-*"):
             partial.unlink(missing_ok=True)
         yield Checkpoint(folder, identity, partitions)

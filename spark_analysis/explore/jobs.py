@@ -67,6 +67,7 @@ class Jobs:
     def initial(self, states: StateColumns, state_mask: int) -> Reports:
         """Insert the initial states, sorted by hash, as level 0, and return the reports of all partitions."""
         work = self._work(-1, state_mask, 0, range(self._partitions))
+        # Every partition gets a row, as in `expand`, and so writes a run even if it has no state.
         empty = [(key, target, b"") for target, key in enumerate(work.keys)]
         return _parsed(insert(work, iter([to_batch([*partition_rows(states, work.keys), *empty])])))
 
@@ -92,12 +93,16 @@ class Jobs:
             return insert(work, batches)
 
         count = self._partitions
+        # One row and one task per partition: the row with id p makes its task expand partition p.
         candidates = self._spark.range(0, count, 1, count).mapInArrow(expanding, ROW)
+        # Spark sends a row by the hash of `key`. `_keys` has found a key for each task, as Spark has no repartition by
+        # number.
         inserted = candidates.repartition(count, "key").mapInArrow(inserting, REPORTED)
         try:
             with self._interruptible():
                 return [json.loads(row.report) for row in inserted.collect()]
         except Exception as error:
+            # Spark reports a cancelled job as an ordinary failure, so the event decides.
             if self._cancelled.is_set():
                 raise Interrupted from None
             raise _failure(error, work.level) from error
@@ -108,6 +113,7 @@ class Jobs:
         group, done = f"exploration-{id(self)}", threading.Event()
 
         def watch() -> None:
+            # Cancels again and again: a job that starts after the first call would not be cancelled by it.
             while not done.wait(_POLL_SECONDS):
                 if self._cancelled.is_set():
                     self._context.cancelJobGroup(group)

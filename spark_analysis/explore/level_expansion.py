@@ -88,6 +88,8 @@ def partition_of(hashed: int, partitions: int) -> int:
 
 def starts_of(hashes: np.ndarray, partitions: int) -> list[int]:
     """Return the start of each partition in ascending hashes, and the end: partitions + 1 positions."""
+    # The same formula as `partition_of`: the high 32 bits, scaled to the number of partitions. The product fits into 64
+    # bits, and owners ascend with the hashes.
     owners = (hashes >> np.uint64(32)) * np.uint64(partitions) >> np.uint64(32)
     return [int(start) for start in np.searchsorted(owners, np.arange(partitions + 1, dtype=np.uint64))]
 
@@ -119,14 +121,17 @@ def _expand_partition(work: LevelTask, partition: int) -> Iterator[pa.RecordBatc
     while at < len(frontier):
         found = work.batch.expand(frontier.words[at : at + FRONTIER_CHUNK], work.step_mask)
         report.add(at, found)
+        # The parent is sent as its hash: it has no number that holds across partitions.
         parents = frontier.hashes[at : at + found.taken][found.parents]
         gathered.append(StateColumns(found.hashes, found.states, parents, found.instances))
         at += found.taken
         if sum(map(len, gathered)) >= MOST_GATHERED:
+            # Removing duplicates here saves sending them; those between tasks are removed when they are inserted.
             yield from _deduplicated(work, gathered)
             gathered.clear()
     yield from _deduplicated(work, gathered)
     key = work.keys[partition]
+    # The empty row makes the partition's own task write a run, even if it receives no candidate.
     yield to_batch([(key, partition, b""), (key, REPORT, json.dumps(report.content).encode())])
 
 
@@ -218,9 +223,11 @@ def insert(work: LevelTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _insert_partition(work: LevelTask, partition: int, states: StateColumns) -> dict[str, Any]:
+    # All earlier levels, and not only the last two: an action may lead back to any of them.
     for level in range(work.level + 1):
         states = states[~stored_mask(states, open_run(work.run(partition, level), work.batch.words))]
     bits = work.batch.check(states.words, work.state_mask)
+    # Initial states have the number INITIAL_INSTANCE, which the slice drops.
     by_instance = np.bincount(states.instances, minlength=work.batch.instances)[: work.batch.instances]
     size = write_run(work.run(partition, work.level + 1), states)
     return {

@@ -134,6 +134,8 @@ class _SparkSearch:
             if not self.totals.levels:
                 self._take(jobs.initial(self._packed(initial), self._state_mask))
             while (outcome := self._outcome()) is None:
+                # A property that was found in an earlier level is not checked again: the first finding is the shortest
+                # one.
                 seen = sum(1 << bit for bit in self.totals.found)
                 level = len(self.totals.levels) - 1
                 masks = self._state_mask & ~seen, self._step_mask & ~seen
@@ -173,8 +175,11 @@ class _SparkSearch:
         """Add the reports of a job to the totals, and commit the level that it wrote."""
         totals = self.totals
         level = len(totals.levels)
+        # By partition: Spark returns the reports in any order, and the first finding must not depend on it.
         expanded = sorted((report for report in reports if "expanded" in report), key=lambda report: report["expanded"])
         inserted = sorted((report for report in reports if "inserted" in report), key=lambda report: report["inserted"])
+        # A repeated task must not count twice and a lost one must not be missed, so each partition reports exactly
+        # once.
         if len(inserted) != self._checkpoint.partitions:
             raise InputError(
                 f"only {len(inserted)} of {self._checkpoint.partitions} partitions sent a report: run again"
@@ -206,6 +211,7 @@ class _SparkSearch:
 
     def _find(self, bit: int, place: CheckpointLocation) -> None:
         totals = self.totals
+        # Bit 63 is not a property, but says that the evaluation of one left its bounds.
         if bit == OUT_OF_BOUNDS_BIT:
             totals.property_failure = totals.property_failure or place
         else:
@@ -214,6 +220,7 @@ class _SparkSearch:
     def _outcome(self) -> Outcome | None:
         """Return why to stop after this level, or None; reasons have the same priority as in the native engine."""
         totals, plan = self.totals, self._plan
+        # The same order of tests as in the native search, so that both engines give the same outcome.
         if totals.failure is not None or totals.property_failure is not None:
             return "error"
         violated = {self._compiled.names[bit] for bit in totals.found}

@@ -54,6 +54,8 @@ class StateColumns:
     @classmethod
     def from_bytes(cls, content: bytes | memoryview, hashes_of: Callable[[Words], Words], words: int) -> StateColumns:
         """Return the states from the bytes of `to_bytes`."""
+        # Bytes of a state: its words, 8 for the parent and 2 for the instance. The hash is computed again rather than
+        # sent.
         count = len(content) // (8 * words + 10)
         numbers = np.frombuffer(content, np.uint64, count * (words + 1))
         instances = np.frombuffer(content, np.uint16, count, offset=8 * count * (words + 1))
@@ -78,10 +80,14 @@ def distinct(states: StateColumns) -> StateColumns:
     """
     if not len(states):
         return states
+    # The usual case: no two different states have the same hash, and sorting one column is enough.
     ordered = states[np.argsort(states.hashes, kind="stable")]
     alike = ordered.hashes[1:] == ordered.hashes[:-1]
     same = alike & (ordered.words[1:] == ordered.words[:-1]).all(axis=1)
+    # Two different states have the same hash. Copies of one state need not be adjacent now, so the words are sorted
+    # too.
     if (alike != same).any():
+        # `lexsort` takes the least significant key first, hence the reversed words, with the hashes last.
         ordered = states[np.lexsort((*states.words.T[::-1], states.hashes))]
         alike = ordered.hashes[1:] == ordered.hashes[:-1]
         same = alike & (ordered.words[1:] == ordered.words[:-1]).all(axis=1)
@@ -90,7 +96,9 @@ def distinct(states: StateColumns) -> StateColumns:
         return ordered
     parents = np.minimum.reduceat(ordered.parents, starts)
     lengths = np.diff(np.append(starts, len(ordered)))
+    # Two steps, because the least instance counts only among the copies with the least parent.
     is_least = ordered.parents == np.repeat(parents, lengths)
+    # INITIAL_INSTANCE is the greatest number of the type, so it never wins against an instance.
     instances = np.minimum.reduceat(np.where(is_least, ordered.instances, INITIAL_INSTANCE), starts)
     return StateColumns(ordered.hashes[starts], ordered.words[starts], parents, instances.astype(np.uint16))
 
@@ -99,6 +107,7 @@ def stored_mask(states: StateColumns, run: StateColumns) -> NDArray[np.bool_]:
     """Return which states are in a run, as a mask (n,); both must be in the order of `distinct`."""
     found = np.zeros(len(states), np.bool_)
     searched = np.arange(len(states))
+    # All states at once, in place of a loop over states. The loop below runs once, unless hashes are equal.
     at = np.searchsorted(run.hashes, states.hashes)
     while len(searched):
         inside = at < len(run)

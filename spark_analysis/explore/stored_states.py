@@ -39,6 +39,7 @@ class RunStore:
         """Return the id of the state with these words (words,), or None if it is not stored."""
         sought = [int(word) for word in words]
         for level in range(len(self._totals.levels)):
+            # The hash finds candidates; only equal words identify the state.
             if any(run.words[position].tolist() == sought for run, position in self._alike(level, self._hash(sought))):
                 return self.id_of(level, sought)
         return None
@@ -76,6 +77,7 @@ class RunStore:
         Of several such states with the same hash, the first in the order of their words is taken.
         """
         for run, position in self._alike(level, hashed):
+            # Parents are stored by hash. If two states share it, the expansion shows which of them has the successor.
             found = self._batch.expand(run.words[position : position + 1])
             if found.states[found.instances == instance].tolist() == [words]:
                 return self.id_of(level, run.words[position].tolist())

@@ -44,11 +44,13 @@ def walker_of(run: WalkRun, configuration: WalkConfiguration) -> Walker:
     """Return the compiled spec of a configuration; the last few are cached in this process."""
     key = (run.target, configuration.constants_json, configuration.spec_digest)
     if key not in _walkers:
+        # A dict keeps the order of insertion, so this removes the oldest one.
         if len(_walkers) >= _MOST_WALKERS:
             del _walkers[next(iter(_walkers))]
         spec = registry.select_spec(run.target).spec(**configuration.constants)
         _walkers[key] = Walker(spec, list(run.properties))
     walker = _walkers[key]
+    # Also for a cached walker: on a cluster, this process may have other specs installed than the driver.
     if walker.digest != configuration.spec_digest:
         raise InputError(f"{run.spec} is not the version that the run started with: use the same specs everywhere")
     return walker

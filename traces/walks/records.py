@@ -184,6 +184,7 @@ class WalkRun:
 
     def span(self, part: int) -> tuple[WalkConfiguration, int, int]:
         """Return a part's configuration, the number of its first walk, and its number of walks."""
+        # A part never crosses configurations, so each one has the columns of one compiled spec.
         number, within = divmod(part, self.parts_per_configuration)
         first = within * self.part
         return self.configurations[number], number * self.walks + first, min(self.part, self.walks - first)
@@ -220,6 +221,7 @@ def part_kinds(run: WalkRun) -> tuple[str, ...]:
 
 def missing_parts(folder: Path, run: WalkRun) -> list[int]:
     """Return the numbers of the parts that are not written yet."""
+    # One listing per folder in place of one query per part.
     there = {kind: {path.name for path in (folder / kind).glob("part-*.parquet")} for kind in part_kinds(run)}
     return [
         number
@@ -272,8 +274,10 @@ def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
         )
     paths = [part_path(folder, kind, number) for number in range(run.parts)]
     for number, path in enumerate(paths):
+        # Reads the footer only. It is at the end of the file, so a truncated part is recognised.
         rows = check_part(path, SCHEMAS[kind])
         expected = run.span(number)[2]
+        # The number of steps cannot be known in advance; the number of walks can.
         if kind == WALKS and rows != expected:
             raise InputError(f"{path} has {rows} walks, not {expected}: remove it and simulate again")
     return paths

@@ -48,6 +48,7 @@ def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None)
     """
     instances = np.frombuffer(row["actions"], dtype="<u2").tolist()
     trace = trace_of_instances(spec, row["initial"], instances)
+    # In this order: an error in an action has no false property, and the name of an error may be that of a constraint.
     if row["verdict"] == "holds":
         steps = f"{len(instances)} step{'' if len(instances) == 1 else 's'}"
         return Violation(WALK, "walk", trace, _ENDINGS[row["ending"]].format(steps=steps))
@@ -72,6 +73,8 @@ def trace_of_instances(spec: Spec, initial: int, instances: Iterable[int]) -> tu
         try:
             action, arguments = spec.arguments_of(instance, before)
             trace.append(TraceStep(action, arguments, spec.step(before, action, *arguments)))
+        # The steps were taken by machine code. If the interpreter refuses one, the row is damaged or the spec has
+        # changed.
         except (Disabled, BoundsError, UserError):
             raise InputError(f"step {number}, action instance {instance}, is not enabled") from None
     return tuple(trace)

@@ -67,6 +67,7 @@ def violated_by_step(total: int, violated: Mapping[int, int], censored: Mapping[
         if failures:
             surviving *= 1 - failures / at_risk
             points.append(CurvePoint(step, at_risk, failures, 1 - surviving))
+        # After the estimate: a walk that is censored at a step was still at risk in it, as Kaplan and Meier assume.
         at_risk -= failures + censored.get(step, 0)
     return points
 
@@ -98,6 +99,7 @@ class Saturation:
     @property
     def distinct_error(self) -> int:
         """Half the width of the 95% interval of `distinct`; each state is sampled with the same probability."""
+        # A binomial count: its variance is n * p * (1 - p) with p = 1 / scale, scaled up by `scale`.
         return round(Z_95 * self.scale * math.sqrt(self.sampled * (1 - 1 / self.scale)))
 
     @property

@@ -147,13 +147,16 @@ def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:
 
 def _part_size(request: WalkRequest) -> int:
     """Return the number of walks in a part. It depends on the request alone, so that every run has the same parts."""
+    # The number of cores must not matter: the parts of a run that is resumed elsewhere must be the same.
     most = max(1, min(MOST_WALKS_IN_PART, MOST_STEPS_IN_PART // request.depth))
     return min(most, max(FEWEST_WALKS_IN_PART, -(-request.walks // _USUAL_PARTS)))
 
 
 def _sampling(request: WalkRequest, configurations: int) -> int:
     """Return the least sampling that keeps the hashes of a run below SAMPLED_BYTES."""
+    # 8 bytes per hash and depth + 1 states per walk, if every walk reaches its depth and every state is sampled.
     largest = 8 * request.walks * configurations * (request.depth + 1)
+    # Each further bit halves the sample; the bit length of the quotient is the number of halvings that are needed.
     return max(0, (largest - 1) // SAMPLED_BYTES).bit_length()
 
 
@@ -163,6 +166,7 @@ def _configuration(
     chosen: dict[str, int] = {}
     if request.bias == "rare":
         chosen = Walker(spec, list(properties)).rare_weights(request.depth)
+    # Weights from the command line replace those of the pilot run.
     chosen |= weights
     try:
         initial = len(spec.initial_states())

@@ -33,6 +33,8 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
     causes = _Causes(run, configuration, walker, walks)
     found = {
         "walk": np.arange(first, first + count, dtype=np.int64),
+        # Dictionary columns of one value: a name takes one number per walk, and Parquet compresses equal numbers to a
+        # run.
         "configuration": np.full(count, configuration.number, dtype=np.int32),
         "spec": _same(run.spec, count),
         "scenario": _same(run.scenario, count),
@@ -63,6 +65,7 @@ def step_table(configuration: WalkConfiguration, first: int, walks: Walks) -> pa
     """Return the steps of walks of a configuration, numbered from `first`, as rows of STEP_SCHEMA."""
     assert walks.hashes is not None and walks.enabled is not None
     number = np.repeat(np.arange(len(walks.lengths)), walks.lengths)
+    # The position of each walk's first step among all steps. Subtracting it numbers the steps of each walk from 1.
     starts = walks.ends - walks.lengths
     found = {
         "walk": number + first,
@@ -90,11 +93,14 @@ class _Causes:
         walks = self._walks
         is_error = walks.endings == ENDINGS.index("bounds")
         self.verdicts[is_error] = VERDICTS.index("error")
+        # Names of actions follow those of the properties in `names`, hence the offset.
         in_action = is_error & (walks.failed_instance >= 0)
         self.properties[in_action] = properties + self._by_instance[walks.failed_instance[in_action]]
+        # This includes walks with CONSTRAINT, which is not the number of a property; the lines below replace it.
         in_property = is_error & (walks.failed_property >= 0)
         self.properties[in_property] = walks.failed_property[in_property]
         in_constraint = np.flatnonzero(walks.failed_property == CONSTRAINT)
+        # The interpreter finds the constraint that failed. It is slow, so each distinct state is evaluated once.
         states, each = np.unique(walks.last_states[in_constraint, 0], axis=0, return_inverse=True)
         names = [walker.failed_constraint(state) for state in states]
         self.properties[in_constraint] = len(self.names) + each.reshape(-1)
@@ -106,6 +112,7 @@ class _Causes:
         by_verdict = np.bincount(self.verdicts, minlength=len(VERDICTS)).tolist()
         failed = self.properties[self.verdicts == VERDICTS.index("error")]
         errors: Counter[str] = Counter()
+        # Added up by name: the same constraint may have several numbers, one for each state in which it failed.
         for number, count in zip(*np.unique(failed, return_counts=True), strict=True):
             errors[self.names[number]] += int(count)
         return WalkTotals(
@@ -127,6 +134,7 @@ class _Causes:
     def fingerprints(self) -> pa.Array:
         """Return the fingerprint of each walk's violation; null if there is none."""
         rows = np.flatnonzero(self.properties >= 0)
+        # Many walks have the same pattern, so each distinct pattern is hashed once.
         patterns, each = np.unique(self._patterns(rows), axis=0, return_inverse=True)
         hashed = np.array([self._fingerprint(pattern) for pattern in patterns.tolist()], dtype=np.uint64)
         values = np.zeros(len(self.properties), dtype=np.uint64)
@@ -141,13 +149,16 @@ class _Causes:
         walks = self._walks
         failed = walks.failed_instance[rows]
         has_failed = failed >= 0
+        # The failing action counts as one more step at the end, although `actions` does not contain it.
         ends, lengths = walks.ends[rows] + has_failed, walks.lengths[rows] + has_failed
         patterns = np.full((len(rows), 2 + PATTERN_ACTIONS), _NOTHING, dtype=np.int64)
         patterns[:, 0], patterns[:, 1] = self.properties[rows], walks.conjunct[rows]
         for back in range(1, PATTERN_ACTIONS + 1):
             is_failed = has_failed & (back == 1)
+            # Without this test, a short walk would take its last actions from the walk before it.
             is_taken = (lengths >= back) & ~is_failed
             column = patterns[:, -back]
+            # `ends` was increased by one for a failed walk, so `back` = 2 is its last recorded action.
             column[is_taken] = self._by_instance[walks.actions[ends[is_taken] - back]]
             column[is_failed] = self._by_instance[failed[is_failed]]
         return patterns
@@ -174,6 +185,7 @@ def _same(text: str | None, count: int) -> pa.Array:
 
 def _named(numbers: NDArray[Any], names: Any) -> pa.Array:
     """Return names by their numbers; -1 is null."""
+    # The masked positions may hold any number: Arrow does not read an index under a null.
     signed = numbers.astype(np.int32)
     return pa.DictionaryArray.from_arrays(pa.array(signed, mask=signed < 0), pa.array(list(names), pa.string()))
 
@@ -184,6 +196,8 @@ def _nullable(numbers: NDArray[Any], kind: pa.DataType) -> pa.Array:
 
 def _binary(items: NDArray[Any], ends: Numbers) -> pa.Array:
     """Return a binary column from consecutive items; `ends` holds the end of each value, counted in items."""
+    # Arrow's layout of variable-sized values: n + 1 offsets in bytes, as int32. A part is small enough (see
+    # `MOST_STEPS_IN_PART`).
     offsets = np.zeros(len(ends) + 1, dtype=np.int32)
     offsets[1:] = ends * items.itemsize
     return pa.Array.from_buffers(pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(items)])
@@ -191,6 +205,7 @@ def _binary(items: NDArray[Any], ends: Numbers) -> pa.Array:
 
 def _bits(words: NDArray[np.uint64], count: int) -> pa.Array:
     """Return a binary column with the first `count` bits of each row of words, the lowest bit first."""
+    # The bytes of a word, read in order, hold its bits from the lowest on only on such a machine.
     assert sys.byteorder == "little"
     size = -(-count // 8)
     content = np.ascontiguousarray(words.view(np.uint8)[:, :size]).reshape(-1)

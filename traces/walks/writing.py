@@ -28,6 +28,7 @@ def open_run_folder(folder: Path, run: WalkRun) -> list[int]:
         for kind in part_kinds(run):
             (folder / kind).mkdir(parents=True, exist_ok=True)
         if not file.exists():
+            # Written under another name and then renamed: a reader sees the whole file or none.
             hidden = folder / f".{RUN_FILE}.{os.getpid()}"
             hidden.write_text(json.dumps(run.to_json(), indent=1) + "\n", encoding="utf-8")
             os.replace(hidden, file)
@@ -68,6 +69,7 @@ def write_part(path: Path, table: pa.Table) -> None:
     hidden = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         pq.write_table(table, hidden, compression="zstd")
+        # Atomic within one folder. If two attempts finish, both files have the same content, so the last one may win.
         os.replace(hidden, path)
     finally:
         hidden.unlink(missing_ok=True)
