@@ -9,7 +9,7 @@ SPREAD = ("tests/agreement/test_real_specs.py", "tests/golden/", "tests/frontend
 # pytest-xdist reads the groups in the same hook: they must be there before.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Keep the tests of a file in one process, because they share fixtures; and all of Spark's, for one Java machine."""
+    """Keep the tests of a file in one process: they share fixtures. All tests of Spark share one Java machine."""
     for item in items:
         if not item.nodeid.startswith(SPREAD):
             group = "spark" if item.nodeid.startswith("tests/spark_analysis/") else item.location[0]

@@ -51,7 +51,7 @@ class IdempotentClient(Mapping):
         if found["error"] in REFUSALS:
             return PossibleStep("refuse_as_not_leader").after({f"{newest}.batch.id": record - 1})
         if found["error"] == "invalid record":
-            return PossibleStep("reject_for_good").after({f"{newest}.batch.id": record - 1})
+            return PossibleStep("reject_permanently").after({f"{newest}.batch.id": record - 1})
         error = {f"{newest}.error": found["error"].replace(" ", "_")}
         offset = {f"{newest}.offset": found["offset"]} if "offset" in found else {}
         return PossibleStep("handle_produce").after({f"{newest}.batch.id": record - 1} | error | offset)

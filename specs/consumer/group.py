@@ -268,7 +268,7 @@ class ConsumerGroup(Spec):
             self.position[member] = self.committed
 
     @action
-    def find_out(self, member: Member):
+    def learn_of_eviction(self, member: Member):
         """An evicted consumer learns of it in poll (UNKNOWN_MEMBER_ID, onPartitionsLost) and commits nothing."""
         require(self.phase[member] == Phase.STABLE and member not in self.in_group)
         require(len(self.in_hand[member]) == 0)

@@ -198,12 +198,12 @@ class Fetching(IsrChanges, abstract=True):
         return all(
             len(self.log[follower]) < len(old.log[follower]) or self.latest_epoch(follower) < old.latest_epoch(follower)
             for follower in Replica
-            if old.is_told_to_truncate(follower)
-            and not self.is_told_to_truncate(follower)
+            if old.has_diverging_answer(follower)
+            and not self.has_diverging_answer(follower)
             and self.leader_epoch[follower] == old.leader_epoch[follower]
         )
 
-    def is_told_to_truncate(self, follower):
+    def has_diverging_answer(self, follower):
         """Return whether a diverging answer is in flight to a follower."""
         response = self.answers[follower]
         return response is not None and response.diverging is not None

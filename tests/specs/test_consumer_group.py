@@ -81,7 +81,7 @@ def test_eager_member_joins_inside_poll():
 def test_lost_partition_is_not_committed():
     """ConsumerCoordinatorTest.testUnknownMemberId, onPartitionsLost: the consumer commits nothing."""
     spec = ConsumerGroup(session_timeouts=1)
-    state = play(spec, "poll c1 1", "process c1", "time_out c1", "find_out c1")
+    state = play(spec, "poll c1 1", "process c1", "time_out c1", "learn_of_eviction c1")
     assert (state.committed, str(state.position)) == (0, "{c1: none, c2: none}")
 
 

@@ -638,7 +638,7 @@ def test_every_entry_has_a_scenario():
         ),
         (
             "i3_bump_rewrites_earlier_batches",
-            "drain drain append_but_time_out receive_response reject_for_good receive_response bump_epoch drain "
+            "drain drain append_but_time_out receive_response reject_permanently receive_response bump_epoch drain "
             "handle_produce",
         ),
         (

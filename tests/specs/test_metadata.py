@@ -142,8 +142,8 @@ def test_spurious_wakeup_is_no_update():
 @pytest.mark.parametrize(
     ("spec", "broken"),
     [
-        (VersionReadTooLate(threads=1), "update_is_under_way"),
-        (OneIsNotified(threads=2), "nobody_waits_for_what_is_there"),
+        (VersionReadTooLate(threads=1), "update_is_requested_while_waiting"),
+        (OneIsNotified(threads=2), "no_thread_misses_an_update"),
     ],
 )
 def test_lost_wakeup_is_a_dead_end(spec, broken):

@@ -209,7 +209,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
         self.answer(partition, Error.NOT_LEADER_OR_FOLLOWER, None)
 
     @action
-    def reject_for_good(self, partition: Partition):
+    def reject_permanently(self, partition: Partition):
         """The broker permanently rejects the batch: INVALID_RECORD."""
         require(self.rejections < self.max_rejections)
         require(self.has_unhandled(partition))

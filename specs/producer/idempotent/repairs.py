@@ -24,7 +24,7 @@ class ProbesBeforeBump(IdempotentProducer):
             self.uncertain[partition].discard(b)
         super().complete(partition, b, error, offset)
 
-    def open_fates(self, partition):
+    def possibly_appended(self, partition):
         """Return the batches in flight that may be in the log."""
         return [b for b in self.in_flight[partition] if b in self.uncertain[partition]]
 
@@ -33,15 +33,15 @@ class ProbesBeforeBump(IdempotentProducer):
         """Before an epoch bump, resend a batch unchanged: the broker answers duplicate, or refuses it."""
         require(partition in self.rewrite)
         require(len(self.requests[partition]) == 0)
-        require(len(self.open_fates(partition)) > 0)
-        b = self.open_fates(partition)[0]
+        require(len(self.possibly_appended(partition)) > 0)
+        b = self.possibly_appended(partition)[0]
         self.queue[partition] = [other for other in self.queue[partition] if other != b]
         self.transmit(partition, b)
 
     @action
     def bump_epoch(self):
         """The sender bumps the epoch when the partitions to renumber have no request and no uncertain batch."""
-        require(all(len(self.open_fates(p)) == 0 for p in self.rewrite))
+        require(all(len(self.possibly_appended(p)) == 0 for p in self.rewrite))
         require(all(len(self.requests[p]) == 0 for p in self.rewrite))
         super().bump_epoch()
 

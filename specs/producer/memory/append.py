@@ -402,12 +402,12 @@ class Append(Pool):
         return unsent + on_the_way + in_batches + self.settled == self.threads * self.sends
 
     @invariant(says="the sender has stopped, and the futures of batch {batch} never complete")
-    def no_future_is_left_open(self):
+    def every_future_is_completed(self):
         """When the sender has stopped, every appended record has succeeded or failed."""
         return all(self.sender != Sender.STOPPED or self.records[batch] == 0 for batch in BatchId)
 
     @invariant
-    def flush_keeps_its_promise(self):
+    def flush_completes_earlier_batches(self):
         """When `flush` returns, every batch that had records at its call is complete."""
         return self.flush_state != Flush.DONE or len(self.appended_before_flush) == 0
 
@@ -429,7 +429,12 @@ class Append(Pool):
 
 SMALL = dict(threads=2, sends=2, memory=2)
 LARGER = dict(threads=3, sends=2, memory=2)
-ALWAYS = ["memory_is_conserved", "every_send_is_accounted_for", "no_future_is_left_open", "flush_keeps_its_promise"]
+ALWAYS = [
+    "memory_is_conserved",
+    "every_send_is_accounted_for",
+    "every_future_is_completed",
+    "flush_completes_earlier_batches",
+]
 CLOSED = dict(threads=2, sends=1, memory=1, closes=True, close_timeout=True)
 
 scenarios = [

@@ -244,12 +244,12 @@ class BufferPool(Pool):
         return self.available() + held + gathered == self.memory
 
     @invariant(says="{thread} is in the queue {self.waiters} too often or not at all")
-    def line_is_who_waits(self):
+    def queue_holds_the_waiting_threads(self):
         """A thread is in the queue exactly once while it waits, and otherwise not at all."""
         return all(self.waiters.count(thread) == (1 if self.stage[thread] == Stage.WAITING else 0) for thread in Thread)
 
     @invariant
-    def first_in_line_knows(self):
+    def no_signal_is_lost(self):
         """If there is enough memory for the first waiter, it has been signalled: no signal is lost."""
         if len(self.waiters) == 0:
             return True
@@ -257,12 +257,12 @@ class BufferPool(Pool):
         return first in self.signalled or self.size[first] - self.gathered[first] > self.available()
 
     @invariant(says="{thread} gathers memory but is not the first waiter")
-    def one_gathers_at_a_time(self):
+    def only_the_first_waiter_gathers(self):
         """Only the first waiter sets memory aside, so two threads cannot wait for each other's part."""
         return all(self.gathered[thread] == 0 or self.waiters[0] == thread for thread in Thread)
 
     @step_invariant
-    def line_is_first_come(self, old):
+    def queue_keeps_its_order(self, old):
         """The threads that stay in the queue keep their order."""
         stayed = [thread for thread in old.waiters if thread in self.waiters]
         return self.waiters[: len(stayed)] == stayed
@@ -325,7 +325,7 @@ class TimedOutWaiterSwallowsSignal(BufferPool):
         self.leave_line(thread)
 
 
-class EverybodyIsSignalled(BufferPool):
+class EveryWaiterIsSignalled(BufferPool):
     """Not Kafka: every waiting thread is signalled when memory is returned, instead of the first only.
 
     Two threads may then each gather a part, and each waits for the other's part.
@@ -381,7 +381,7 @@ scenarios = [
         BufferPool,
         "closed_while_brokers_are_down",
         dict(threads=3, memory=2, closes=True, brokers_answer=False),
-        properties=["memory_is_conserved", "line_is_who_waits", "first_in_line_knows", "two_wait"],
+        properties=["memory_is_conserved", "queue_holds_the_waiting_threads", "no_signal_is_lost", "two_wait"],
         deadlock=True,
         description="Every thread that waits for memory is woken when the producer is closed.",
     ),
@@ -420,7 +420,7 @@ scenarios = [
         description="Memory is returned as the first waiter times out; the next is not signalled and waits forever.",
     ),
     Scenario(
-        EverybodyIsSignalled,
+        EveryWaiterIsSignalled,
         "two_halves",
         TWO_EACH,
         properties=["memory_is_conserved"],

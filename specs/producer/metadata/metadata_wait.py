@@ -244,12 +244,12 @@ class MetadataWait(Spec):
     # Properties.
 
     @invariant(says="{thread} waits for a version after {self.seen[thread]}, but the version is {self.version}")
-    def nobody_waits_for_what_is_there(self):
+    def no_thread_misses_an_update(self):
         """A thread waits only while the version is not newer than the one that it remembered."""
         return all(self.at[thread] != At.WAITING or self.seen[thread] >= self.version for thread in Thread)
 
     @invariant(says="{thread} waits for an update that was not requested")
-    def update_is_under_way(self):
+    def update_is_requested_while_waiting(self):
         """While a thread waits, an update is requested."""
         return all(self.at[thread] != At.WAITING or self.update_requested or self.closed for thread in Thread)
 
@@ -259,7 +259,7 @@ class MetadataWait(Spec):
         return all(self.at[thread] != At.DONE or self.topic_is_cached for thread in Thread)
 
     @invariant
-    def sender_sleeps_in_peace(self):
+    def no_wake_up_is_lost(self):
         """A sender sleeps with a requested update only if it has sent the request, or a thread is about to wake it."""
         is_needed = self.update_requested and self.request == Request.NONE
         about_to_wake = any(self.at[thread] == At.ASKED for thread in Thread)
@@ -271,7 +271,7 @@ class MetadataWait(Spec):
         return self.version >= old.version
 
     @reachable
-    def everybody_is_done(self):
+    def every_thread_is_done(self):
         """All threads get the metadata."""
         return all(self.at[thread] == At.DONE for thread in Thread)
 
@@ -387,8 +387,8 @@ scenarios = [
         VersionReadTooLate,
         "update_missed",
         ONE,
-        properties=["update_is_under_way"],
-        expect={"update_is_under_way": 9, "deadlock": 13},
+        properties=["update_is_requested_while_waiting"],
+        expect={"update_is_requested_while_waiting": 9, "deadlock": 13},
         deadlock=True,
         description="The update precedes the read of the version; the thread waits for another, never requested.",
     ),
@@ -396,8 +396,8 @@ scenarios = [
         WaitWithoutTest,
         "update_missed",
         ONE,
-        properties=["nobody_waits_for_what_is_there"],
-        expect={"nobody_waits_for_what_is_there": 9, "deadlock": 13},
+        properties=["no_thread_misses_an_update"],
+        expect={"no_thread_misses_an_update": 9, "deadlock": 13},
         deadlock=True,
         description="The update and its notification come before the wait begins, and no other follows.",
     ),
@@ -412,8 +412,8 @@ scenarios = [
         WakeupIsForgotten,
         "sender_sleeps",
         ONE,
-        properties=["sender_sleeps_in_peace"],
-        expect={"sender_sleeps_in_peace": 6, "deadlock": 7},
+        properties=["no_wake_up_is_lost"],
+        expect={"no_wake_up_is_lost": 6, "deadlock": 7},
         deadlock=True,
         description="The sender is idle, is woken before it sleeps, and sleeps with a request to send.",
     ),
@@ -421,8 +421,8 @@ scenarios = [
         OneIsNotified,
         "other_waits",
         dict(threads=2, misses=0),
-        properties=["nobody_waits_for_what_is_there"],
-        expect={"nobody_waits_for_what_is_there": 15, "deadlock": 19},
+        properties=["no_thread_misses_an_update"],
+        expect={"no_thread_misses_an_update": 15, "deadlock": 19},
         deadlock=True,
         description="The update arrives, and only one of two waiting threads is notified.",
     ),

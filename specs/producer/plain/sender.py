@@ -195,7 +195,7 @@ class Sender(Application, abstract=True):
         batch = self.queue[partition].pop(0)
         self.transmit(node, Request(partition=partition, records=batch.records))
         if self.acks == "0":
-            self.succeed_unseen(batch)
+            self.succeed_without_response(batch)
         else:
             self.in_flight[node].append(replace(batch, stage=Stage.CLOSED))
             if self.guarantees_message_order():
@@ -275,7 +275,7 @@ class Sender(Application, abstract=True):
                 self.offset[record] = position
                 position += 1
 
-    def succeed_unseen(self, batch):
+    def succeed_without_response(self, batch):
         """Complete the futures of a written request with acks=0. Source: NetworkClient.handleCompletedSends."""
         for record in batch.records:
             self.future[record] = Future.SUCCEEDED
