@@ -62,8 +62,7 @@ class _DigestWalk:
             self.write(item)
 
     def _dataclass(self, value: Any) -> None:
-        # Nodes with `eq=False` (locals, functions) may occur several times or refer to each other; the others form a
-        # tree.
+        # Nodes are compared by identity and may be shared. Types are compared by value: equal ones feed equal bytes.
         is_identity = not type(value).__dataclass_params__.eq
         if is_identity and id(value) in self._numbers:
             self._text(f"again {self._numbers[id(value)]}")

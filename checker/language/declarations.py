@@ -47,6 +47,7 @@ class Constant:
 
     def check(self, value: Any) -> Any:
         """Return `value`; raise SpecError if the constant cannot have it."""
+        # Exact types: `isinstance` would take True for an integer.
         if type(value) is not type(self.default):
             kind = {int: "an integer", bool: "true or false", str: "a name"}[type(self.default)]
             raise SpecError(f"constant {self.name} must be {kind}, not {value!r}")
@@ -141,11 +142,14 @@ class Binding:
         try:
             tree = ast.parse(str(bound), mode="eval")
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            # `min` and `max` are replaced by versions that also take open numbers.
             allowed = self.constants | {"min": open_extreme("min"), "max": open_extreme("max")}
             unknown = sorted(names - allowed.keys())
             if unknown:
                 known = ", ".join(self.constants) or "none"
                 raise SpecError(f"{what} names {unknown[0]}, which is not a constant; the constants are: {known}")
+            # No builtins: the expression can use the constants, `min` and `max` only. It is part of the spec's own
+            # source.
             value = eval(compile(tree, what, "eval"), {"__builtins__": {}}, allowed)
             if any(is_open(self.constants.get(name)) for name in names):  # type: ignore[arg-type]
                 _require_open(tree, value, f"{what} is {bound!r}")
@@ -157,6 +161,7 @@ class Binding:
 
     def resolve(self, declaration: Any) -> Any:
         """Return the resolved type of a declaration; raise SpecError if it is not a type."""
+        # One resolved type per declaration, so that types of the same declaration are the same object.
         if declaration not in self._types:
             self._types[declaration] = self._resolve(declaration)
         return self._types[declaration]
@@ -183,6 +188,7 @@ class Binding:
 
     def _item(self, declaration: Any) -> resolved.Type:
         item: resolved.Type = self.resolve(declaration)
+        # The inner None and the outer None would be the same Python object.
         if isinstance(item, resolved.OptionType):
             raise SpecError(
                 "Option(Option(...)) would have two kinds of None: use an Enum, or a bool beside the option"
@@ -194,6 +200,7 @@ class Binding:
         scalars = (resolved.BoolType, resolved.IntType, resolved.DomainType, resolved.EnumType)
         if not isinstance(key, scalars):
             raise SpecError(f"a Map's key must be a bool, Range, Domain or Enum, not {key}")
+        # A map is total: it would have an item for each of infinitely many keys.
         if isinstance(key, resolved.IntType) and is_open(key.high):
             raise SpecError(f"a Map cannot have keys of the unbounded type {key}: use a Seq")
         return key
@@ -204,6 +211,7 @@ class Binding:
             return resolved.SetType(item, self._bounded_capacity(declaration))
         if is_open(item.cardinality()):
             raise SpecError(f"SetOf({item}) has items of an unbounded type: give a bounded capacity")
+        # A bit set has one word of 64 bits, one for each possible item.
         if item.cardinality() > resolved.SMALL_UNIVERSE:
             raise SpecError(
                 f"SetOf({item}) has items of a type with {item.cardinality()} values: write SetOf({item}, capacity)"

@@ -27,6 +27,7 @@ class TypeResolver(Protocol):
         """Return the resolved type of a declaration."""
 
 
+# A context variable and not a global: threads may run specs with different constants at the same time.
 _active: ContextVar[TypeResolver | None] = ContextVar("active_resolver", default=None)
 
 
@@ -148,6 +149,7 @@ class Struct:
         return made
 
     def _hold(self, values: dict[str, Any], owner: Any = None, key: Any = None) -> None:
+        # Past `__setattr__`, which writes a field of a struct in the state.
         for slot, content in (("_values", values), ("_owner", owner), ("_key", key)):
             object.__setattr__(self, slot, content)
 
@@ -168,6 +170,7 @@ class Struct:
             raise SpecError(f"the {type(self).__name__} is not in the state and cannot be changed: use replace(...)")
         if name not in self._values:
             raise SpecError(f"{type(self).__name__} has no field {name}")
+        # The owner checks the type of the new struct when it stores it.
         self._owner._put(self._key, self.of(self._values | {name: value}))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -180,6 +183,7 @@ class Struct:
         return type(other) is type(self) and other._values == self._values
 
     def __hash__(self) -> int:
+        # The values are in the order of the fields, so equal structs have equal hashes.
         return hash(tuple(self._values.values()))
 
     def __repr__(self) -> str:

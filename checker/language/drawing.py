@@ -110,11 +110,14 @@ class Drawing:
     def check(self, spec: type[Any]) -> None:
         """Raise SpecError for a name or a lane that does not exist."""
         for name in (*(name for lane in self.lanes for name in lane.names()), *(part.name for part in self.channels)):
+            # Only the first part of a path is checked: the fields after it depend on resolved types, and so on
+            # constants.
             first = name.partition(".")[0]
             if first not in spec.declared_variables and not callable(getattr(spec, first, None)):
                 known = ", ".join(spec.declared_variables)
                 problem = f"{first} is neither a variable nor a helper; the variables are: {known}"
                 raise SpecError(f"{spec.__name__}.draws names {name}: {problem}")
+        # Arrows are not checked: their ends are expressions that only a step gives a value.
         titles = [lane.title for lane in self.lanes]
         for channel in self.channels:
             for title in (channel.source, channel.target):

@@ -26,6 +26,7 @@ def line_in(files: Iterable[str], traceback: TracebackType | None) -> tuple[str,
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
         if file in wanted:
+            # The traceback goes from the outermost frame inwards, so the last match is the innermost one.
             found = (file, traceback.tb_lineno)
         traceback = traceback.tb_next
     return found

@@ -22,6 +22,7 @@ from checker.language.source import Source, source_of
 from checker.language.types import BagType, SetType, Type
 from checker.language.values import show
 
+# Every value of a parameter is an action instance in every state: more of them would make each state slow to expand.
 ENUMERATED = 256
 """The most values of a parameter that needs no leading `require(parameter in self.collection)`."""
 
@@ -125,6 +126,7 @@ class ActionShape:
 
 def _binding_collection(source: Source, parameter: str) -> ast.expr | None:
     """Return the collection in the leading `require(parameter in collection)` of an action, or None."""
+    # Only leading `require` statements count: after any other statement the collection may have changed.
     for statement in source.tree.body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             continue
@@ -180,19 +182,26 @@ class Interpreter:
     # The working copy: a copy of the spec with a state of its own, on which a method runs.
 
     def _working(self, values: dict[str, Any]) -> Any:
+        # Not `type(self)(...)`: that would check the constants and resolve all types again, in every step.
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
+        # A new dict of immutable values: the method replaces entries, and the state that it started from stays as it
+        # is.
         copy._values = dict(values)
         return copy
 
     def _put(self, name: str, value: Any) -> None:
         assert self._values is not None
         try:
+            # Every write converts, also writes to a part of the variable, because a part gives its owner a new whole
+            # value.
             self._values[name] = self.variables[name].coerce(value)
         except BoundsError as error:
             raise BoundsError(f"{name}: {error}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
+        # Without this check, a misspelt variable would become an attribute of the working copy and be lost after the
+        # step.
         is_own = name.startswith("_") or name in ("constants", "variables") or name in type(self).__dict__
         if not is_own and not hasattr(type(self), name):
             raise SpecError(f"self.{name} is not a state variable: declare it in the class, or use a local")
@@ -207,6 +216,7 @@ class Interpreter:
 
     def with_symbolic_parameters(self) -> Self:
         """Return the spec for an engine with symbolic parameters: a parameter may have any number of values."""
+        # A shallow copy shares the binding and its types, which do not depend on the parameters.
         copied = copy.copy(self)
         copied._shapes, copied._most_choices = None, math.inf
         return copied
@@ -214,6 +224,7 @@ class Interpreter:
     def restricted_to(self, actions: Collection[str]) -> Self:
         """Return the spec with some of its actions only; the others remain as plain methods."""
         copied = copy.copy(self)
+        # The instances are numbered again, so numbers of the restricted spec differ from those of the whole one.
         roles = {name: role for name, role in self.roles.items() if role is not Role.ACTION or name in actions}
         copied.roles, copied._shapes = roles, None  # type: ignore[misc]
         return copied
@@ -241,6 +252,7 @@ class Interpreter:
     def _parameter(self, function: Callable[..., Any], source: Source, argument: ast.arg) -> ParameterDeclaration:
         if argument.annotation is None:
             raise source.error(argument, f"parameter {argument.arg} needs a type: {argument.arg}: Replica")
+        # Annotations are texts if the spec's module has `from __future__ import annotations`.
         declaration = function.__annotations__[argument.arg]
         try:
             if isinstance(declaration, str):
@@ -279,6 +291,7 @@ class Interpreter:
         assert isinstance(parameter.collection, ast.Attribute)
         items = list(values[parameter.collection.attr])
         for number, item in enumerate(items):
+            # Items are sorted, so equal ones are adjacent. The native engine numbers and skips them in the same way.
             if number == 0 or items[number - 1] != item:
                 yield number, item
 
@@ -298,6 +311,7 @@ class Interpreter:
         """
         options = [list(self._choices(parameter, state.values)) for parameter in shape.parameters]
         for chosen in itertools.product(*options):
+            # A mixed-radix number: the last parameter varies fastest, as in `itertools.product`.
             number = 0
             for parameter, (position, _) in zip(shape.parameters, chosen, strict=True):
                 number = number * parameter.choices + position
@@ -311,10 +325,13 @@ class Interpreter:
             first = {name: kind.first() for name, kind in self.variables.items()}
             if not hasattr(self, "init"):
                 return [State(first)]
+            # A dict in place of a set keeps the order: the number of an initial state must be the same in every
+            # process.
             states: dict[State, None] = {}
             for arguments in itertools.product(*(list(p.type.values()) for p in self.parameters_of("init"))):
                 try:
                     states[State(self._run("init", first, arguments))] = None
+                # A choice of parameters that `init` refuses gives no initial state.
                 except Disabled:
                     continue
             return list(states)
@@ -337,6 +354,7 @@ class Interpreter:
                         values = self._run(shape.name, state.values, arguments)
                     except Disabled:
                         continue
+                    # Recorded and not raised, so that the other instances are expanded as well.
                     except BoundsError as error:
                         failures.append(BoundsFailure(shape.name, arguments, number, str(error)))
                         continue
@@ -379,6 +397,7 @@ class Interpreter:
         """
         with self.bound():
             working = self._working(state.values)
+            # The old state gets its own working copy, because the two differ in their values only.
             arguments = () if old is None else (self._working(old.values),)
             try:
                 return bool(getattr(working, name)(*arguments))
@@ -401,6 +420,7 @@ def _bounds_error(error: Exception) -> BoundsError:
 def _argument(kind: Type, argument: Any) -> Any:
     """Return an argument given as a value or as its text; raise SpecError if it is not a value of the type."""
     if isinstance(argument, str):
+        # Texts come from the command line and from traces, which show values by `show`.
         for value in kind.values():
             if show(value) == argument:
                 return value

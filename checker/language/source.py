@@ -32,6 +32,7 @@ def _definitions(file: str, text: str) -> dict[int, ast.FunctionDef]:
     found = {}
     for node in ast.walk(ast.parse(text, file)):
         if isinstance(node, ast.FunctionDef):
+            # Python counts a function from its first decorator on (`co_firstlineno`), and the tree from `def`.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             found[first] = node
     return found

@@ -69,7 +69,9 @@ class Spec(Interpreter):
         cls.abstract = abstract
         cls.name = cls.__dict__.get("name", _spec_name(cls))
         for attribute, value in list(vars(cls).items()):
+            # A class that is defined in the spec's body is a type of the spec, and not a variable of this type.
             is_nested_class = isinstance(value, type) and value.__qualname__.startswith(cls.__qualname__ + ".")
+            # Names of the base class's own methods; a spec that replaced one would break the engines.
             is_reserved = hasattr(Spec, attribute) and not attribute.startswith("__")
             if is_reserved and (is_type(value) or isinstance(value, (Constant, FunctionType))):
                 raise SpecError(f"{cls.__name__}.{attribute}: the name is reserved by the language, choose another")
@@ -86,6 +88,8 @@ class Spec(Interpreter):
         `name = None` in a subclass removes an action or property. An override keeps the role of what it overrides.
         """
         cls.declared_constants, cls.declared_variables, cls.roles = {}, {}, {}
+        # From the oldest base on, so that a derived class overrides and a variable keeps the place of its first
+        # declaration.
         for base in reversed(cls.__mro__):
             if not issubclass(base, Spec) or base is Spec:
                 continue
@@ -105,6 +109,7 @@ class Spec(Interpreter):
             known = ", ".join(self.declared_constants) or "none"
             raise SpecError(f"{self.name} has no constant {unknown[0]}; the constants are: {known}")
         defaults = {name: constant.default for name, constant in self.declared_constants.items()}
+        # Defaults are checked too: a wrong one is reported at the first use of the spec.
         values = {name: self.declared_constants[name].check(value) for name, value in (defaults | constants).items()}
         self._values = None
         self._bind(values)
@@ -137,6 +142,7 @@ class Spec(Interpreter):
                 raise SpecError(f"constant {name} is not an integer: it cannot be left unbounded")
             opened[name] = OpenNumber.constant(name, constant.at_least, constant.at_most)
         copied = copy.copy(self)
+        # The numbers of instances depend on the types, which are resolved again.
         copied._shapes = None
         copied._bind(opened)
         return copied

@@ -24,6 +24,7 @@ class OpenNumber(int):
     expression: Expression
 
     def __new__(cls, expression: Expression = None, *, is_negative: bool = False) -> OpenNumber:  # noqa: D102
+        # An int, so that comparisons with bounds work without special cases: it compares as infinite.
         made = super().__new__(cls, -INFINITE if is_negative else INFINITE)
         made.expression = expression
         return made
@@ -40,6 +41,7 @@ class OpenNumber(int):
         at_least = self.expression[2] if is_bounded else None
         return OpenNumber(is_negative=True) if at_least is None else int(at_least)
 
+    # Not equal to the plain int 2**62: otherwise a type with this bound could be taken for an unbounded one.
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OpenNumber):
             return False
@@ -82,6 +84,7 @@ class OpenNumber(int):
         return _computed("%", other, self)
 
     def __pow__(self, other: int, modulus: None = None) -> OpenNumber:  # type: ignore[override]
+        # Powers occur in cardinalities only; their expression is never needed.
         return OpenNumber()
 
     def __rpow__(self, other: int, modulus: None = None) -> OpenNumber:  # type: ignore[override, misc]
@@ -104,6 +107,7 @@ class OpenNumber(int):
 _FLOATS: dict[str, Callable[[float, float], float]] = {
     "+": lambda one, other: one + other,
     "-": lambda one, other: one - other,
+    # 0 * inf is not a number for floats, but 0 for cardinalities.
     "*": lambda one, other: 0 if 0 in (one, other) else one * other,
     "//": lambda one, other: one // other,
     "%": lambda one, other: one % other,
@@ -119,11 +123,13 @@ def _computed(operator: str, left: int, right: int) -> int:
     try:
         value = _FLOATS[operator](_as_float(left), _as_float(right))
     except ZeroDivisionError:
+        # Undefined, so the result is an open number.
         value = math.nan
     if math.isfinite(value):
         return int(value)
     one, other = expression_of(left), expression_of(right)
     expression = None if one is None or other is None else (operator, one, other)
+    # NaN is not below 0: an undefined result counts as positive infinity.
     return OpenNumber(expression, is_negative=value < 0)
 
 
@@ -176,4 +182,5 @@ def upper_bound(*bounds: int) -> int:
     """Return the largest of some bounds, or infinity if they include different open numbers, which have no order."""
     if len(set(bounds)) > 1 and any(is_open(bound) and bound > 0 for bound in bounds):
         return OpenNumber()
+    # Equal open numbers, or none above 0: the order of the ints is right.
     return max(bounds)

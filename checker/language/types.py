@@ -124,6 +124,7 @@ class IntType(Type):
         return iter(range(self.low, self.high + 1))
 
     def coerce(self, value: Any) -> int:
+        # A bool is an int in Python, but not in the language.
         if not isinstance(value, int) or isinstance(value, bool):
             raise self._not_a_value(value)
         assert self.low is not None and self.high is not None
@@ -297,6 +298,7 @@ class MapType(Type):
                 raise self._not_a_value(value)
             items = value.items_in_order()
         elif isinstance(value, dict):
+            # Every key must be present. A key too many shows in the lengths, which the next line compares.
             items = tuple(value[key] if key in value else self._missing(key) for key in self.key.values())
             if len(value) != len(items):
                 raise self._not_a_value(value)
@@ -323,6 +325,7 @@ def count_codes(kind: Type) -> int:
     scalars = (BoolType, IntType, DomainType, EnumType, NeverType)
     if isinstance(kind, scalars) or (isinstance(kind, OptionType) and isinstance(kind.item, scalars)):
         return kind.cardinality()
+    # One bit for the presence, then the item in whole bits.
     if isinstance(kind, OptionType):
         return 2 * _power_of_two(count_codes(kind.item))
     if isinstance(kind, StructType):
@@ -364,6 +367,7 @@ class SetType(Type):
         return SetValue(self, ())
 
     def values(self) -> Iterator[Any]:
+        # Without room for an item, the values of its type are not needed; there may be very many of them.
         universe = [] if self.capacity == 0 else list(self.item.values())
         if self.capacity is None:
             for bits in range(2 ** len(universe)):
@@ -376,6 +380,8 @@ class SetType(Type):
     def coerce(self, value: Any) -> Any:
         if not isinstance(value, (SetValue, set, frozenset)):
             raise self._not_a_value(value)
+        # Converted before duplicates are removed: two Python values may convert to one. Sorted, so that equal sets have
+        # equal items.
         items = sorted({self.item.coerce(item) for item in value}, key=self.item.sort_key)
         if self.capacity is not None and len(items) > self.capacity:
             raise BoundsError(f"a set of {len(items)} items is over the capacity {self.capacity}")
@@ -383,6 +389,7 @@ class SetType(Type):
 
     def sort_key(self, value: Any) -> Any:
         if self.capacity is None:
+            # Bit i is value i of the item type, so this is the order in which `values` lists the bit sets.
             universe = list(self.item.values())
             return sum(1 << universe.index(item) for item in value)
         return (len(value), tuple(self.item.sort_key(item) for item in value))
@@ -393,6 +400,7 @@ class SetType(Type):
 
 def _combinations(universe: int, capacity: int) -> int:
     """Return the number of subsets with at most `capacity` of `universe` items."""
+    # `row` is C(universe, size). The division is exact, because C(n, k) * (n - k) = C(n, k + 1) * (k + 1).
     total, row = 0, 1
     for size in range(min(universe, capacity) + 1):
         total += row
@@ -408,6 +416,7 @@ class SeqType(Type):
     capacity: int
 
     def cardinality(self) -> int:
+        # An unbounded sequence has infinitely many values, and `range` does not take an open number.
         if is_open(self.capacity):
             return self.capacity
         return sum(self.item.cardinality() ** size for size in range(self.capacity + 1))
@@ -445,6 +454,7 @@ class BagType(Type):
 
     def cardinality(self) -> int:
         universe = self.item.cardinality()
+        # The number of multisets of k from n items is the binomial coefficient of n + k - 1 and k.
         return sum(_combinations_exact(universe + size - 1, size) for size in range(self.capacity + 1))
 
     def first(self) -> Any:

@@ -49,6 +49,7 @@ def show(value: Any) -> str:
     if isinstance(value, enum.Enum):
         return value.name.lower()
     if isinstance(value, bool) or value is None:
+        # Safe although True == 1: only bools and None get here.
         return {True: "yes", False: "no", None: "none"}[value]
     return str(value)
 
@@ -75,6 +76,7 @@ class CollectionValue:
         self.type, self._items, self._owner, self._key = kind, items, owner, key
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Without the owner: a value that is sent to another process is a snapshot.
         return type(self), (self.type, self._items)
 
     # Owners are states, structs and collections. They call `_with_owner` and `_put` of each other. The names begin with
@@ -86,6 +88,8 @@ class CollectionValue:
     def _change(self, items: Any) -> None:
         if self._owner is None:
             raise SpecError("a value outside the state cannot be changed: build a new value, or write through self")
+        # The conversion sorts and checks. The owner then replaces this value by the new one and passes the change on to
+        # its own owner.
         self._owner._put(self._key, self.type.coerce(items))
 
     def __eq__(self, other: object) -> bool:
@@ -116,6 +120,7 @@ class MapValue(CollectionValue):
         self._put(self._position(key), value)
 
     def _put(self, position: int, value: Any) -> None:
+        # The new map has no owner; the owner attaches it when it is read again.
         items = (*self._items[:position], self.type.value.coerce(value), *self._items[position + 1 :])
         if self._owner is None:
             raise SpecError("a map outside the state cannot be changed: write through self")
@@ -150,8 +155,10 @@ class SetValue(CollectionValue):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (set, frozenset)):
             return set(self._items) == other
+        # By content and not by `_items`: the same items have another order if the item types differ.
         return isinstance(other, SetValue) and self._plain() == other._plain()
 
+    # Consistent with `==`, which also accepts Python's own sets: equal sets have equal hashes.
     def __hash__(self) -> int:
         return hash(self._plain())
 
@@ -233,6 +240,7 @@ class SeqValue(CollectionValue):
     __hash__ = CollectionValue.__hash__
 
     def _position(self, index: Any, end: int) -> int:
+        # Python would count a negative index from the end. Here it is an error, as the engines have no such index.
         if not isinstance(index, int) or not 0 <= index < end:
             raise BoundsError(f"index {show(index)} is outside a sequence of {len(self)} items")
         return index
@@ -276,12 +284,14 @@ class SeqValue(CollectionValue):
 
     def insert(self, index: int, item: Any) -> None:
         """Insert an item before index `index`; raise BoundsError past the end or if the capacity is exceeded."""
+        # `len(self)` is allowed: it inserts after the last item.
         position = self._position(index, len(self) + 1)
         self._change((*self._items[:position], item, *self._items[position:]))
 
     def pop(self, index: int | None = None) -> Any:
         """Remove and return the item at `index` (default: the last); raise BoundsError if the index is outside."""
         position = self._position(len(self) - 1 if index is None else index, len(self))
+        # This object still has the old items, so the removed one can be returned afterwards.
         self._change(self._items[:position] + self._items[position + 1 :])
         return self._items[position]
 
