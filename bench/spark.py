@@ -17,7 +17,7 @@ from measure import ROOT, BenchmarkError
 
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.run import registry
-from checker.run.scenario import checked_properties
+from checker.run.expectation import checked_properties
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
 KERNEL_SCENARIOS = (

@@ -17,8 +17,8 @@ from checker.output.files import STANDARD_OUTPUT, open_for_writing
 from checker.output.mutation_text import mutation_lines, mutation_to_json
 from checker.output.styled_lines import line
 from checker.run import registry
+from checker.run.expectation import checked_properties, property_names
 from checker.run.request import EXIT_OK, settings_of
-from checker.run.scenario import checked_properties, property_names
 
 
 def mutate_spec(target: str, settings: tuple[str, ...], *, most: int | None, workers: int, json_name: str) -> int:

@@ -17,7 +17,7 @@ from checker.output.styled_lines import BLANK, Line, line, write
 from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_VIOLATED
 from checker.run.result import Violation
-from spark_analysis.report.charts import share_text
+from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.report.make_report import WalkReport, dot_of, report_on
 from spark_analysis.report.report_page import walk_report_page
 from spark_analysis.session import master_url

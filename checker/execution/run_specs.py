@@ -21,12 +21,12 @@ from checker.output.reports import Reports, opened_reports
 from checker.output.run_summary import RunScreen
 from checker.output.state_graph import check_graph, write_graph
 from checker.run import ledger_check, process_pool
+from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.interrupts import interruptible
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
-from checker.run.scenario import compare_with_expectation
 
 
 @dataclass(frozen=True, kw_only=True)

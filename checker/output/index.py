@@ -13,9 +13,9 @@ from checker.output.counterexample_text import constants_text
 from checker.output.files import make_folder, open_for_writing, stem_of
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
+from checker.run.expectation import ExpectationComparison, end_text
 from checker.run.finished import FinishedRun
 from checker.run.result import Result
-from checker.run.scenario import ExpectationComparison, end_text
 
 
 @dataclass(frozen=True)

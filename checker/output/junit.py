@@ -12,11 +12,11 @@ from checker.explain.locations import location_of
 from checker.output.files import open_for_writing
 from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of
 from checker.output.reports import ReportTarget
+from checker.run.expectation import end_text
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result
-from checker.run.scenario import end_text
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent, not even escaped. The message of a property may contain them."""

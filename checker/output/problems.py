@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from checker.explain.locations import SourceLocation
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
+from checker.run.expectation import unexpected_violations
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result, Violation
-from checker.run.scenario import unexpected_violations
 
 BOUNDS = "bounds"
 """Takes the place of a property if a value left the bounds of its type, which is about no property."""

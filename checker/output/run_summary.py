@@ -7,10 +7,10 @@ import sys
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
+from checker.run.expectation import ExpectationComparison, end_text
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result, Verdict, Violation
-from checker.run.scenario import ExpectationComparison, end_text
 
 _STYLES: dict[Verdict, str] = {"holds": "green", "violated": "red", "error": "red", "incomplete": "yellow"}
 

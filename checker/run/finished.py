@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checker.run.expectation import ExpectationComparison
 from checker.run.request import Run
 from checker.run.result import Result
-from checker.run.scenario import ExpectationComparison
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from checker.errors import InputError
 from checker.language.spec import Expectation, Scenario, Spec
 from checker.run import registry
+from checker.run.expectation import checked_properties, expectation_for, property_names, stop_for
 from checker.run.plan import DEADLOCK, Stop
 from checker.run.result import Violation
-from checker.run.scenario import checked_properties, expectation_for, property_names, stop_for
 
 EXIT_OK, EXIT_VIOLATED, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 1, 2, 3
 

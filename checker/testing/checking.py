@@ -8,9 +8,9 @@ from typing import Literal
 
 from checker.errors import SpecError
 from checker.language.spec import Scenario, Spec
+from checker.run.expectation import checked_properties, compare_with_expectation, end_text, stop_for
 from checker.run.plan import DEADLOCK, Plan, Stop
 from checker.run.result import Result
-from checker.run.scenario import checked_properties, compare_with_expectation, end_text, stop_for
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - an assertion that failed, not an error

@@ -10,8 +10,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from checker.output.counterexample_text import constants_text
-from spark_analysis.report import plots
-from spark_analysis.report.charts import count_text, share_text
+from spark_analysis.report import report_charts
+from spark_analysis.report.chart_geometry import count_text, share_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,13 +59,13 @@ def walk_report_page(
             headline=headline(data),
             rows=rows,
             clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
-            time_charts=plots.time_charts(data),
-            heat_maps=plots.heat_maps(data),
+            time_charts=report_charts.time_charts(data),
+            heat_maps=report_charts.heat_maps(data),
             broken_by=_broken_by(data),
             actions=_actions(data),
             branches=_branches(data),
             reached=_reached(data),
-            saturation=plots.saturation(data),
+            saturation=report_charts.saturation(data),
             constants=constants_text(_common(data)),
             most=max((found["high"] for found in data["failures"]), default=1.0),
             most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
@@ -191,7 +191,9 @@ def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, 
         if counts:
             total = counts.total()
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-            result.append((plots.name_of(failure), [(action, walks, walks / total) for action, walks in ordered]))
+            result.append(
+                (report_charts.name_of(failure), [(action, walks, walks / total) for action, walks in ordered])
+            )
     return result
 
 

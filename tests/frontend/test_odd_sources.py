@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import specs
-from checker.engines.native.lowering.program import lower
+from checker.engines.native.lowering.native_spec import lower
 from checker.frontend import compile_spec
 from checker.language import Spec, SpecError
 

@@ -25,9 +25,9 @@ from checker.engines.python import explorer
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run import registry
+from checker.run.expectation import checked_properties, stop_for
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
-from checker.run.scenario import checked_properties, stop_for
 from spark_analysis.explore import jobs
 from spark_analysis.explore import level_expansion as expansion
 from spark_analysis.explore import spark_explorer as exploring

@@ -15,8 +15,8 @@ from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
+from checker.run.expectation import checked_properties, expectation_for, property_names
 from checker.run.request import settings_of
-from checker.run.scenario import checked_properties, expectation_for, property_names
 from traces.trace_file import tidemark_version
 from traces.walks.records import ActionRange, BranchCondition, WalkConfiguration, WalkRun
 

@@ -35,7 +35,7 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
-from checker.engines.native.lowering.program import NativeSpec, lower
+from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.ir import nodes
 

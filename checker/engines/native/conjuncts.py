@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, LocalVariable, counted_loop, endless_loop, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item
+from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.predicates import STEP_ROLES
-from checker.engines.native.lowering.program import NativeSpec, lower
 from checker.ir import nodes
 
 FIND = "conjuncts.find"

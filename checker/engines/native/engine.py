@@ -23,7 +23,7 @@ from checker.engines.native.explore.kernels import Kernels, add_kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.lowering.program import NativeSpec, lower
+from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.results import (
     ResultBuilder,
     failed_init,

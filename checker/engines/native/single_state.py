@@ -17,8 +17,8 @@ from llvmlite import ir
 
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.emitter import I1, I32, I64, WORD_POINTER
+from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.predicates import FAILED_BIT
-from checker.engines.native.lowering.program import NativeSpec, lower
 from checker.frontend import compile_spec
 from checker.language.interpreter import State
 from checker.language.spec import Spec

@@ -10,9 +10,9 @@ from checker.engines.smt.lowering.expressions import SymbolicExpressions
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.language import Range, Spec, action, invariant, reachable, require
 from checker.run import registry
+from checker.run.expectation import checked_properties, stop_for
 from checker.run.ledger import NEVER, default_path, read
 from checker.run.plan import Plan
-from checker.run.scenario import checked_properties, stop_for
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 MAX_STATES, LONGEST = (100, 5) if THOROUGH else (30, 2)

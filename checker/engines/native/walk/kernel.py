@@ -49,8 +49,8 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
+from checker.engines.native.lowering.native_spec import NativeSpec
 from checker.engines.native.lowering.predicates import FAILED_BIT
-from checker.engines.native.lowering.program import NativeSpec
 
 WALK = "walk.batch"
 

@@ -17,8 +17,8 @@ from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.store import Words
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.emitter import I64
+from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.lowering.predicates import FAILED_BIT
-from checker.engines.native.lowering.program import lower
 from checker.engines.native.results import MOST_PROPERTIES
 from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.lemmas.vocabulary import Atom

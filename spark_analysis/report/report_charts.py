@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checker.output.counterexample_text import constants_text
-from spark_analysis.report import charts
-from spark_analysis.report.charts import Chart, Series, share_text
+from spark_analysis.report import chart_geometry
+from spark_analysis.report.chart_geometry import Chart, Series, share_text
 
 MOST_LINES = 8
 """Number of configurations with a line in a chart: those with the most violations."""
@@ -25,7 +25,7 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
         found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
         series = _series([(name_of(entry), entry) for entry in found])
         return (
-            [("", charts.share_chart(series, data["depth"], "walks that have violated a property"), 0)]
+            [("", chart_geometry.share_chart(series, data["depth"], "walks that have violated a property"), 0)]
             if series
             else []
         )
@@ -35,7 +35,7 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
         chosen = sorted(entries, key=lambda pair: (-pair[1]["rate"], pair[0]["number"]))[:MOST_LINES]
         if chosen:
             series = _series([(constants_text(found["swept"]), entry) for found, entry in chosen])
-            chart = charts.share_chart(series, data["depth"], f"walks that have violated {failure['property']}")
+            chart = chart_geometry.share_chart(series, data["depth"], f"walks that have violated {failure['property']}")
             result.append((name_of(failure), chart, len(entries) - len(chosen)))
     return result
 
@@ -57,7 +57,7 @@ def name_of(failure: Mapping[str, Any]) -> str:
     return f"{failure['property']} (bounds)" if failure["is_error"] else str(failure["property"])
 
 
-def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]:
+def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[chart_geometry.HeatMap]]]:
     """Return the heat maps of each failure of a sweep; empty without a sweep."""
     result = []
     for number, failure in enumerate(data["failures"]):
@@ -69,7 +69,7 @@ def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[charts.HeatMap]]]
             interval = f"{share_text(entry['low'])} to {share_text(entry['high'])}"
             title = f"{entry['walks']:,} of {found['walks']:,} walks; 95% interval {interval}"
             cells.append((found["swept"], entry["rate"], title, found["number"]))
-        maps = charts.sweep_heat_maps(data["sweep"], cells)
+        maps = chart_geometry.sweep_heat_maps(data["sweep"], cells)
         if maps:
             result.append((name_of(failure), maps))
     return result
@@ -96,7 +96,7 @@ def saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
             if known is not None:
                 series.append(Series("all states", _level(states, known), "known", False))
-            chart = charts.growth_chart(series, found["walks"], "distinct states visited, by number of walks")
+            chart = chart_geometry.growth_chart(series, found["walks"], "distinct states visited, by number of walks")
         result.append(
             {**states, "name": constants_text(found["swept"]), "known": known, "chart": chart, "reason": _reason(found)}
         )

@@ -2,7 +2,14 @@
 
 import pytest
 
-from spark_analysis.report.charts import Series, count_text, growth_chart, share_chart, share_text, sweep_heat_maps
+from spark_analysis.report.chart_geometry import (
+    Series,
+    count_text,
+    growth_chart,
+    share_chart,
+    share_text,
+    sweep_heat_maps,
+)
 from spark_analysis.report.exhaustive_baseline import baseline_of
 from traces.walks.records import spec_of
 from traces.walks.walk_request import WalkRequest, requested_run

@@ -4,8 +4,8 @@ import pytest
 
 from checker.engines.python.explorer import explore
 from checker.language import Scenario
+from checker.run.expectation import checked_properties, compare_with_expectation, expectation_for, stop_for
 from checker.run.plan import Plan
-from checker.run.scenario import checked_properties, compare_with_expectation, expectation_for, stop_for
 from tests.toy import Counter, Overflow
 
 
