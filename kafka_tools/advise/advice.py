@@ -18,9 +18,9 @@ from kafka_tools.advise.questions import (
     GuaranteeQuestion,
     Left,
     constants_of,
-    has_bearing,
+    constants_with_failures,
     is_possible,
-    only,
+    is_relevant,
 )
 from kafka_tools.advise.remedies import SettingChange, changes_for
 
@@ -53,7 +53,7 @@ class PipelineExploration:
     @property
     def own_constants(self) -> Constants:
         """The constants of a pipeline that allows only these failures and behaves the same."""
-        return only(dict(self.constants), self.left)
+        return constants_with_failures(dict(self.constants), self.left)
 
 
 Explore = Callable[[Sequence[PipelineExploration]], Iterator[Result]]
@@ -148,7 +148,7 @@ def _answer(
     asked = []
     for failure in failures:
         for of_consumer in (False, True):
-            together = [q for q in questions if q.of_consumer is of_consumer and has_bearing(q, failure)]
+            together = [q for q in questions if q.of_consumer is of_consumer and is_relevant(q, failure)]
             if together:
                 asked.append(
                     (failure, together, PipelineExploration.of(advice.cluster, advice.config, failure, together))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from checker.output.styled_lines import BLANK, Line, line
-from kafka_tools.advise import answer_text
+from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
 from kafka_tools.advise.questions import GuaranteeQuestion
 
@@ -23,7 +23,7 @@ HEADINGS = {
 def advice_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Iterator[Line]:
     """Yield the answers as lines."""
     yield line((f"Kafka {advice.cluster.version}, {advice.cluster.client} client", "bold"))
-    for name, value, origin in answer_text.setting_rows(advice.config):
+    for name, value, origin in answer_sentences.setting_rows(advice.config):
         yield line(f"  {name:<40}{value:<10}  ", (origin, "dim"))
     for note in advice.config.notes:
         yield line(("  note: " + note, "yellow"))
@@ -35,17 +35,17 @@ def advice_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Itera
     yield from _matrix_lines(advice)
     yield from _worst_lines(advice)
     yield from _remedy_lines(advice)
-    yield line((answer_text.explored_sentence(advice), "dim"))
+    yield line((answer_sentences.explored_sentence(advice), "dim"))
     yield from _requirement_lines(advice, required)
 
 
 def _matrix_lines(advice: Advice) -> Iterator[Line]:
-    questions = answer_text.questions_of(advice)
+    questions = answer_sentences.questions_of(advice)
     headings = [HEADINGS[question.name] for question in questions]
     yield line(
         ("may a record be ...".ljust(40) + "".join(heading.ljust(len(heading) + 3) for heading in headings), "bold")
     )
-    for failure, answers in answer_text.verdicts(advice, questions):
+    for failure, answers in answer_sentences.verdicts(advice, questions):
         cells = [
             (_cell(answer).ljust(len(heading) + 3), _style(answer))
             for heading, answer in zip(headings, answers, strict=True)
@@ -71,13 +71,13 @@ def _style(answer: GuaranteeAnswer | None) -> str:
 
 def _worst_lines(advice: Advice) -> Iterator[Line]:
     """Yield the steps of the shortest counterexample to each question."""
-    for question in answer_text.questions_of(advice):
+    for question in answer_sentences.questions_of(advice):
         found = [a for a in advice.answers if a.question == question and a.violation is not None]
         if not found:
             continue
         shortest = min(found, key=lambda answer: answer.violation.length if answer.violation else 0)
         assert shortest.violation is not None
-        yield line((answer_text.sentence(shortest) + ":", "bold"))
+        yield line((answer_sentences.sentence(shortest) + ":", "bold"))
         steps = [str(step) for step in shortest.violation.trace[1:]]
         yield line("  " + ", ".join(steps))
         yield BLANK
@@ -87,9 +87,9 @@ def _remedy_lines(advice: Advice) -> Iterator[Line]:
     if advice.remedies:
         yield line(("the smallest changes", "bold"))
     for remedy in advice.remedies:
-        yield line("  " + answer_text.remedy_sentence(remedy))
+        yield line("  " + answer_sentences.remedy_sentence(remedy))
     if advice.without_remedy:
-        named = [answer_text.sentence(answer) for answer in advice.without_remedy]
+        named = [answer_sentences.sentence(answer) for answer in advice.without_remedy]
         yield line(("  no tried change of settings prevents: " + "; ".join(named), "yellow"))
     if advice.remedies or advice.without_remedy:
         yield BLANK

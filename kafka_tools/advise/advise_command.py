@@ -20,14 +20,14 @@ from checker.run.interrupts import interruptible
 from checker.run.plan import Plan
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from checker.run.result import Result
-from kafka_tools.advise import answer_text, versions
+from kafka_tools.advise import answer_sentences, versions
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer, PipelineExploration, advise
 from kafka_tools.advise.advice_text import HEADINGS, advice_lines
 from kafka_tools.advise.cluster import ClusterConfig, gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.configuration_keys import Client
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion, start_of
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion, state_with_failures
 
 _SPEC = "pipeline/pipeline"
 
@@ -72,7 +72,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         explorer.done()
     pages = _write_pages(advice, options.out, files) if options.out is not None else {}
     if options.json:
-        _write_json(options.json, answer_text.to_json(advice, pages))
+        _write_json(options.json, answer_sentences.to_json(advice, pages))
     if options.json != STANDARD_OUTPUT:
         styled_lines.write(advice_lines(advice, required), sys.stdout)
         if options.out is not None:
@@ -100,7 +100,7 @@ def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
 
 
 def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
-    cluster = gather([read(file) for file in files], versions.checked(options.kafka), options.client, options.ignored)
+    cluster = gather([read(file) for file in files], versions.supported(options.kafka), options.client, options.ignored)
     if options.replication_factor is not None:
         cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))
     return cluster.committing(options.commits)
@@ -155,7 +155,7 @@ def _explored(
     spec = kind(**dict(explorations[0].constants))
     (initial,) = spec.initial_states()
     plan = Plan(explorations[0].properties, stop="all", max_states=max_states, quick=True, cancelled=cancelled)
-    yield from explore_from(spec, plan, ([start_of(initial, asked.left)] for asked in explorations))
+    yield from explore_from(spec, plan, ([state_with_failures(initial, asked.left)] for asked in explorations))
 
 
 def _status(advice: Advice, required: Sequence[GuaranteeQuestion]) -> int:
@@ -190,12 +190,12 @@ def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tup
         page = _page(spec(**answer.exploration.own_constants), advice, answer, files)
         _write(folder / name, page)
         pages[answer.question.name, answer.failure.slug] = name
-    questions = answer_text.questions_of(advice)
+    questions = answer_sentences.questions_of(advice)
     index = render(
         "advice.html.j2",
         title="Which guarantees hold",
         advice=advice,
-        text=answer_text,
+        text=answer_sentences,
         questions=questions,
         headings=HEADINGS,
         pages=pages,
@@ -207,13 +207,13 @@ def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tup
 
 def _page(spec: Spec, advice: Advice, answer: GuaranteeAnswer, files: Sequence[str]) -> str:
     assert answer.violation is not None
-    rows = answer_text.setting_rows(advice.config, of_consumer=answer.question.of_consumer)
+    rows = answer_sentences.setting_rows(advice.config, of_consumer=answer.question.of_consumer)
     settings = [f"{name}={value} ({origin})" for name, value, origin in rows]
     command = f"python -m checker advise {' '.join(files)} --kafka {advice.cluster.version}"
     context = PageContext(
-        answer_text.sentence(answer),
+        answer_sentences.sentence(answer),
         f"{command} --failure {answer.failure.slug}",
-        description=f"{answer_text.sentence(answer)[0].upper()}{answer_text.sentence(answer)[1:]}.",
+        description=f"{answer_sentences.sentence(answer)[0].upper()}{answer_sentences.sentence(answer)[1:]}.",
         notes=("With these settings: " + ", ".join(settings) + ".",),
     )
     return counterexample_page(spec, answer.violation, context)

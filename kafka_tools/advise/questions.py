@@ -104,7 +104,7 @@ def is_possible(failure: FailureMode, config: EffectiveConfig) -> bool:
     return not (config.is_transactional and failure == RESTART)
 
 
-def has_bearing(question: GuaranteeQuestion, failure: FailureMode) -> bool:
+def is_relevant(question: GuaranteeQuestion, failure: FailureMode) -> bool:
     """Return whether a failure can affect the answer: producer failures do not concern the consumer, and vice versa."""
     if failure.happens_to("consumer"):
         return question.name in ("gaps", "reprocessing")
@@ -112,7 +112,7 @@ def has_bearing(question: GuaranteeQuestion, failure: FailureMode) -> bool:
 
 
 def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool) -> Constants:
-    """Return the pipeline's constants for the settings in effect; `start_of` selects the failures."""
+    """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures."""
     replicas = int(config["replication.factor"])
     return {
         "records": RECORDS_WITH_CONSUMER if with_consumer else RECORDS,
@@ -149,12 +149,12 @@ def _reset(value: str) -> str:
     return "latest" if value.startswith(BY_DURATION) else value
 
 
-def only(constants: Constants, left: Left) -> Constants:
-    """Return the constants of a pipeline in which only these failures occur; `start_of` does the same to a state."""
+def constants_with_failures(constants: Constants, left: Left) -> Constants:
+    """Return the constants of a pipeline in which only these failures occur; see `state_with_failures`."""
     return {**constants, **{variable.removesuffix("_left"): number for variable, number in _counts(left).items()}}
 
 
-def start_of(initial: State, left: Left) -> State:
+def state_with_failures(initial: State, left: Left) -> State:
     """Return the initial state of a pipeline in which only these failures may occur."""
     return State({**initial.values, **_counts(left)})
 

@@ -8,7 +8,7 @@ VERSIONS = ("2.8", "3.0", "3.0.1", "3.2", "3.7", "4.0", "4.1")
 LATEST = VERSIONS[-1]
 
 
-def checked(version: str) -> str:
+def supported(version: str) -> str:
     """Return a version; raise InputError if it is not supported."""
     if version not in VERSIONS:
         raise InputError(f"Kafka {version} is not a supported version: choose from {', '.join(VERSIONS)}")

@@ -9,7 +9,7 @@ from checker.run.plan import Plan
 from kafka_tools.advise.advice import advise
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
-from kafka_tools.advise.questions import FAILURES, QUESTIONS, start_of
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, state_with_failures
 from kafka_tools.advise.remedies import changes_for
 from specs.pipeline.pipeline import Pipeline
 
@@ -28,7 +28,7 @@ def explore(explorations):
     for (constants, properties), group in groups.items():
         spec = Pipeline(**dict(constants))
         (initial,) = spec.initial_states()
-        starts = [[start_of(initial, asked.left)] for asked in group]
+        starts = [[state_with_failures(initial, asked.left)] for asked in group]
         found.update(zip(group, explore_from(spec, Plan(properties, stop="all", quick=True), starts), strict=True))
     return iter([found[asked] for asked in explorations])
 

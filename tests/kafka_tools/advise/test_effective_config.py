@@ -215,7 +215,7 @@ def test_reset_by_duration_needs_4_0():
 
 def test_an_unknown_version():
     with pytest.raises(UserError, match=r"choose from 2\.8, 3\.0"):
-        versions.checked("9.9")
+        versions.supported("9.9")
 
 
 def test_an_unknown_setting_is_an_error_with_a_suggestion():
