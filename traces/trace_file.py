@@ -129,11 +129,6 @@ def trace_to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str,
     }
 
 
-def write_trace(path: Path, spec: Spec, violation: Violation, origin: Origin) -> None:
-    """Write a violation to a trace file; raise OSError if that fails."""
-    path.write_text(json.dumps(trace_to_json(spec, violation, origin), indent=1) + "\n", encoding="utf-8")
-
-
 def read_trace(path: Path) -> TraceFile:
     """Read a trace file; raise InputError if it is not one, is truncated, or has an unknown version."""
     try:

@@ -191,7 +191,7 @@ def select(name: str) -> list[Selection]:
 
 
 def select_spec(name: str) -> SpecEntry:
-    """Return the spec of a name; raise SpecError if the name stands for several specs."""
+    """Return the spec of a name; raise SpecError if several specs have the name."""
     selections = select(name)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)

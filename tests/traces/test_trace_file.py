@@ -16,7 +16,8 @@ from traces.replay import replay
 def written(tmp_path, spec, *properties, **plan):
     violation = explore(spec, Plan(properties=properties, **plan)).violations[0]
     path = tmp_path / "trace.json"
-    trace_file.write_trace(path, spec, violation, trace_file.origin_of(spec, "toy/spec", None, "toy.py/spec", "run it"))
+    origin = trace_file.origin_of(spec, "toy/spec", None, "toy.py/spec", "run it")
+    path.write_text(json.dumps(trace_file.trace_to_json(spec, violation, origin)))
     return path, violation
 
 
