@@ -42,6 +42,7 @@ Bind = Callable[[ast.AST, str, Type], nodes.Local]
 def inner_locals(scope: TypingScope) -> Iterator[None]:
     """While this holds, new locals belong to a comprehension; they are removed after it."""
     known, assigned = dict(scope.locals), set(scope.assigned)
+    # The locals of a comprehension are new in every pass, so their changes must not cause another one.
     changed = scope.changed
     try:
         yield
@@ -62,6 +63,7 @@ def call(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
             # The calling method may itself run on `old`: its first parameter is the state that super() means.
             root = next(iter(typer.scope.roots.values()))
             return typer.compiler.method_call(typer, node, root, node.func.attr, after=typer.scope.owner)
+        # Not an object of the module, so it is a method of a value, such as `self.log.append`.
         if typer.scope.object_of(node.func) is None:
             return _collection_method(typer, node, node.func)
     found = typer.scope.object_of(node.func)
@@ -146,6 +148,7 @@ def _absolute(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> no
     (argument,) = plain_arguments(typer, node, 1)
     value = typer.integer(argument)
     zero = nodes.Literal(IntType(0, 0, "int"), value.site, 0)
+    # abs(x) is max(x, 0 - x).
     negated = typer.arithmetic(node, "-", zero, value)
     assert isinstance(value.type, IntType) and isinstance(negated.type, IntType)
     bounds = join_integers(value.type, negated.type)
@@ -176,6 +179,7 @@ def _sorted(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> node
     (argument,) = plain_arguments(typer, node, 1)
     base = _sorted_operand(typer, node, argument)
     if isinstance(base.type, SetType):
+        # A set may be a bit set, which has no array of items to sort.
         base = nodes.Sorted(SeqType(base.type.item, largest_size(base.type)), base.site, base)
     assert isinstance(base.type, (SeqType, BagType))
     if not isinstance(base.type.item, (IntType, NeverType)):
@@ -195,6 +199,7 @@ def _items_of(typer: ExpressionTyper, node: ast.expr, argument: ast.expr, kind: 
     if isinstance(over, nodes.Expr) and isinstance(over.type, SetType) and kind == "set":
         return over
     with inner_locals(typer.scope):
+        # The space keeps the name apart from those of the spec.
         local = typer.scope.bind(node, " item", item_type(over))
         element = nodes.LocalRead(local.type, typer.scope.site(node), local)
         return _collected(typer, node, kind, (nodes.ForClause(local, over),), element)
@@ -262,6 +267,7 @@ def _fold(
     if kind in ("all", "any"):
         return nodes.Fold(nodes.BOOL, site, kind, clauses, value)  # type: ignore[arg-type]
     assert isinstance(value.type, IntType)
+    # With known bounds, the range also contains all partial sums, so the engines need not check each addition.
     if kind == "sum":
         total = _sum_type(value.type, _iteration_bound(clauses))
         if max(abs(total.low or 0), abs(total.high or 0)) > LARGEST:
@@ -275,6 +281,7 @@ def _fold(
 
 
 def _sum_type(item: IntType, count: int) -> IntType:
+    # Zero belongs to the range: there may be no item, and the bound of the number of items need not be reached.
     low = None if item.low is None else min(0, item.low * count)
     high = None if item.high is None else max(0, item.high * count)
     return IntType(low, high, "int")
@@ -471,6 +478,7 @@ def membership(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, contain
             # Every value of the type is a member. The item is compared all the same, so that an error in it counts.
             other = nodes.Literal(NONE, site, None) if isinstance(item.type, OptionType) else item
             return typer.equality(node, "==" if other is item else "!=", item, other)
+        # The end of an IntRange is excluded, as in `range`.
         bounds = (over.type.low, (over.type.high or 0) + 1)
         low, high = (nodes.Literal(IntType(bound, bound, "int"), site, bound) for bound in bounds)
         over = nodes.IntRange(low, high, over.type)
@@ -499,6 +507,7 @@ def _or_outside(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, over: 
 def _one_of(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, choices: list[nodes.Expr]) -> nodes.Expr:
     """Return `item in (A, B)` for literals as a chain of comparisons."""
     equal = [typer.equality(node, "==", item, choice) for choice in choices]
+    # A comparison is a literal if both sides are known. A false one is left out, a true one decides.
     open_ones = [test for test in equal if not isinstance(test, nodes.Literal)]
     if len(open_ones) < len(equal) and any(test.value for test in equal if isinstance(test, nodes.Literal)):
         return nodes.Literal(nodes.BOOL, typer.scope.site(node), True)
@@ -514,6 +523,7 @@ def as_bag(typer: ExpressionTyper, node: ast.expr, sequence: nodes.Expr, wanted:
     if not isinstance(sequence, nodes.ItemsOf):
         raise typer.scope.error(node, "write the bag as a list of its items, or change it with self.bag.add(x)")
     bag: nodes.Expr = nodes.Literal(wanted, sequence.site, wanted.first())
+    # A bag is sorted, so its items are added one after the other and not copied as a sequence.
     for item in sequence.items:
         bag = nodes.BagAdd(wanted, sequence.site, bag, typer.scope.convert(node, item, wanted.item))
     return bag

@@ -73,6 +73,7 @@ class ExpressionTyping:
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
             raise self.scope.error(node, f"{_syntax_name(node)} is not part of the language: see docs/language.md")
+        # Only these use the guide; the type of any other expression follows from its operands.
         if type(node) in (ast.List, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.IfExp, ast.Call):
             return method(node, wanted)  # type: ignore[no-any-return]
         return method(node)  # type: ignore[no-any-return]
@@ -285,6 +286,7 @@ class ExpressionTyping:
                 return nodes.Literal(nodes.BOOL, operand.site, not operand.value)
             return nodes.Not(nodes.BOOL, self.scope.site(node), operand)
         if isinstance(node.op, ast.USub):
+            # `-x` is lowered as `0 - x`, so the engines need no negation.
             zero = nodes.Literal(IntType(0, 0, "int"), self.scope.site(node), 0)
             return self.arithmetic(node, "-", zero, self.integer(node.operand))
         raise self.scope.error(node, f"{_syntax_name(node.op)} is not part of the language")
@@ -295,6 +297,8 @@ class ExpressionTyping:
         for value in node.values:
             operand = self.condition(value)
             if isinstance(operand, nodes.Literal):
+                # This operand decides: `and` ends at a false one, `or` at a true one. Those before it stay, because
+                # they may fail.
                 if operand.value == (operator == "or"):
                     operands.append(operand)
                     break
@@ -331,6 +335,7 @@ class ExpressionTyping:
         if not known:
             return results[0]
         false = next((result for result in known if isinstance(result, nodes.Literal)), None)
+        # A false comparison at the start decides. A later one stays in the conjunction: those before it may fail.
         if len(known) == 1 or false is known[0]:
             return known[0]
         return nodes.Logical(nodes.BOOL, self.scope.site(node), "and", tuple(known))
@@ -375,6 +380,7 @@ class ExpressionTyping:
         kind = join(left.type, right.type)
         if kind is None:
             raise self.scope.error(node, f"{left.type:a} is never equal to {right.type:a}")
+        # Integers are compared as numbers, whatever their ranges are; a conversion could only add a check.
         if not isinstance(kind, IntType):
             left, right = self.scope.convert(node, left, kind), self.scope.convert(node, right, kind)
         return nodes.Comparison(nodes.BOOL, self.scope.site(node), symbol, left, right)  # type: ignore[arg-type]
@@ -391,6 +397,7 @@ class ExpressionTyping:
         left, right = self.unwrapped(left), self.unwrapped(right)
         if isinstance(left.type, SetType) and isinstance(right.type, SetType):
             kind = union_type(left.type, right.type)
+            # The node has one direction only: `a > b` is a strict subset with the sides exchanged.
             if symbol in (">", ">="):
                 left, right = right, left
             if kind is None:
@@ -455,6 +462,7 @@ class ExpressionTyping:
         missing = [key for key in wanted.key.values() if key not in values]
         if missing or len(values) != wanted.key.cardinality():
             raise self.scope.error(node, f"{wanted:a} needs exactly one value for each key")
+        # In the order of the keys' type, which is the order of a map's items.
         items = tuple(self.scope.convert(node, values[key], kind) for key in wanted.key.values())
         return nodes.MapItems(MapType(wanted.key, kind), self.scope.site(node), items)
 

@@ -40,6 +40,7 @@ class FrontendCompiler:
         self.spec = spec
         self.python_collections = PythonCollections()
         self._functions: dict[Any, nodes.Function] = {}
+        # The keys of the helpers on the way from an action to the current call; a second occurrence is recursion.
         self._being_typed: list[Any] = []
 
     def program(self, properties: list[str]) -> nodes.Program:
@@ -92,6 +93,7 @@ class FrontendCompiler:
         role = self.spec.roles[name]
         function, owner = self._find(name, after=None)
         arguments = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+        # A step invariant is a method of the new state, so `self` is the state after the step and `old` the one before.
         wanted = 2 if role is Role.STEP_INVARIANT else 1
         scope = TypingScope(self.spec, function, owner, dict(zip(arguments, ("self", "old"), strict=False)))
         if len(arguments) != wanted:
@@ -114,6 +116,7 @@ class FrontendCompiler:
         body = StatementTyping(self, scope, is_action=False)
         statements = body.typed({parameter.name for parameter in parameters})
         result = body.result
+        # As in Python, a path without `return` returns None.
         if result is not None and _falls_through(statements):
             result = join(result, NONE)
             statements = (*statements, _return_none(scope))
@@ -125,6 +128,8 @@ class FrontendCompiler:
 
     def _find(self, name: str, after: type | None) -> tuple[Any, type]:
         """Return a method and the class that defines it: the first in resolution order, or the first after a class."""
+        # The order of the whole spec's class, as `super()` uses it: with multiple inheritance, the next class need not
+        # be a base of `after`.
         order = type(self.spec).__mro__
         for owner in order[order.index(after) + 1 :] if after is not None else order:
             found = vars(owner).get(name)
@@ -146,6 +151,7 @@ class FrontendCompiler:
 
     def function_call(self, typer: ExpressionTyper, node: ast.Call, function: types.FunctionType) -> nodes.Expr:
         """Return a call of a function outside the spec."""
+        # Functions of the language have their own typing; any other function of the checker is not meant for specs.
         if function.__module__.startswith("checker."):
             raise typer.scope.error(node, f"{function.__name__} cannot be used inside an expression")
         return self._call(typer, node, function, None, None)
@@ -175,12 +181,14 @@ class FrontendCompiler:
             if node not in typer.scope.write_positions:
                 name = scope.function.__name__
                 raise typer.scope.error(node, f"{name} changes the state: assign its result to a local first")
+        # A helper may disable the action that calls it, so the caller counts as using `require` too.
         typer.scope.requires |= typed.requires
         return nodes.HelperCall(typed.result or NONE, typer.scope.site(node), typed, tuple(arguments.values()))
 
     def _helper(
         self, typer: ExpressionTyper, node: ast.Call, scope: TypingScope, key: Any, arguments: dict[str, nodes.Expr]
     ) -> nodes.Function:
+        # Without the argument types: a recursive call may have other ranges every time, and would never end.
         if any(other[:3] == key[:3] for other in self._being_typed):
             raise typer.scope.error(
                 node, f"{scope.function.__name__} calls itself: recursion is not part of the language"
@@ -212,6 +220,8 @@ class FrontendCompiler:
         for argument in declared.args[skip:]:
             wanted = None if argument.annotation is None else self._declared(scope, argument.annotation)
             value = typer.expression(given[argument.arg], display_guide(wanted))
+            # Python does not enforce annotations, so the parameter gets the join of both types, and no value is
+            # refused.
             if wanted is not None and can_become(value.type, wanted) and not isinstance(wanted, BoolType):
                 value = typer.scope.convert(given[argument.arg], value, join(value.type, wanted) or wanted)
             typed[argument.arg] = value
@@ -243,6 +253,7 @@ def _falls_through(statements: tuple[nodes.Stmt, ...]) -> bool:
     """Return whether control can reach the end of a function's body."""
     if not statements:
         return True
+    # A loop may run zero times, so a `return` inside one does not count.
     last = statements[-1]
     if isinstance(last, nodes.Return):
         return False

@@ -82,11 +82,13 @@ class TypingScope:
             known = self.locals[name] = nodes.Local(name, kind)
             self.changed = True
         else:
+            # Types only grow, which makes the passes over a body end.
             joined = join(known.type, kind)
             if joined is None:
                 raise self.error(node, f"{name} is {known.type:a} elsewhere and {kind:a} here: use two names")
             if joined != known.type:
                 self.changed = True
+                # The `Local` is changed in place, because nodes of earlier statements refer to it.
                 known.type = self._widened(known.type, joined)
         self.assigned.add(name)
         return known
@@ -102,6 +104,7 @@ class TypingScope:
     def hide(self, names: set[str]) -> None:
         """Note that a comprehension binds these names later: until then they hide the function's locals."""
         for name in names - self.roots.keys():
+            # Known but without a value: reading it is an error, as in Python, and does not fall back to a global.
             self.locals[name] = nodes.Local(name, NOTHING)
             self.assigned.discard(name)
 
@@ -125,6 +128,7 @@ class TypingScope:
     def object_of(self, node: ast.expr) -> Any:
         """Return the Python object of a name, or of an attribute of a module or class; None for locals and values."""
         if isinstance(node, ast.Name):
+            # Locals hide globals of the same name.
             if node.id in self.locals or node.id in self.roots:
                 return None
             return self._global(node)
@@ -136,6 +140,7 @@ class TypingScope:
 
     def _global(self, node: ast.Name) -> Any:
         closure = self.function.__closure__ or ()
+        # A helper that is defined inside a function, as in a test, reads variables of this function.
         free = dict(zip(self.function.__code__.co_freevars, closure, strict=True))
         if node.id in free:
             return free[node.id].cell_contents
@@ -155,6 +160,7 @@ class TypingScope:
         """Return `value` converted to the type `wanted`; raise SpecError if no value of its type can be converted."""
         if value.type == wanted:
             return value
+        # A collection of unbounded integers has no fixed layout; a single integer in a local takes a word.
         if not is_bounded(wanted) and not isinstance(wanted, IntType):
             raise self.error(node, f"a value of type {wanted} cannot be stored: keep numbers in a Range")
         if not can_become(value.type, wanted):
@@ -166,6 +172,7 @@ def literal_type(spec: Spec, value: Any) -> Type | None:
     """Return the type of a Python object as a literal, or None if the language does not have such values."""
     if value is None:
         return NONE
+    # Before the test for int, because a bool is an int in Python.
     if isinstance(value, bool):
         return BoolType()
     if isinstance(value, OpenNumber):

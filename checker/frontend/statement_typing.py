@@ -80,6 +80,7 @@ class StatementTyping(ExpressionTyping):
         """Return the typed body; passes over it are repeated until the types of its locals reach a fixed point."""
         for _ in range(MOST_PASSES):
             self.scope.begin_pass(parameters)
+            # Only the nodes of the last pass count: earlier ones have types that were too small.
             self.returned.clear()
             before = self.result
             statements, _ = self.block(self.scope.source.tree.body)
@@ -94,6 +95,7 @@ class StatementTyping(ExpressionTyping):
         for node in body:
             typed, goes_on = self._statement(node)
             statements.extend(typed)
+            # Statements that cannot be reached are not typed; Python does not run them either.
             if not goes_on:
                 return tuple(statements), False
         return tuple(statements), True
@@ -125,6 +127,8 @@ class StatementTyping(ExpressionTyping):
 
     def _if(self, node: ast.If) -> tuple[list[nodes.Stmt], bool]:
         test = self.condition(node.test)
+        # The test depends on constants only, so the other side is not typed. A spec may use it for other values of a
+        # constant.
         if isinstance(test, nodes.Literal):
             statements, goes_on = self.block(node.body if test.value else node.orelse)
             return list(statements), goes_on
@@ -133,6 +137,7 @@ class StatementTyping(ExpressionTyping):
         after_then = self.scope.assigned
         self.scope.assigned = set(before)
         otherwise, otherwise_goes_on = self.block(node.orelse)
+        # A local has a value after the `if` if both sides give it one. A side that cannot reach the end does not count.
         if then_goes_on:
             both = after_then & self.scope.assigned
             self.scope.assigned = both if otherwise_goes_on else after_then
@@ -158,6 +163,7 @@ class StatementTyping(ExpressionTyping):
         clause = call_typing.for_clause(self, node.target, node.iter, self.scope.assign)
         call_typing.require_order(self, node.iter, (clause,))
         body, _ = self.block(node.body)
+        # The loop may run zero times, so locals that only its body assigns have no value after it.
         self.scope.assigned = before
         return nodes.For(self.scope.site(node), clause, body)
 
@@ -198,6 +204,7 @@ class StatementTyping(ExpressionTyping):
     def place(self, node: ast.expr) -> nodes.Expr:
         """Return an expression that names a part of the state to write to; raise SpecError if it does not."""
         place = self.unwrapped(self.expression(node))
+        # Through fields, indices and options down to the variable.
         root = place
         while isinstance(root, (nodes.FieldRead, nodes.IndexRead, nodes.Convert)):
             root = root.base
@@ -234,6 +241,7 @@ class StatementTyping(ExpressionTyping):
 
     def _discarded(self, call: ast.Call, argument: ast.expr, place: nodes.Expr, kind: SetType) -> nodes.Expr:
         """Return a set without an item. The item may have a wider type than the set's items, and then be absent."""
+        # Not converted to the item type first: an item outside this type is simply absent, and not an error.
         item = self.expression(argument)
         if item.type == kind.item:
             single = nodes.ItemsOf(kind, item.site, (item,))
@@ -273,6 +281,7 @@ class StatementTyping(ExpressionTyping):
             if node.value is None:
                 raise self.scope.error(node, f"the local needs a value: {ast.unparse(node)} = ...")
             target, value, wanted = node.target, node.value, self.compiler.annotation(self.scope, node.annotation)
+        # Before the value is typed: `pop` changes the state and is not an expression of the language.
         popped = self._popped(value)
         if popped is not None:
             return self._assign_popped(node, target, popped)
@@ -306,6 +315,7 @@ class StatementTyping(ExpressionTyping):
             )
         if not isinstance(self.unwrapped(self.expression(target.value)).type, (MapType, SeqType, StructType)):
             raise self.scope.error(target, f"{ast.unparse(target)} cannot be assigned")
+        # Checks that the base is a part of the state, and records that the function writes.
         self.place(target.value)
         return self.expression(target)
 
@@ -336,6 +346,7 @@ class StatementTyping(ExpressionTyping):
         item = nodes.IndexRead(place.type.item, site, place, index)
         if isinstance(target, ast.Name):
             return [self._assign_local(target, item), nodes.AssignPlace(site, place, deletion)]
+        # The space keeps the name from being one that a spec could use.
         local = self.scope.assign(call, f" popped {call.lineno}:{call.col_offset}", item.type)
         written = self.place_to_assign(target)
         read = self.scope.convert(node, nodes.LocalRead(local.type, site, local), written.type)
@@ -357,6 +368,7 @@ class StatementTyping(ExpressionTyping):
             if local is None:
                 raise self.scope.error(node, f"{node.target.id} has no value yet: assign one first")
             return self._assign_local(node.target, self._combined(node, local))
+        # The place is evaluated twice, which is safe: expressions in a place have no effects.
         place = self.place_to_assign(node.target)
         value = self._combined(node, self.unwrapped(place))
         return nodes.AssignPlace(self.scope.site(node), place, self.scope.convert(node, value, place.type))

@@ -53,12 +53,14 @@ def join(left: Type, right: Type) -> Type | None:
         return left
     if isinstance(left, NeverType):
         return right
+    # Options do not nest, so the join of an option and a plain type is one option.
     if isinstance(left, OptionType) or isinstance(right, OptionType):
         item = join(_stripped(left), _stripped(right))
         return None if item is None else OptionType(item)
     if isinstance(left, IntType) and isinstance(right, IntType):
         return join_integers(left, right)
     if isinstance(left, SetType) and isinstance(right, SetType):
+        # A value has either type, so the larger capacity is enough. A union has the items of both, and needs the sum.
         return _join_sets(left, right, max)
     if isinstance(left, (SeqType, BagType)) and type(left) is type(right):
         item = join(left.item, right.item)
@@ -113,11 +115,13 @@ def can_become(found: Type, wanted: Type) -> bool:
         return can_become(_stripped(found), wanted.item)
     if isinstance(found, OptionType):
         return can_become(found.item, wanted)
+    # Also for ranges without a common value: whether this is an error depends on whether the code runs.
     if isinstance(found, IntType) and isinstance(wanted, IntType):
         return True
     if isinstance(found, (SetType, SeqType, BagType)) and type(found) is type(wanted):
         return can_become(found.item, wanted.item)
     if isinstance(found, MapType) and isinstance(wanted, MapType):
+        # Keys are not converted: a map has exactly one value for each key of its type.
         return found.key == wanted.key and can_become(found.value, wanted.value)
     return False
 
