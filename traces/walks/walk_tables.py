@@ -33,9 +33,8 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
     causes = _Causes(run, configuration, walker, walks)
     found = {
         "walk": np.arange(first, first + count, dtype=np.int64),
-        # Dictionary columns of one value: a name takes one number per walk, and Parquet compresses equal numbers to a
-        # run.
         "configuration": np.full(count, configuration.number, dtype=np.int32),
+        # Dictionary columns of one value: a walk takes one number, and Parquet compresses equal numbers to a run.
         "spec": _same(run.spec, count),
         "scenario": _same(run.scenario, count),
         "constants": _same(configuration.constants_json, count),

@@ -41,8 +41,8 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.words import item, read_words
 
-# Fresh pages of a mapping are zero, so a reserved table is empty without being written. The slots of an entry hold the
-# local index + 1: otherwise tag 0 with local index 0 would look empty.
+# Fresh pages of a mapping are zero, so a reserved table is empty without being written. A used slot holds the local
+# index + 1: otherwise tag 0 with local index 0 would look empty.
 _EMPTY = ir.Constant(I32, 0)
 
 

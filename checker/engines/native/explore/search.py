@@ -136,7 +136,7 @@ class _BreadthFirstSearch:
                     self._store.improve_kernels()
                     improves = False
                 self._round()
-        # Not from the kernels, during which Ctrl-C only sets an event; `on_progress` may raise it.
+        # With the deferred handler, Ctrl-C only sets an event. `on_progress` or a caller's own handler may raise it.
         except KeyboardInterrupt:
             outcome = "interrupted"
         return outcome

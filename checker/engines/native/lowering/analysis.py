@@ -54,8 +54,7 @@ def reassigned_locals(body: tuple[nodes.Stmt, ...], parameters: tuple[nodes.Loca
                 visit(statement.then)
                 visit(statement.otherwise)
             elif isinstance(statement, nodes.For):
-                # One binding counts as one assignment: each iteration binds a new value, which the previous one does
-                # not see.
+                # A loop counts as one assignment: its locals get their values at the start of each iteration only.
                 for local in (statement.clause.local, statement.clause.counter):
                     if local is not None:
                         counts[local] = counts.get(local, 0) + 1

@@ -120,7 +120,7 @@ class ArrayEmitter:
         """Return the position of the first equal item of an array, or its length."""
         found = self.emit.slot()
         count = self.length(place)
-        # The length stands for "not found": callers compare the position with it.
+        # The length means "not found": callers compare the position with it.
         self.emit.builder.store(self.emit.value(count), found)
         with self.emit.loop(0, count) as (position, _, end):
             is_it = self.emit.equal(self.emit.load(self.emit.item(place, position), copy=False), item)

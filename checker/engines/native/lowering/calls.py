@@ -70,7 +70,7 @@ class CallLowering(SubjectLowering):
 
     def _frame_of(self, node: nodes.HelperCall) -> NativeFrame:
         """Emit the arguments of a call and return the frame of the helper, with its parameters bound."""
-        # In the caller's frame, whose locals the arguments read; the parameters are bound in the helper's.
+        # The arguments read locals of the caller's frame; the parameters are bound in the helper's frame.
         arguments = [self.expressions.evaluate(argument) for argument in node.arguments]
         frame = NativeFrame(reassigned=reassigned_locals(node.function.body, node.function.parameters))
         with self._in_frame(frame):

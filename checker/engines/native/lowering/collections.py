@@ -148,7 +148,7 @@ class CollectionLowering(SubjectLowering):
                 self.arrays.delete(place, None if node.index is None else self.expressions.number(node.index), fail)
             case nodes.SeqSlice():
                 low = 0 if node.low is None else self._slice_bound(node.low)
-                # The capacity stands for "to the end": `cut` reduces it to the length.
+                # The capacity means "to the end": `cut` reduces it to the length.
                 high = self.arrays.capacity(place) if node.high is None else self._slice_bound(node.high)
                 self.arrays.cut(place, low, high, inverted=node.inverted)
             case nodes.BagAdd():

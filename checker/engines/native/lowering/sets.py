@@ -14,7 +14,7 @@ class SetLowering(SubjectLowering):
 
     def set_operation(self, node: nodes.SetOperation) -> Value:
         assert isinstance(node.type, SetType)
-        # The most frequent form, `s | {x}` or `s - {x}`: no set of one item is built.
+        # `s | {x}` and `s - {x}`: no set of one item is built.
         if isinstance(node.right, nodes.ItemsOf) and len(node.right.items) == 1 and node.operator in "|-":
             return self._with_one_changed(node, node.right.items[0])
         left, right = self.expressions.view(node.left), self.expressions.view(node.right)

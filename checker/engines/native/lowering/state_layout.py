@@ -245,8 +245,7 @@ def state_layout(variables: dict[str, Type]) -> StateLayout:
     # free[i]: the number of bits of word i that are in use. The words of wide variables count as full.
     free: list[int] = []
     found: dict[str, ValuePart] = {}
-    # A stable sort: the layout depends on the order of declaration and on nothing else, so it is the same in every
-    # process.
+    # A stable sort: the layout depends only on the types and the order of declaration, so every process has the same.
     for name in sorted(layouts, key=lambda name: -layouts[name].bits):
         layout = layouts[name]
         if layout.is_wide:

@@ -225,7 +225,7 @@ class Walker:
         }
         for name, value in numbers.items():
             record[kernel.FIELDS[name]] = value
-        # An array that is absent keeps address 0, which tells the kernel not to write it.
+        # An array that is absent keeps address 0, so the kernel does not write it.
         for name, array in arrays.items():
             record[kernel.FIELDS[name]] = array.ctypes.data
         # The addresses are valid during the call: the caller's `arrays` and this record are alive.
