@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,22 +13,27 @@ from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.output import styled_lines
 from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
-from checker.output.page.render import PageContext, counterexample_page, render
 from checker.run import process_pool, registry
 from checker.run.interrupts import interruptible
 from checker.run.plan import Plan
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from checker.run.result import Result
 from kafka_tools.advise import answer_sentences, versions
-from kafka_tools.advise.advice import Advice, GuaranteeAnswer, PipelineExploration, advise
-from kafka_tools.advise.advice_text import HEADINGS, advice_lines
+from kafka_tools.advise.advice import Advice, PipelineExploration, advise
+from kafka_tools.advise.advice_pages import write_pages
+from kafka_tools.advise.advice_text import advice_lines
 from kafka_tools.advise.cluster import ClusterConfig, gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.configuration_keys import Client
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion, state_with_failures
-
-_SPEC = "pipeline/pipeline"
+from kafka_tools.advise.questions import (
+    FAILURES,
+    PIPELINE,
+    QUESTIONS,
+    FailureMode,
+    GuaranteeQuestion,
+    state_with_failures,
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         explorer = _Explorer(options, cancelled)
         advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
         explorer.done()
-    pages = _write_pages(advice, options.out, files) if options.out is not None else {}
+    pages = write_pages(advice, options.out, files) if options.out is not None else {}
     if options.json:
         _write_json(options.json, answer_sentences.to_json(advice, pages))
     if options.json != STANDARD_OUTPUT:
@@ -111,7 +115,7 @@ class _Explorer:
 
     def __init__(self, options: AdviseOptions, cancelled: threading.Event):
         self._options, self._cancelled = options, cancelled
-        self._spec = registry.select(_SPEC)[0].entry.spec
+        self._spec = registry.select(PIPELINE)[0].entry.spec
         self._explored = 0
         self._shows = sys.stderr.isatty()
 
@@ -174,51 +178,3 @@ def _write_json(name: str, content: dict[str, object]) -> None:
     else:
         with open_for_writing(Path(name)) as stream:
             stream.write(text)
-
-
-# Pages.
-
-
-def _write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Write an index, and a page for each yes; return the names of the pages by question and failure."""
-    spec = registry.select(_SPEC)[0].entry.spec
-    pages = {}
-    for answer in advice.answers:
-        if answer.violation is None:
-            continue
-        name = f"{answer.question.name}-{answer.failure.slug}.html"
-        page = _page(spec(**answer.exploration.own_constants), advice, answer, files)
-        _write(folder / name, page)
-        pages[answer.question.name, answer.failure.slug] = name
-    questions = answer_sentences.questions_of(advice)
-    index = render(
-        "advice.html.j2",
-        title="Which guarantees hold",
-        advice=advice,
-        text=answer_sentences,
-        questions=questions,
-        headings=HEADINGS,
-        pages=pages,
-        files=[os.path.basename(file.rpartition("=")[2]) for file in files],
-    )
-    _write(folder / "index.html", index)
-    return pages
-
-
-def _page(spec: Spec, advice: Advice, answer: GuaranteeAnswer, files: Sequence[str]) -> str:
-    assert answer.violation is not None
-    rows = answer_sentences.setting_rows(advice.config, of_consumer=answer.question.of_consumer)
-    settings = [f"{name}={value} ({origin})" for name, value, origin in rows]
-    command = f"python -m checker advise {' '.join(files)} --kafka {advice.cluster.version}"
-    context = PageContext(
-        answer_sentences.sentence(answer),
-        f"{command} --failure {answer.failure.slug}",
-        description=f"{answer_sentences.sentence(answer)[0].upper()}{answer_sentences.sentence(answer)[1:]}.",
-        notes=("With these settings: " + ", ".join(settings) + ".",),
-    )
-    return counterexample_page(spec, answer.violation, context)
-
-
-def _write(path: Path, text: str) -> None:
-    with open_for_writing(path) as stream:
-        stream.write(text)

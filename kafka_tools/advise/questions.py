@@ -11,9 +11,11 @@ from kafka_tools.advise.configuration_keys import BY_DURATION
 from kafka_tools.advise.effective_config import EffectiveConfig
 from specs.kafka_versions import HIGH_WATERMARK_WAITS_FOR_MIN_ISR
 
+PIPELINE = "pipeline/pipeline"
+"""The spec that answers the questions."""
+
 Constants = Mapping[str, int | bool | str]
 """Constants of the pipeline spec, by name."""
-
 
 Left = tuple[tuple[str, int], ...]
 """How often each failure may still occur, by the pipeline variable that counts it."""

@@ -96,19 +96,25 @@ def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) 
     )
 
 
-def render(template: str, **content: Any) -> str:
-    """Render a template of this package; autoescaping turns every value into text, never markup."""
+def render(template: str, *, package: str | None = None, **content: Any) -> str:
+    """Render a template of this package, or of the folder `templates` of another package, which may extend these.
+
+    Autoescaping turns every value into text, never markup.
+    """
     style, script = _resource("page.css"), _resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return _environment().get_template(template).render(style=style, script=script, script_hash=digest, **content)
+    return (
+        _environment(package).get_template(template).render(style=style, script=script, script_hash=digest, **content)
+    )
 
 
 @functools.cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _environment(package: str | None) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+    own = PackageLoader("checker.output", "page")
     environment = Environment(
-        loader=PackageLoader("checker.output", "page"),
+        loader=own if package is None else ChoiceLoader([own, PackageLoader(package)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
