@@ -25,9 +25,9 @@ def engine_named(name: EngineName, *, evidence: bool = False) -> Explore:
     try:
         if name == "python":
             if evidence:
-                from checker.evidence import interpreted
+                from checker.evidence import interpreted_evidence
 
-                return interpreted.explore
+                return interpreted_evidence.explore
             from checker.engines.python import explorer
 
             return explorer.explore
@@ -36,9 +36,9 @@ def engine_named(name: EngineName, *, evidence: bool = False) -> Explore:
 
             return functools.partial(both.explore, explore_natively=engine_named("native", evidence=evidence))
         if evidence:
-            from checker.evidence import native
+            from checker.evidence import native_evidence
 
-            return native.explore
+            return native_evidence.explore
         from checker.engines.native import engine
 
         return engine.explore

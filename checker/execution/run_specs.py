@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checker.errors import InputError, UserError
-from checker.evidence.grouping import findings_by_spec
+from checker.evidence.spec_findings import findings_by_spec
 from checker.execution.engine_choice import EngineName, Explore, engine_named
 from checker.execution.spark_engine import SparkOptions, spark_engine
 from checker.output import finding_text, ledger_text, styled_lines

@@ -15,7 +15,7 @@ from checker.execution.run_specs import RunSettings
 from checker.language.spec import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeRow, Table
 from checker.output.files import CounterexampleFolder, JsonLines
-from checker.output.guarantee_tables import Labels, markdown
+from checker.output.guarantee_markdown import Labels, markdown
 from checker.run import process_pool, registry
 from checker.run.guarantee_table import GuaranteeTable, ShownViolation, TableExploration
 from checker.run.interrupts import interruptible

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checker.evidence.grouping import SpecFindings
+from checker.evidence.spec_findings import SpecFindings
 from checker.output.styled_lines import BLANK, Line, line
 
 

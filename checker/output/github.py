@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from checker.errors import UserError
-from checker.evidence.grouping import findings_by_spec
+from checker.evidence.spec_findings import findings_by_spec
 from checker.explain.locations import SourceLocation, location_of, location_of_error
 from checker.output.problems import BOUNDS, DRIFT, Problem, location_of_finding, problems_of
 from checker.run.finished import FinishedRun

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from checker.errors import UserError
-from checker.evidence.grouping import findings_by_spec
+from checker.evidence.spec_findings import findings_by_spec
 from checker.output.counterexample_text import constants_text
 from checker.output.files import make_folder, open_for_writing, stem_of
 from checker.output.problems import Problem, problems_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from checker.errors import UserError
-from checker.evidence.grouping import findings_by_spec
+from checker.evidence.spec_findings import findings_by_spec
 from checker.explain.locations import location_of
 from checker.output.files import open_for_writing
 from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of

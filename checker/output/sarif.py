@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.errors import UserError
-from checker.evidence.grouping import findings_by_spec
+from checker.evidence.spec_findings import findings_by_spec
 from checker.explain.differences import changes
 from checker.explain.locations import SourceLocation, last_action, location_of, location_of_error
 from checker.output import styled_lines

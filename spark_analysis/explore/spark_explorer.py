@@ -41,7 +41,7 @@ from spark_analysis.explore.checkpoint import (
 )
 from spark_analysis.explore.jobs import Interrupted, Jobs
 from spark_analysis.explore.state_columns import INITIAL_INSTANCE, StateColumns, distinct
-from spark_analysis.explore.stored_states import RunStore
+from spark_analysis.explore.stored_states import StoredStates
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,7 +147,7 @@ class _SparkSearch:
     def exploration(self, outcome: Outcome) -> Exploration:
         """Return the exploration with its violations and its states."""
         totals, reachable_mask = self.totals, self._compiled.mask(Role.REACHABLE)
-        store = RunStore(self._checkpoint, totals, self._compiled.batch)
+        store = StoredStates(self._checkpoint, totals, self._compiled.batch)
         found = {bit: _violation(store, place) for bit, place in totals.found.items()}
         failure, deadlock = totals.failure, totals.deadlock
         return Exploration(
@@ -253,14 +253,14 @@ def _add(totals: list[int], counts: dict[str, int]) -> None:
         totals[int(position)] += count
 
 
-def _violation(store: RunStore, place: CheckpointLocation) -> FoundViolation:
+def _violation(store: StoredStates, place: CheckpointLocation) -> FoundViolation:
     state = store.id_of(place.level, place.words)
     if place.instance is None:
         return FoundViolation(state)
     return FoundViolation(state, StoredStep(place.instance, np.array(place.successor, np.uint64)))
 
 
-def _failure(store: RunStore, place: CheckpointLocation) -> FoundFailure:
+def _failure(store: StoredStates, place: CheckpointLocation) -> FoundFailure:
     assert place.instance is not None
     # The site is unknown here; the interpreter determines the failed expression when it rebuilds the trace.
     return FoundFailure(store.id_of(place.level, place.words), place.instance, site=0)

@@ -14,7 +14,7 @@ from spark_analysis.explore.level_expansion import partition_of, run_path
 from spark_analysis.explore.state_columns import INITIAL_INSTANCE, StateColumns, locate, open_run
 
 
-class RunStore:
+class StoredStates:
     """A `StateStore` over the runs of a checkpoint. Ids number the requested states."""
 
     def __init__(self, checkpoint: Checkpoint, totals: ExplorationTotals, batch: BatchEngine) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from checker.engines.native import engine
-from checker.evidence import interpreted, native
+from checker.evidence import interpreted_evidence, native_evidence
 from checker.run.finding import Finding, common_findings
 from checker.run.plan import Plan
 from tests.evidence.toys import PartlyUnused
 
-ENGINES = [native.explore, interpreted.explore]
+ENGINES = [native_evidence.explore, interpreted_evidence.explore]
 
 
 def findings(spec, explore, **plan):
@@ -74,7 +74,9 @@ def test_plain_exploration_has_no_findings():
 
 
 def test_findings_do_not_depend_on_the_number_of_workers():
-    assert findings(PartlyUnused(), native.explore, workers=2) == findings(PartlyUnused(), native.explore)
+    assert findings(PartlyUnused(), native_evidence.explore, workers=2) == findings(
+        PartlyUnused(), native_evidence.explore
+    )
 
 
 def test_common_findings_of_several_runs():

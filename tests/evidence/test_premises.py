@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from checker.engines.native import engine
-from checker.evidence import native
-from checker.evidence.native import explore
+from checker.evidence import native_evidence
+from checker.evidence.native_evidence import explore
 from checker.frontend import compile_spec
 from checker.run.plan import Plan
 from tests.evidence.toys import Guarded, Implications
@@ -72,7 +72,7 @@ def test_true_premise_does_not_stop_the_exploration():
 def test_more_premises_than_property_bits(monkeypatch):
     names = list(EXPECTED)
     for most in (len(names), len(names) + 1, len(names) + 3):
-        monkeypatch.setattr(native, "MOST_PROPERTIES", most)
+        monkeypatch.setattr(native_evidence, "MOST_PROPERTIES", most)
         assert unmet(Implications(), names) == EXPECTED
 
 

@@ -174,7 +174,7 @@ def test_stored_states_equal_those_of_the_native_engine(
     expected = breadth_first_search(compiled.kernels, initial, max_depth=4).all_states()
     stores = []
     monkeypatch.setattr(
-        exploring, "RunStore", lambda *given, kept=exploring.RunStore: stores.append(kept(*given)) or stores[-1]
+        exploring, "StoredStates", lambda *given, kept=exploring.StoredStates: stores.append(kept(*given)) or stores[-1]
     )
     monkeypatch.setattr(exploring, "ResultBuilder", _Looking(stores))
     explore(spec, plan, spark, partitions=4, checkpoint=tmp_path / "kept")
