@@ -70,7 +70,7 @@ class _LineTracer:
                 yield _listing(code.co_filename, code.co_qualname, tree, self._lines.get(code.co_filename, set()))
 
     def _is_of_spec(self, file: str) -> bool:
-        # The folder of a single spec file may contain a virtual environment, whose packages are not of the spec.
+        # The folder of a single spec file may contain a virtual environment; its packages are not part of the spec.
         return any(file.startswith(root) and "site-packages" not in file[len(root) :] for root in self._roots)
 
     def on_call(self, frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:

@@ -19,7 +19,7 @@ _SHOW = "__show__"
 def explain(spec: Spec, name: str, state: State, old: State | None = None) -> str:
     """Return why the property `name` is false in `state`, or for the step from `old` to `state`.
 
-    If the property has a text of its own (`says=...`), that text with its values is the first line. This function
+    If the property has a message (`says=...`), that message with its values is the first line. This function
     never raises: if the search for a reason fails, the text reports that.
     """
     function = getattr(type(spec), name)
