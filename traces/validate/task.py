@@ -30,7 +30,7 @@ class ValidationTask:
     """A validation: the spec and the mapping by name, constants of the command line, and limits.
 
     `target` names a spec or a scenario. `mapping` names a file or a module, with `:Name` if it has several mappings.
-    `silent` None stands for the limit of the mapping. `controls` is the number of altered copies of each conforming
+    If `silent` is None, the mapping's limit applies. `controls` is the number of altered copies of each conforming
     trace that are tried.
     """
 

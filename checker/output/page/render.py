@@ -103,9 +103,8 @@ def render(template: str, *, package: str | None = None, **content: Any) -> str:
     """
     style, script = _resource("page.css"), _resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        _environment(package).get_template(template).render(style=style, script=script, script_hash=digest, **content)
-    )
+    page = _environment(package).get_template(template)
+    return page.render(style=style, script=script, script_hash=digest, **content)
 
 
 @functools.cache
