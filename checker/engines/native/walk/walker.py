@@ -200,7 +200,9 @@ class Walker:
             "coverage": np.zeros((count, kernel.coverage_words(self.instances)), dtype=np.uint64),
             "branches": np.zeros((count, branch_words(len(self.branches))), dtype=np.uint64),
             # A walk of n steps visits n + 1 states, and each may be sampled.
-            "sampled": np.empty(most + count if sampling is not None else 1, dtype=np.uint64),
+            # Without sampling the limit is 0, which the hash 0 still meets: the array has room for it, and untouched
+            # pages cost nothing.
+            "sampled": np.empty(most + count, dtype=np.uint64),
             "sampled_ends": np.empty(count, dtype=np.int64),
             "last_states": np.empty((count, 2, self._layout.words), dtype=np.uint64),
         }
