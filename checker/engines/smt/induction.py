@@ -144,6 +144,7 @@ class _InductionProof:
 
     def _initially(self, conjunct: str, violated: Truth) -> None:
         initial = self.system.initial
+        # A failing action is not enabled, so `taken` would exclude the case in question.
         reached = initial.assumed if conjunct == BOUNDS else initial.taken
         self.on_query(conjunct, INIT)
         solver = new_solver(is_finite=self.system.is_finite)
@@ -173,6 +174,7 @@ class _InductionProof:
         system = self.system
         with system.spec.bound():
             arguments = transition.arguments(query.evaluate)
+        # A step that leaves the bounds has no successor: its `successor` term has no meaning.
         after = None if conjunct == BOUNDS else system.decoded(transition.successor, query.evaluate)
         if transition.name == INIT:
             return CounterexampleToInduction(None, INIT, arguments, after)

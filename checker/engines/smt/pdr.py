@@ -123,6 +123,7 @@ class _Spacer:
         before, after = self.reached(*self.now), self.reached(*self.next)
         rules = [(after, [self._blasted(self._leads_on(system.initial))])]
         bad: list[Truth] = [both(system.initial.assumed, system.initial.failed)]
+        # Constraints restrict steps only: the properties are also checked in a state that violates a constraint.
         steps = [both(system.within_constraints, found.assumed) for found in system.transitions]
         for found, within in zip(system.transitions, steps, strict=True):
             rules.append((after, [before, self._blasted(both(within, self._leads_on(found)))]))
@@ -166,6 +167,7 @@ class _Spacer:
         for constant in parameters:
             width = constant.size() if isinstance(constant, z3.BitVecRef) else 1
             mine = [z3.Bool(f"{constant.decl().name()} bit {place}") for place in range(width)]
+            # The rules are blasted one by one and share parameters: each bit is declared once.
             self.extra += [bit for bit in mine if not any(bit.eq(known) for known in self.extra)]
             pairs.append((constant, _from_bits(constant, mine)))
         goal = z3.Goal()
@@ -176,6 +178,7 @@ class _Spacer:
 
     def _invariant(self) -> Term:
         """Return the inductive invariant over the bits `now`."""
+        # Level -1 is the inductive invariant. Its variables are de Bruijn indices of the arguments of `reached`.
         answer = self.fixedpoint.get_cover_delta(-1, self.reached)
         return z3.simplify(z3.substitute_vars(answer, *self.now))
 

@@ -136,6 +136,7 @@ class TransitionSystem:
             context.frame.locals[parameter.local] = converted(value, kind, parameter.local.type)[0]
         SymbolicStatements(context).visit_all(action.body)
         found = context.roots["self"]
+        # `over` substitutes the successor for the constants of the state, so both need the same sorts.
         successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
         assumed = all_of(well_formed(parameter.type, parameter.value) for parameter in parameters)
         return Transition(action.name, tuple(parameters), assumed, context.alive, tuple(context.failures), successor)
@@ -153,6 +154,7 @@ class TransitionSystem:
         context = SymbolicContext(self.state, self.old)
         function = predicate.function
         assert function.result is not None
+        # A call of the function merges the results of all its `return` statements.
         call = nodes.HelperCall(function.result, nodes.Site("", 0, ""), function, ())
         value, is_bool = converted(SymbolicStatements(context).expressions.evaluate(call), function.result, nodes.BOOL)
         return SymbolicProperty(predicate.name, Role(predicate.role), value, either_failed(context.failed, is_bool))
@@ -171,6 +173,7 @@ class TransitionSystem:
     def is_state(self, state: State, other: State) -> Truth:
         """Return whether two states are equal."""
         return all_of(
+            # Canonical forms: equal parts mean equal states.
             same_part(one, another)
             for name in self.program.variables
             for one, another in zip(parts_of(state[name]), parts_of(other[name]), strict=True)
@@ -193,6 +196,7 @@ def assignments(state: State, values: State) -> list[tuple[Term, Term]]:
     for name, value in state.items():
         for mine, theirs in zip(parts_of(value), parts_of(values[name]), strict=True):
             one = mine if isinstance(mine, (bool, z3.ExprRef)) else mine.term
+            # A part with one possible value is concrete and has no constant.
             if isinstance(one, z3.ExprRef):
                 pairs.append((one, _sorted_like(one, theirs)))
     return pairs

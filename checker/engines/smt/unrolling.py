@@ -44,10 +44,12 @@ class Unrolling:
         system, takes = self.system, self._takes
         if not takes:
             return False
+        # One `takes` literal is true, so the last action needs no test.
         successor: State = system.transitions[-1].successor
         for take, transition in zip(takes[-2::-1], system.transitions[-2::-1], strict=True):
             successor = {name: merged(take, transition.successor[name], value) for name, value in successor.items()}
         only_one = [negate(all_of((one, other))) for index, one in enumerate(takes) for other in takes[:index]]
+        # Not an equivalence: several actions can be enabled, but a step takes one.
         enabled = [implies(take, found.taken) for take, found in zip(takes, system.transitions, strict=True)]
         return all_of((any_of(takes), *only_one, *enabled, system.is_state(self._next, successor)))
 

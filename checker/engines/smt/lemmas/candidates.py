@@ -205,6 +205,7 @@ class _Quantified:
         for one in range(len(self.literals)):
             within = _together(rows[rows[:, one]])
             free = together[one]
+            # A triple is new only if each of its pairs is false in some row: otherwise a shorter clause implies it.
             fresh = np.triu(~within & together, 1) & free[:, None] & free[None, :]
             fresh[: one + 1] = False
             for other, third in np.argwhere(fresh):
@@ -224,6 +225,8 @@ class _Quantified:
 
 def _together(is_false: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which pairs of literals are both false in some row; shape (columns, columns)."""
+    # Floats, because numpy multiplies integer matrices without BLAS. All terms are 0 or 1, so rounding cannot make a
+    # positive sum zero.
     numbers = is_false.astype(np.float32)
     return np.asarray((numbers.T @ numbers) > 0)
 

@@ -136,6 +136,7 @@ class Houdini:
             solver.add(truth_term(both(system.well_formed, system.within_constraints)))
         solver.add(truth_term(transition.assumed))
         taken = all_of((transition.enabled, system.is_state(self._next, transition.successor)))
+        # A failing step has no successor, so the `next` state is then left free.
         solver.add(z3.If(bounds, truth_term(transition.failed), truth_term(taken)))
         solver.add(*definitions)
         return _Step(transition.name, solver, is_initial)
@@ -191,6 +192,7 @@ class Houdini:
         assumed = [] if step.is_initial else [self._holds[self._numbers[member]] for member in hypothesis]
         bounds = self._fails[self._numbers[BOUNDS]]
         query = ask(step.solver, self.limits, asked, *assumed, *([] if violated is bounds else [z3.Not(bounds)]))
+        # Satisfies the guarded clause permanently, so that it does not burden later queries.
         step.solver.add(z3.Not(asked))
         return query
 
@@ -199,10 +201,12 @@ class Houdini:
         truths = np.zeros(2 * len(self._atoms) + 2, dtype=np.bool_)
         for name, number in self._atoms.items():
             truths[2 * number] = z3.is_true(query.evaluate(_after(name)))
+        # The layout of `_literal_table`: odd indices are negations, -2 is False, -1 is True.
         truths[1:-2:2] = ~truths[:-2:2]
         truths[-1] = True
         is_true = np.all(np.any(truths[self._table], axis=2), axis=1)
         found: set[Member] = {self.members[number] for number in np.flatnonzero(~is_true)}
+        # `fails` is an implication, so the model may miss a false goal. The next query asks for it again.
         for goal in self.goals:
             if goal in current and z3.is_true(query.evaluate(self._fails[self._numbers[goal]])):
                 found.add(goal)
@@ -242,6 +246,7 @@ class Houdini:
         # Simplest first: Z3's cores prefer the assumptions that come first.
         clauses = sorted((m for m in inductive if isinstance(m, LemmaClause)), key=lambda clause: clause.order)
         ordered: list[Member] = [*(m for m in inductive if not isinstance(m, LemmaClause)), *clauses]
+        # `bounds` is asked alone: `_ask` excludes failing steps from every other query.
         waiting: list[list[Member]] = [[BOUNDS], [member for member in wanted if member != BOUNDS]]
         while waiting:
             members = waiting.pop()

@@ -66,6 +66,7 @@ def _computed(operator: str, left: SymbolicInteger, right: SymbolicInteger, low:
         return concrete(int(low))
     if are_bits(left, right) and is_finite(low, high):
         width = width_of(low, high)
+        # The width of the result is enough: sums, differences and products are exact modulo 2**width.
         one, other = as_bits(left, width), as_bits(right, width)
         return SymbolicInteger(
             z3.BitVecRef(_BITS[operator](CONTEXT_REF, one.as_ast(), other.as_ast()), CONTEXT), low, high

@@ -31,6 +31,7 @@ def used(array: SymbolicArray) -> Iterator[tuple[Truth, Value]]:
     """Iterate over the items, each with the condition that its index is less than the length."""
     for position, item in enumerate(array.items):
         is_used = compare("<", concrete(position), array.length)
+        # The used items are a prefix: all later ones are unused too.
         if is_used is False:
             return
         yield is_used, item
@@ -44,8 +45,10 @@ def item_at(array: SymbolicArray, index: SymbolicInteger) -> Value:
 def value_at(values: list[Value], index: SymbolicInteger) -> Value:
     """Return the value at a position, which must be inside the list."""
     low, high = max(0, index.low), min(len(values) - 1, index.high)
+    # No position is possible, so the evaluation is not alive: any value is correct.
     if low > high:
         return values[0] if values else None
+    # The position is inside the list, so the last possible one needs no test.
     result = values[int(high)]
     for position in range(int(high) - 1, int(low) - 1, -1):
         result = merged(compare("==", index, concrete(position)), values[position], result)
@@ -74,6 +77,7 @@ def inserted(array: SymbolicArray, index: SymbolicInteger, item: Value) -> Symbo
     items = []
     for position, present in enumerate(array.items):
         is_before = compare("<", concrete(position), index)
+        # An index is never negative, so position 0 never takes the shifted item.
         shifted = array.items[position - 1] if position else item
         is_at = compare("==", concrete(position), index)
         items.append(merged(is_before, present, merged(is_at, item, shifted)))
@@ -125,6 +129,7 @@ def clipped(
 ) -> tuple[SymbolicInteger, SymbolicInteger]:
     """Return the bounds of a slice clipped to a sequence of some length, with low <= high."""
     high = arithmetic.extremum("min", high, length)
+    # As in Python, a slice with low > high is empty.
     return arithmetic.extremum("min", low, high), high
 
 

@@ -25,6 +25,7 @@ class SymbolicCalls(SymbolicSubject):
         }
         caller, running = context.frame, context.frame.running()
         state = context.roots["self"]
+        # Writes change the dict in place: `state` keeps the values from before the call.
         context.roots["self"] = dict(state)
         context.frame = SymbolicFrame(arguments, result_type=node.function.result)
         with context.under(running):

@@ -58,6 +58,7 @@ class SymbolicComprehensions(SymbolicSubject):
                     self._for_each_element(rest, use, both(test, wanted), stop)
             return
         for present, bound in self.loops.bindings(first):
+            # Python stops at the element that decides, so a failure in a later element does not count.
             is_undecided = True if stop is None else negate(stop())
             if is_undecided is False:
                 return
@@ -99,6 +100,7 @@ class SymbolicComprehensions(SymbolicSubject):
             nonlocal best, has_element
             found = self.expressions.number(node.element)
             if has_element is False:
+                # `choose` would widen the interval of the result by the initial 0, which is no element.
                 best = found
             else:
                 better = arithmetic.extremum(operator, best, found)

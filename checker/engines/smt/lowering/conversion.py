@@ -63,6 +63,7 @@ def _to_option(value: Value, source: Type, target: OptionType) -> tuple[Value, T
         return SymbolicOption(True, inner), has_it
     if isinstance(source.item, NeverType):
         return blank(target), True
+    # The blank item of None may convert to an item that is not blank: `merged` restores the canonical form.
     inner, has_it = converted(value.item, source.item, target.item)
     return SymbolicOption(value.present, merged(value.present, inner, blank(target.item))), implies(
         value.present, has_it
@@ -110,6 +111,7 @@ def _array_converted(
         inner, has_it = converted(item, source.item, target.item)
         conditions.append(implies(is_used, has_it))
         if position < target.capacity:
+            # The blank values of the two item types can differ, so unused items are blanked again.
             items.append(merged(is_used, inner, unused))
     items += [unused] * (target.capacity - len(items))
     return SymbolicArray(integers.narrowed(value.length, 0, target.capacity), tuple(items)), all_of(conditions)
@@ -120,6 +122,7 @@ def _set_converted(value: Value, source: SetType, target: SetType) -> tuple[Valu
         return _array_to_bits(value, source, target)
     if not is_bit_set(target):
         return _bits_to_array(value, source, target)
+    # Items are matched by value: one value can have different positions in two item types.
     positions = {item: index for index, item in enumerate(target.item.values())}
     members: list[Truth] = [False] * len(positions)
     outside = []

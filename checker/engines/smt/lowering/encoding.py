@@ -90,6 +90,7 @@ def blank(kind: Type) -> Value:
     if isinstance(kind, NeverType):
         return None
     if isinstance(kind, IntType):
+        # Blank values obey the intervals too, so an integer is blank at its lower bound.
         return concrete(0 if kind.low is None or is_open(kind.low) else kind.low)
     if isinstance(kind, (EnumType, DomainType)):
         return concrete(0)
@@ -138,6 +139,7 @@ def new_value(kind: Type, name: str) -> Value:
         return SymbolicSet(tuple(z3.Bool(f"{name}{{{i}}}") for i in range(kind.item.cardinality())))
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
     if is_unbounded_sequence(kind):
+        # Only the names and sorts of the template are used: each of its constants becomes a function of the index.
         template = new_value(kind.item, f"{name}[]")
         return UnboundedSequence(integers.new_integer(f"{name}#", 0, math.inf), lambda index: _indexed(template, index))
     length = integers.new_integer(f"{name}#", 0, kind.capacity)
@@ -180,6 +182,7 @@ def well_formed(kind: Type, value: Value) -> Truth:
     if isinstance(kind, OptionType):
         if isinstance(kind.item, NeverType):
             return negate(value.present)
+        # None has one encoding: otherwise two absent options with different items would not be equal.
         rest = either(value.present, equal(value.item, blank(kind.item)))
         return both(well_formed(kind.item, value.item), rest)
     if isinstance(kind, StructType):
@@ -202,6 +205,7 @@ def _well_formed_array(kind: SetType | SeqType | BagType, value: SymbolicArray) 
         found += [well_formed(kind.item, item), either(is_used, equal(item, unused))]
         if position and not isinstance(kind, SeqType):
             before = value.items[position - 1]
+            # The item before a used item is used, so one premise covers both.
             in_order = less(before, item)
             if isinstance(kind, BagType):
                 in_order = negate(less(item, before))
@@ -259,5 +263,6 @@ def number_in(number: SymbolicInteger, evaluate: Callable[[Term], Term]) -> int:
         return number.term
     found = evaluate(number.term)
     if isinstance(found, z3.BitVecNumRef):
+        # The sort of a bit-vector has no sign: the interval decides how the bits are read.
         return int(found.as_signed_long() if number.low < 0 else found.as_long())
     return int(found.as_long())

@@ -88,6 +88,7 @@ class SymbolicContext:
         if test is True:
             return
         here = all_of(self.guards)
+        # `alive` makes this the first failure, and excludes states in which a `require` has disabled the action.
         failing = all_of((self.alive, here, negate(test)))
         if failing is not False:
             self.failures.append(SymbolicFailure(site, failing))

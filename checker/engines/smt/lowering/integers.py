@@ -74,6 +74,7 @@ def width_of(low: Bound, high: Bound) -> int:
     assert isinstance(low, int) and isinstance(high, int)
     if low >= 0:
         return max(1, high.bit_length())
+    # Two's complement with n bits ends at -2**(n - 1) and 2**(n - 1) - 1: hence -low - 1, and one bit for the sign.
     return max(high.bit_length() if high >= 0 else 0, (-low - 1).bit_length()) + 1
 
 
@@ -101,6 +102,8 @@ def as_bits(number: SymbolicInteger, width: int) -> Term:
         return number.term
     if size > width:
         return z3.BitVecRef(z3.Z3_mk_extract(CONTEXT_REF, width - 1, 0, number.term.as_ast()), CONTEXT)
+    # The interval of the operand decides, not that of the result: an unsigned operand of a signed operation gets a zero
+    # as sign bit.
     extend = z3.Z3_mk_zero_ext if number.low >= 0 else z3.Z3_mk_sign_ext
     return z3.BitVecRef(extend(CONTEXT_REF, width - size, number.term.as_ast()), CONTEXT)
 
@@ -135,6 +138,7 @@ def fitted(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
             return SymbolicInteger(as_bits(number, width_of(low, high)), low, high)
         return SymbolicInteger(as_integer(number), low, high)
     if is_finite(low, high) and not _is_mathematical.get():
+        # Int2BV reduces modulo 2**width, so a number inside the interval is unchanged.
         return SymbolicInteger(z3.Int2BV(number.term, width_of(low, high)), low, high)
     return SymbolicInteger(number.term, low, high)
 
@@ -145,6 +149,7 @@ def narrowed(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicIntege
     The caller guarantees that the number is inside, or that the evaluation is not alive where it is outside.
     """
     low, high = max(low, number.low), min(high, number.high)
+    # An empty intersection means that the evaluation is never alive here. Any interval is then correct.
     if low > high or (low, high) == (number.low, number.high):
         return number
     if not _is_bits(number):
@@ -156,6 +161,8 @@ def is_well_formed(constant: SymbolicInteger) -> Truth:
     """Return whether a constant made by `new_integer` is inside its interval; its sort may have more values."""
     low, high = constant.low, constant.high
     if isinstance(constant.term, z3.BitVecRef):
+        # The comparison needs the interval of the whole sort. With its own interval the constant would be inside by
+        # definition, and `compare` would fold the condition to True.
         most = 2 ** constant.term.size()
         return is_inside(
             SymbolicInteger(constant.term, *((-most // 2, most // 2 - 1) if low < 0 else (0, most - 1))), low, high
@@ -202,6 +209,7 @@ def compare(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> Tru
     if not are_bits(left, right):
         one, other = as_integer(left), as_integer(right)
         return {"==": lambda: equal_terms(one, other), "<": lambda: one < other, "<=": lambda: one <= other}[operator]()
+    # The common interval contains both operands, so extending them to its width changes no value.
     low, high = min(left.low, right.low), max(left.high, right.high)
     width = width_of(low, high)
     one, other = as_bits(left, width), as_bits(right, width)

@@ -37,6 +37,7 @@ def is_same(one: Term, other: Term) -> bool:
         return True
     if isinstance(one, z3.ExprRef) and isinstance(other, z3.ExprRef):
         return bool(one.eq(other))
+    # `True == 1` in Python, so equal values of different classes are not the same term.
     return type(one) is type(other) and not isinstance(one, z3.ExprRef) and bool(one == other)
 
 
@@ -57,6 +58,8 @@ def _open_operands(truths: Iterable[Truth], decides: bool) -> list[Term] | None:
             if truth is decides:
                 return None
         else:
+            # Z3 shares equal terms, so equal terms have one id. The dict keeps the term alive, and with it the id
+            # unique.
             found.setdefault(truth.get_id(), truth)
     return list(found.values())
 
@@ -157,6 +160,7 @@ def subterms(truth: Truth) -> Iterator[Term]:
             continue
         seen.add(term.get_id())
         yield term
+        # `children` of a quantifier is empty: its body is read instead.
         waiting.extend([z3.QuantifierRef(term.as_ast(), CONTEXT).body()] if is_quantifier(term) else term.children())
 
 

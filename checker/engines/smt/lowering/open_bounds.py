@@ -16,6 +16,8 @@ from checker.language.types import IntType, SeqType
 
 def bounds_of(kind: IntType) -> tuple[Bound, Bound]:
     """Return the interval of a type: infinite at an end that has no bound or depends on an open constant."""
+    # Intervals are numbers, and an open constant has none: the infinite interval is wider than the type. The bound
+    # itself is a separate condition, `within_open_bound`.
     low = -math.inf if kind.low is None or is_open(kind.low) else kind.low
     high = math.inf if kind.high is None or is_open(kind.high) else kind.high
     return low, high
@@ -32,6 +34,7 @@ def _evaluated(expression: Any) -> SymbolicInteger:
         return concrete(expression)
     if expression[0] == "constant":
         _, name, low, high = expression
+        # Z3 identifies constants by name and sort: every use of an open constant is the same Z3 constant.
         return SymbolicInteger(
             z3.Int(f"constant {name}"), -math.inf if low is None else low, math.inf if high is None else high
         )

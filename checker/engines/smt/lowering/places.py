@@ -43,6 +43,7 @@ class SymbolicPlaces(SymbolicSubject):
         if isinstance(node.base.type, MapType):
             return _value_at(node.base.type, base, self.expressions.evaluate(node.index))
         index = self._checked_index(node, base)
+        # With capacity 0 the check has recorded a failure on every path: any value is correct.
         return arrays.item_at(base, index) if base.items else blank(node.type)
 
     def _checked_index(self, node: nodes.IndexRead, base: SymbolicArray) -> SymbolicInteger:
@@ -63,6 +64,8 @@ class SymbolicPlaces(SymbolicSubject):
         match place:
             case nodes.StateRead():
                 state = self.context.roots["self"]
+                # Only returns, `break` and `continue` are tested here. The conditions of branches apply where the
+                # branches are merged.
                 state[place.variable] = merged(self.context.frame.running(), value, state[place.variable])
             case nodes.FieldRead():
                 parts = list(self.expressions.evaluate(place.base).parts)
@@ -105,4 +108,5 @@ def _key_tests(kind: MapType, key: Value) -> list[tuple[int, Truth]]:
     """Return the positions that a key may have in a map, each with the condition that the key has it."""
     tests = [(i, equal(key, constant(kind.key, value))) for i, value in enumerate(kind.key.values())]
     possible = [(i, test) for i, test in tests if test is not False]
+    # If the interval of the key excludes every position, the evaluation is not alive; `_value_at` still needs one.
     return possible or tests

@@ -42,6 +42,7 @@ class SymbolicSets(SymbolicSubject):
     def _united(self, node: nodes.SetOperation, left: SymbolicArray, right: SymbolicArray) -> Value:
         """Return the union or symmetric difference; record a failure where it exceeds the capacity."""
         assert isinstance(node.type, SetType)
+        # Room for every item of both: `_within_capacity` drops items only after it has checked the length.
         room = SetType(node.type.item, len(left.items) + len(right.items))
         result = arrays.resized(left, room.capacity or 0, blank(room.item))
         if node.operator == "^":

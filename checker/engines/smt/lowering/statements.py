@@ -42,6 +42,7 @@ class SymbolicStatements(StatementVisitor):
         if isinstance(test, bool):
             self.visit_all(node.then if test else node.otherwise)
             return
+        # Writes change the dict of the state in place: the other branch starts from copies made before this one runs.
         state, frame = dict(context.roots["self"]), context.frame.copy()
         with context.under(test):
             self.visit_all(node.then)

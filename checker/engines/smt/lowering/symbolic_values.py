@@ -149,6 +149,7 @@ def equal(one: Value, other: Value) -> Truth:
         same_items = each_index(one.length, lambda index: equal(one.at(index), other.at(index)))
         return both(compare("==", one.length, other.length), same_items)
     if isinstance(one, SymbolicArray):
+        # Unused items are blank on both sides, so the items need no premise about the length.
         same_length = compare("==", one.length, other.length)
         return all_of((same_length, *(equal(a, b) for a, b in zip(one.items, other.items, strict=False))))
     return equivalent(one, other)
@@ -165,6 +166,7 @@ def less(one: Value, other: Value) -> Truth:
     if isinstance(one, SymbolicTuple):
         return _lexicographically_less(list(one.parts), list(other.parts))
     if isinstance(one, SymbolicSet):
+        # Bit sets are ordered as binary numbers: the last value of the item type is the highest bit.
         return _lexicographically_less(list(one.members[::-1]), list(other.members[::-1]))
     if isinstance(one, SymbolicArray):
         return _lexicographically_less([one.length, *one.items], [other.length, *other.items])
@@ -178,6 +180,7 @@ def _lexicographically_less(ones: list[Value], others: list[Value]) -> Truth:
     return result
 
 
+# The order of the parts is fixed: substitutions and comparisons pair the parts of two values by position.
 def parts_of(value: Value) -> Iterator[Value]:
     """Iterate over the truth values and integers of a value."""
     if value is None:
@@ -214,6 +217,8 @@ def same_part(one: Value, other: Value) -> Truth:
 
 def new_index() -> SymbolicInteger:
     """Return a new variable for an index, to be bound by a quantifier."""
+    # A new name per quantifier, so that a nested quantifier does not capture the index of the outer one. The interval
+    # is infinite: a finite one would decide comparisons that the quantifier must state.
     return SymbolicInteger(z3.FreshInt("i"), -math.inf, math.inf)
 
 

@@ -71,6 +71,7 @@ class Attempts:
 
     def refute(self, violated: Truth) -> AnsweredQuery:
         """Ask whether a condition is satisfiable; return the last answer, which is `no` if it is refuted."""
+        # Only `no` is final here: with few hypotheses the other answers mean nothing.
         query = self._ask(self._own, [violated], SHORT)
         if query.answer == "no":
             return query
@@ -85,6 +86,7 @@ class Attempts:
             yield []
             return
         first, *rest = cases
+        # The cases cover the whole interval, so refuting each of them refutes the condition.
         for value in range(int(first.low), int(first.high) + 1):
             for others in self._divided(rest):
                 yield [compare("==", first, concrete(value)), *others]
@@ -164,6 +166,7 @@ def split(goal: Truth) -> list[Truth]:
     for part in conjuncts(goal):
         if isinstance(part, bool):
             parts += [] if part else [False]
+        # not (a or b) is (not a) and (not b).
         elif z3.is_not(part) and z3.is_or(part.arg(0)):
             parts += [found for inner in _arguments(part.arg(0)) for found in split(negate(inner))]
         else:

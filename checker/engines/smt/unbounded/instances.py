@@ -58,6 +58,7 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
         here = cells[cell.conjunct, cell.action]
         if cell.outcome == "proved":
             if here.outcome == "fails":
+                # A proof for every size includes this instance, so one of the two lowerings is wrong.
                 raise AssertionError(f"the engines disagree: {cell.conjunct}, {cell.action} is proved for every size")
             found.proof.cells.append(cell)
             continue
@@ -68,6 +69,7 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
 def _examined(
     spec: Spec, cell: ProofCell, here: ProofCell, found: InstanceResult, reachable: ReachableStates
 ) -> ProofCell:
+    # The step of a violation comes first: its first state is reachable for certain.
     real = _reachable_step(spec, cell, found)
     if real is not None:
         step, where = real
@@ -95,6 +97,8 @@ def _reachable_step(
     else:
         last, trace = violation.trace[-1], violation.trace[:-1]
         action, arguments, after = last.action or "", last.arguments, last.state
+    # A lemma may be false earlier on the trace. Then the step does not start in a state of the hypothesis, and does not
+    # refute the induction.
     if action != cell.action or not trace or not _satisfies(spec, found.proof, trace[-1].state):
         return None
     step = CounterexampleToInduction(trace[-1].state, action, arguments, after)

@@ -76,6 +76,7 @@ class _UnboundedInduction:
         facts = [*self.system.axioms, *self.system.definitions]
         limits = QueryLimits(LONGER, self.limits.cancelled)
         refuse_contradictions(((found.name, found.truth) for found in hypotheses), solver_for(facts), limits)
+        # An `init` that leaves the bounds is not vacuous: the query of `bounds` reports it.
         begins = any_of(both(found.assumed, either(found.failed, found.enabled)) for found in self.system.initials)
         if ask(solver_for([*facts, begins]), limits).answer == "no":
             raise no_initial_state(self.system.spec)
@@ -103,9 +104,11 @@ class _UnboundedInduction:
     ) -> AnsweredQuery | None:
         """Return the first query about a transition that Z3 does not refute; None if it refutes all of them."""
         goal = self._goal(conjunct, transition)
+        # A failing action is not enabled, so `taken` would exclude the case in question.
         taken = transition.assumed if conjunct == BOUNDS else transition.taken
         if taken is False or goal is True:
             return None
+        # Read after `_goal`, which adds definitions of the auxiliary constants in the goal.
         facts = [*self.system.axioms, *self.system.definitions, taken]
         attempts = Attempts(facts, hypotheses, conjunct, self.system.cases_of(transition), limits)
         for part in split(goal):

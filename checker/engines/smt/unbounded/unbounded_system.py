@@ -77,12 +77,14 @@ class UnboundedSystem:
         for parameter, given in zip(action.parameters, parameters, strict=True):
             context.frame.locals[parameter.local] = converted(given.value, given.type, parameter.local.type)[0]
         assumed = all_of(well_formed(given.type, given.value) for given in parameters)
+        # As a guard, the types of the parameters let `check` discharge tests during lowering.
         with context.under(assumed):
             QuantifiedStatements(context).visit_all(action.body)
         found = context.roots["self"]
         successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
         self.definitions += context.definitions
         transition = Transition(action.name, parameters, assumed, context.alive, tuple(context.failures), successor)
+        # A transition cannot be hashed: it contains dicts. It lives as long as the system, so its id is unique.
         self._cases[id(transition)] = context.cases
         return transition
 
@@ -121,6 +123,7 @@ class UnboundedSystem:
 
 def _choices(action: str, parameters: tuple[Declared, ...]) -> Iterator[tuple[SymbolicParameter, ...]]:
     """Iterate over the choices of an action's parameters: each value of those of few values, constants for the rest."""
+    # A concrete member folds reads of maps and comparisons, so each transition has smaller terms.
     few = [list(p.type.values()) if _has_few_values(p.type) else [None] for p in parameters]
     for values in itertools.product(*few):
         yield tuple(
@@ -143,6 +146,7 @@ class _QuickProver:
     """
 
     def __init__(self, facts: list[Truth]):
+        # All numbers are Ints, and items of unbounded sequences are uninterpreted functions of the index.
         self._solver = z3.SolverFor("QF_UFLIA")
         self._solver.set("timeout", MAX_MILLISECONDS)
         self._solver.add(*[truth_term(fact) for fact in facts if not has_quantifier(fact)])

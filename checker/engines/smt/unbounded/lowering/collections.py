@@ -43,6 +43,7 @@ class QuantifiedCollections(SymbolicCollections):
         index = self.deletion_index(node, base.length)
         self.context.check(is_index(index, base.length), node.site)
         if node.index is None:
+            # Items outside a sequence are arbitrary, so a shorter length is enough.
             return UnboundedSequence(integers.narrowed(index, 0, index.high), base.at)
         return sequences.without_span(base, index, concrete(1))
 

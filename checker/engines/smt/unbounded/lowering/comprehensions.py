@@ -94,6 +94,7 @@ class QuantifiedComprehensions(SymbolicComprehensions):
         if item.is_present is False:
             return False
         self.context.frame.locals.update(item.locals)
+        # A cell, because `for_each` asks for the deciding condition after the body.
         found: list[Truth] = [False]
         with self.context.for_each(item.index, item.is_present, lambda: found[0]):
             found[0] = decided()
@@ -114,6 +115,7 @@ class QuantifiedComprehensions(SymbolicComprehensions):
         result = SymbolicInteger(self.context.new_constant(), low, high)
         has_element = any_of(exists(found.variables, found.condition) for found in candidates)
         operator = "<=" if node.kind == "min" else ">="
+        # The definition gives the constant its value: the interval must not decide a comparison in it.
         number = without_interval(result)
         attained = any_of(
             exists(found.variables, both(found.condition, compare("==", number, found.number))) for found in candidates
@@ -152,6 +154,7 @@ class QuantifiedComprehensions(SymbolicComprehensions):
             if item.is_present is False:
                 return
             self.context.frame.locals.update(item.locals)
+            # No deciding element: Python evaluates every element of `min` and `max`.
             with self.context.for_each(item.index, item.is_present):
                 self._gather(node, rest, [*variables, item.index.term], both(test, item.is_present), candidates)
         else:

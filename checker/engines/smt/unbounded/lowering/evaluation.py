@@ -56,6 +56,7 @@ class QuantifiedContext(SymbolicContext):
         if not found:
             self.alive = alive
             return
+        # The closed condition no longer mentions the bound variable: it can be a failure of the whole evaluation.
         is_reached = _none_before(index.term, both(is_present, decides()))
         closed = [SymbolicFailure(f.site, exists([index.term], both(f.condition, is_reached))) for f in found]
         self.failures[first:] = closed

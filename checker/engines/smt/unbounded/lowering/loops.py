@@ -51,6 +51,7 @@ class QuantifiedLoops(SymbolicLoops):
         over, index = clause.iterable, new_index()
         if isinstance(over, nodes.IntRange):
             low, high = self.expressions.number(over.low), self.expressions.number(over.high)
+            # The index has an infinite interval, so the comparisons alone would not fold for an empty range.
             is_empty = high.high <= low.low
             is_present: Truth = False if is_empty else both(compare("<=", low, index), compare("<", index, high))
             item: Value = integers.narrowed(index, low.low, high.high - 1)
@@ -62,6 +63,7 @@ class QuantifiedLoops(SymbolicLoops):
         else:
             base = self.expressions.evaluate(over)
             index = integers.narrowed(index, 0, index.high)
+            # The first test follows from the second, but folds to False for a sequence that is known to be empty.
             is_present = both(compare("<", concrete(0), base.length), is_index(without_interval(index), base.length))
             item = base.at(index)
         bound = {clause.local: converted(item, item_type(over), clause.local.type)[0]}

@@ -29,6 +29,8 @@ def as_unbounded(value: SymbolicArray | UnboundedSequence) -> UnboundedSequence:
 def inserted(base: UnboundedSequence, index: SymbolicInteger, item: Value) -> UnboundedSequence:
     """Return a sequence with an item inserted before an index, or at the end."""
 
+    # Operations compose Python functions: a read at an index becomes an if-then-else term over reads of the base.
+    # Neither arrays of Z3 nor axioms with quantifiers are needed.
     def at(position: SymbolicInteger) -> Value:
         later = base.at(arithmetic.subtract(position, concrete(1)))
         here = merged(compare("==", position, index), item, later)
@@ -71,6 +73,7 @@ def sliced(
     size = _length(arithmetic.subtract(high, low))
     if not inverted:
         return UnboundedSequence(size, lambda position: base.at(arithmetic.add(position, low)))
+    # Items outside a sequence are arbitrary: deletion up to the end only shortens it.
     if high is base.length:
         return UnboundedSequence(low, base.at)
     return without_span(base, low, size)
