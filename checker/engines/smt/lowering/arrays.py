@@ -138,7 +138,10 @@ def concatenated(left: SymbolicArray, right: SymbolicArray, unused: Value, capac
     items = []
     for position in range(capacity):
         here = left.items[position] if position < len(left.items) else unused
-        offset = arithmetic.subtract(concrete(position), left.length)
+        # The offset passes the end of `right.items` if `left` is short: the position is then unused and must be blank.
+        offset = arithmetic.extremum(
+            "min", arithmetic.subtract(concrete(position), left.length), concrete(len(right.items))
+        )
         there = value_at([*right.items, unused], integers.narrowed(offset, 0, len(right.items)))
         items.append(merged(compare("<", concrete(position), left.length), here, there))
     return SymbolicArray(_bounded(arithmetic.add(left.length, right.length), capacity), tuple(items))

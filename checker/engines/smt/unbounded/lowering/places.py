@@ -38,7 +38,7 @@ class QuantifiedPlaces(SymbolicPlaces):
     def _index(self, node: nodes.IndexRead, base: UnboundedSequence) -> SymbolicInteger:
         index = self.expressions.number(node.index)
         self.context.check(is_index(index, base.length), node.site)
-        # The check ensures a lower bound of 0 on the paths that are alive. The length is no number, so the upper bound
+        # The check ensures a lower bound of 0 on the paths that are alive. The length is symbolic, so the upper bound
         # stays.
         return integers.narrowed(index, 0, index.high)
 
