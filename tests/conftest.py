@@ -6,11 +6,23 @@ SPREAD = ("tests/agreement/test_real_specs.py", "tests/golden/", "tests/frontend
 """Files with many slow tests that share nothing: each test may run in any process."""
 
 
-# pytest-xdist reads the groups in the same hook: they must be there before.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Keep the tests of a file in one process: they share fixtures. All tests of Spark share one Java machine."""
-    for item in items:
-        if not item.nodeid.startswith(SPREAD):
-            group = "spark" if item.nodeid.startswith("tests/spark_analysis/") else item.location[0]
-            item.add_marker(pytest.mark.xdist_group(group))
+def scope_of(nodeid):
+    """Return the group of a test: its file, because tests share fixtures; all of Spark's share one Java machine."""
+    if nodeid.startswith(SPREAD):
+        return nodeid
+    return "spark" if nodeid.startswith("tests/spark_analysis/") else nodeid.split("::")[0]
+
+
+# Marks of the kind `xdist_group` do not reach the scheduler: pytest 9 ignores the names that pytest-xdist 3.8 gives.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Return a scheduler that keeps the tests of a group in one process."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        """Schedules by `scope_of`."""
+
+        def _split_scope(self, nodeid):
+            return scope_of(nodeid)
+
+    return GroupScheduling(config, log)
