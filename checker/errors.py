@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-EXIT_WRONG_INPUT = 2
 EXIT_INTERNAL = 70
 """As `EX_SOFTWARE` of sysexits.h."""
 
@@ -17,7 +16,7 @@ EXIT_INTERNAL = 70
 class UserError(Exception):
     """An error that the user can correct: its location if known, what is wrong, and what to write instead."""
 
-    exit_status: ClassVar[int] = EXIT_WRONG_INPUT
+    exit_status: ClassVar[int] = 2
 
     def __init__(self, message: str, *, file: str | None = None, line: int | None = None, text: str | None = None):
         self.message, self.file, self.line, self.text = message, file, line, text

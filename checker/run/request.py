@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from checker.errors import InputError
+from checker.errors import InputError, UserError
 from checker.language.spec import Expectation, Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import checked_properties, expectation_for, property_names, stop_for
 from checker.run.plan import DEADLOCK, Stop
 from checker.run.result import Violation
 
-EXIT_OK, EXIT_VIOLATED, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 1, 2, 3
+EXIT_OK, EXIT_VIOLATED, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 1, UserError.exit_status, 3
 
 
 @dataclass(frozen=True)
