@@ -42,7 +42,7 @@ class FetchResponse(Struct):
 
 
 class Fetching(IsrChanges, abstract=True):
-    """Followers fetch one record at a time. A fetch tells the leader that the follower has every earlier record.
+    """Followers fetch one record at a time. A fetch shows the leader that the follower has every earlier record.
 
     So a record counts only with the fetch after the one that brought it, and the follower learns that from the answer
     to this later fetch: its high watermark is one fetch late.
@@ -192,9 +192,9 @@ class Fetching(IsrChanges, abstract=True):
             for offset in range(self.remote_end[leader][follower])
         )
 
-    @step_invariant(says="{follower} was told to truncate, and its log is still {self.log[follower]}")
+    @step_invariant(says="{follower} received a request to truncate, and its log is still {self.log[follower]}")
     def truncation_makes_progress(self, old):
-        """A follower that is told to truncate drops a record or an epoch; otherwise it would be told so forever."""
+        """A follower that must truncate drops a record or an epoch; otherwise it would be asked again forever."""
         return all(
             len(self.log[follower]) < len(old.log[follower]) or self.latest_epoch(follower) < old.latest_epoch(follower)
             for follower in Replica

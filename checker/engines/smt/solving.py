@@ -134,7 +134,7 @@ def ask_condition(solver: Any, limits: QueryLimits, condition: Truth) -> Answere
 def was_interrupted(reason: str, seconds: float, limits: QueryLimits) -> bool:
     """Return whether Ctrl-C ended a query.
 
-    Z3 handles the signal itself and reports `canceled`, as after a timeout; the duration tells the two apart.
+    Z3 handles the signal itself and reports `canceled`, as after a timeout; the duration distinguishes the two.
     """
     is_early = limits.seconds is None or seconds < 0.8 * limits.seconds
     return "interrupted" in reason or ("canceled" in reason and is_early)
