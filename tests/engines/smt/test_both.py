@@ -1,7 +1,5 @@
 """Engine `both`: explorer and Z3 agree on all small scenarios: verdicts, lengths, reachables and deadlocks."""
 
-import os
-
 import pytest
 
 from checker.engines import both
@@ -14,35 +12,35 @@ from checker.run.expectation import checked_properties, stop_for
 from checker.run.ledger import NEVER, default_path, read
 from checker.run.plan import Plan
 
-THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-MAX_STATES, LONGEST = (100, 5) if THOROUGH else (30, 2)
+TINY = dict(max_states=30, longest=2)
+SMALL = dict(max_states=100, longest=5)
 SECONDS = 0.5
 """Time after which the search of one scenario does not go on to longer traces."""
 
 LEDGER = read(default_path())
 
 
-def is_small(name):
-    """Return whether a scenario has few states, or ends at a violation with a short counterexample."""
+def fits(name, max_states, longest):
+    """Return whether a scenario has at most `max_states`, or only counterexamples of at most `longest` states."""
     record = LEDGER.get(name)
     if record is None:
         return False
     if record.distinct_states is not None:
-        return record.distinct_states <= MAX_STATES
+        return record.distinct_states <= max_states
     lengths = [length for length in record.violations.values() if length != NEVER]
-    return bool(lengths) and max(lengths) <= LONGEST
+    return bool(lengths) and max(lengths) <= longest
 
 
-SMALL = [
-    pytest.param(scenario, id=f"{entry.name}/{scenario.name}")
+SCENARIOS = [
+    pytest.param(scenario, id=name, marks=() if fits(name, **TINY) else pytest.mark.slow)
     for family in registry.families()
     for entry in family.entries
     for scenario in entry.scenarios
-    if is_small(f"{entry.name}/{scenario.name}")
+    if fits(name := f"{entry.name}/{scenario.name}", **SMALL)
 ]
 
 
-@pytest.mark.parametrize("scenario", SMALL)
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_engines_agree_on_small_scenarios(scenario, monkeypatch):
     monkeypatch.setattr(both, "TOTAL_SECONDS", SECONDS)
     names = checked_properties(scenario)
