@@ -1,84 +1,1032 @@
-"""The message-level model of replication; the modules to read, in order, are listed at `Partition`."""
+"""The message-level model of replication: one partition, its brokers, their messages, the controller, failures.
 
-from checker.language import Arrow, Drawing, Lane, Log
-from specs.replication.reading import Reading
-from specs.replication.state import Replica
+Every rule of the protocol is in this file, with the class of Apache Kafka that has it. `switches` declares the
+constants that select a rule or allow an event, `versions` has their values for each version of Kafka.
+"""
+
+from checker.language import (
+    Map,
+    Option,
+    Range,
+    Seq,
+    SetOf,
+    Struct,
+    action,
+    invariant,
+    reachable,
+    require,
+    step_invariant,
+)
+from specs.replication.partition_drawing import DRAWING
+from specs.replication.state import LeaderAndIsr, LeaderEpoch, Record, Replica
+from specs.replication.switches import Switches
+
+UNDEFINED = -1
+"""The epoch and the offset that stand for "unknown" (OffsetsForLeaderEpochResponse.UNDEFINED_EPOCH)."""
 
 
-class Partition(Reading):
-    """One partition: its brokers, the messages between them, the controller, and their failures.
+class Offset(Range):
+    """An offset of the log, or the log end offset."""
 
-    The model is one spec in ten layers, each a class in a module with the variables, actions and properties of its
-    subject. A layer uses the layers before it. Read them in this order:
+    low, high = 0, "log_size"
 
-    1. `state`: logs, high watermarks, leader epochs, metadata; the properties of the published models.
-    2. `switches`: every rule, setting and event as a constant, with Kafka's class and version.
-    3. `leader_epochs`: the leader-epoch cache, and where a follower truncates.
-    4. `acknowledging`: appends, the high watermark over the maximal ISR, acknowledgements.
-    5. `isr_changes`: AlterPartition between leader and controller.
-    6. `fetching`: fetch requests and responses.
-    7. `roles`: becoming leader or follower, OffsetsForLeaderEpoch.
-    8. `elections`: fencing, elections, eligible leader replicas.
-    9. `failures`: crashes, power failures, shutdowns, restarts.
-    10. `reading`: a consumer.
 
-    A later layer extends three methods of earlier ones: `write_isr` (`isr_changes`) by `elections`, `may_fetch`
-    (`fetching`) by `roles`, and `init` (`roles`) by `failures`. `versions` has the switches of each Kafka version.
+class BrokerEpoch(Range):
+    """The number of earlier registrations of a broker with the controller."""
 
-    Source: see each layer; docs/replication-messages.md.
+    low, high = 0, "max_broker_epoch"
+
+
+class PartitionEpoch(Range):
+    """The number of changes of the partition's leader or ISR that the controller has made."""
+
+    low, high = 0, "max_partition_epoch"
+
+
+class EpochStart(Struct):
+    """An entry of the leader-epoch cache: the first offset of a leader epoch."""
+
+    epoch: LeaderEpoch
+    start: Offset
+    shows = "e{epoch} from {start}"
+
+
+class EpochEnd(Struct):
+    """The end of a leader epoch in a log."""
+
+    epoch: Range(UNDEFINED, "max_leader_epoch")
+    end: Range(UNDEFINED, "log_size")
+    shows = "e{epoch} ends at {end}"
+
+
+class EpochQuestion(Struct):
+    """OffsetsForLeaderEpoch: a request for the end of an epoch in the leader's log."""
+
+    leader: Replica
+    leader_epoch: LeaderEpoch
+    epoch: LeaderEpoch
+    shows = "end of e{epoch}? in e{leader_epoch}"
+
+
+class FetchRequest(Struct):
+    """A follower's fetch: its log end offset and the epochs that fetches carry since some version.
+
+    `last_epoch` is the epoch of the follower's last record (since 2.7; -1 before, or if there is no record).
     """
 
-    draws = Drawing(
-        Lane("producer", boxes={"acked": "acknowledged records"}),
-        Lane(
-            "controller",
-            crowned={"quorum.leader": "leader in the metadata"},
-            members={"quorum.isr": "ISR", "eligible": "ELR"},
-            facts={"quorum.leader": "leader", "quorum.isr": "ISR", "fenced": "fenced"},
-        ),
-        Lane(
-            "replica",
-            each=Replica,
-            logs=(Log("log", markers={"high_watermark": "HW"}, colour="epoch"),),
-            crowned={"presumes_leadership": "believes that it leads"},
-            members={"isr": "ISR"},
-            facts={
-                "is_alive": "alive",
-                "leader_epoch": "leader epoch",
-                "leader": "its leader",
-                "remote_end": "fetched by the others",
-                "pending": "requested ISR",
-            },
-        ),
-        arrows=(
-            Arrow("leader_append", "'producer'", "leader", "append"),
-            Arrow(
-                "leader_handle_fetch",
-                "follower",
-                "fetches[follower].leader",
-                "{fetches[follower]}",
-                "fetches[follower]",
-            ),
-            Arrow("follower_receive", "leader[follower]", "follower", "{answers[follower]}", "answers[follower]"),
-            Arrow(
-                "leader_answer_epoch_end",
-                "follower",
-                "questions[follower].leader",
-                "{questions[follower]}",
-                "questions[follower]",
-            ),
-            Arrow(
-                "follower_truncate", "leader[follower]", "follower", "{epoch_ends[follower]}", "epoch_ends[follower]"
-            ),
-            Arrow(
-                "controller_handle_alter_partition", "leader", "'controller'", "{pending[leader]}", "pending[leader]"
-            ),
-            Arrow("leader_learn_isr", "'controller'", "leader", "{quorum.isr}", "quorum"),
-            Arrow("become_leader", "'controller'", "requests[epoch].leader", "leader epoch {epoch}", "requests[epoch]"),
-            Arrow("become_follower", "'controller'", "follower", "leader epoch {epoch}", "requests[epoch]"),
-        ),
-    )
+    leader: Replica
+    leader_epoch: LeaderEpoch
+    broker_epoch: BrokerEpoch
+    offset: Offset
+    last_epoch: Range(UNDEFINED, "max_leader_epoch")
+    shows = "fetch {offset} (last e{last_epoch}) in e{leader_epoch}"
+
+
+class FetchResponse(Struct):
+    """A leader's answer: the next record and the high watermark, or the offset at which the logs diverge."""
+
+    record: Option(Record)
+    high_watermark: Offset
+    diverging: Option(EpochEnd)
+    shows = "{record}, HW {high_watermark}, diverging: {diverging}"
+
+
+class AlterPartition(Struct):
+    """A leader's request for another ISR, based on a partition epoch; `joining` is the replica to add, if any."""
+
+    isr: SetOf(Replica)
+    partition_epoch: PartitionEpoch
+    joining: Option(Replica)
+    broker_epoch: BrokerEpoch
+    shows = "isr {isr} on v{partition_epoch}"
+
+
+class Partition(Switches):
+    """One partition: its brokers, the messages between them, the controller, and their failures.
+
+    The file follows a record: a broker learns its role from the metadata, the leader appends, followers truncate and
+    fetch, the high watermark advances, the ISR changes; then the controller, failures, a consumer, and the properties.
+
+    Source: Partition, ReplicaManager, AbstractFetcherThread, LeaderEpochFileCache, ReplicationControlManager,
+    PartitionChangeBuilder; docs/replication-messages.md.
+    """
+
+    draws = DRAWING
+
+    # Of each broker, besides the log, the high watermark and the leader in `state`.
+    alive = SetOf(Replica)
+    epoch_starts = Map(Replica, Seq(EpochStart, "max_leader_epoch + 1"))  # the leader-epoch cache
+    checkpoint = Map(Replica, Offset)  # the high watermark on disk
+    stopped_cleanly = SetOf(Replica)  # brokers with the mark of a clean shutdown on disk
+
+    # Of a leader. Other replicas have the values of `step_down`.
+    epoch_start = Map(Replica, Offset)  # the log end offset with which its leader epoch began
+    remote_end = Map(Replica, Map(Replica, Offset))  # each follower's log end offset: the offset of its last fetch
+    remote_broker_epoch = Map(Replica, Map(Replica, BrokerEpoch))  # the broker epoch of each follower's last fetch
+    known_partition_epoch = Map(Replica, PartitionEpoch)
+    pending = Map(Replica, Option(AlterPartition))  # its request to the controller
+
+    # Of a follower, with its messages in flight.
+    truncating = SetOf(Replica)  # followers that ask where to truncate, and do not fetch yet
+    questions = Map(Replica, Option(EpochQuestion))
+    epoch_ends = Map(Replica, Option(EpochEnd))
+    fetches = Map(Replica, Option(FetchRequest))
+    answers = Map(Replica, Option(FetchResponse))
+    forgetful = SetOf(Replica)  # followers that have forgotten the epoch of their last record
+
+    # Of the controller, besides `quorum` and `requests` in `state`.
+    partition_epoch = PartitionEpoch
+    fenced = SetOf(Replica)
+    broker_epoch = Map(Replica, BrokerEpoch)
+    eligible = SetOf(Replica)  # the eligible leader replicas (ELR)
+    last_known_leader = Option(Replica)
+
+    # Of the clients.
+    acked = SetOf(Range(0, "max_records - 1"))
+    consumed = Seq(Range(0, "max_records - 1"), "log_size")
+
+    # Failures that may still happen.
+    crashes_left = Range(0, "crashes")
+    power_failures_left = Range(0, "power_failures")
+    shutdowns_left = Range(0, "shutdowns")
+
+    def init(self):
+        """The first replica leads in epoch 0, all others follow it, the logs are empty."""
+        self.alive = set(Replica)
+        isr = set(Replica) if self.starts_in_sync else {Replica[0]}
+        self.requests.append(LeaderAndIsr(leader=Replica[0], isr=isr))
+        self.quorum = self.requests[0]
+        for replica in Replica:
+            self.leader_epoch[replica] = 0
+            self.leader[replica] = Replica[0]
+        self.isr[Replica[0]] = isr
+        if self.epoch_on_election:
+            self.assign_epoch(Replica[0], 0, 0)
+        self.crashes_left = self.crashes
+        self.power_failures_left = self.power_failures
+        self.shutdowns_left = self.shutdowns
 
     def is_alive(self, replica: Replica):
         """Return whether a broker runs."""
         return replica in self.alive
+
+    def leads(self, replica: Replica):
+        """Return whether a broker is alive and believes that it leads."""
+        return replica in self.alive and self.presumes_leadership(replica)
+
+    def follows(self, replica: Replica):
+        """Return whether a broker is alive and follows a leader."""
+        return replica in self.alive and self.leader[replica] is not None and self.leader[replica] != replica
+
+    # 1. The leader-epoch cache: the start of each leader epoch in a log. Source: LeaderEpochFileCache.
+
+    def latest_epoch(self, replica):
+        """Return the last epoch of the cache, UNDEFINED if it is empty. Source: LeaderEpochFileCache.latestEpoch."""
+        starts = self.epoch_starts[replica]
+        return starts[len(starts) - 1].epoch if len(starts) > 0 else UNDEFINED
+
+    def assign_epoch(self, replica, epoch, start):
+        """Start an epoch at an offset and drop contradicting entries. Source: LeaderEpochFileCache.assign."""
+        if self.latest_epoch(replica) != epoch:
+            self.epoch_starts[replica] = [
+                found for found in self.epoch_starts[replica] if found.epoch < epoch and found.start < start
+            ]
+            self.epoch_starts[replica].append(EpochStart(epoch=epoch, start=start))
+
+    def end_offset_for(self, replica, epoch):
+        """Return the end of an epoch, or of the last one before it. Source: LeaderEpochFileCache.endOffsetFor."""
+        if epoch != UNDEFINED and epoch == self.latest_epoch(replica):
+            return EpochEnd(epoch=epoch, end=len(self.log[replica]))
+        starts = self.epoch_starts[replica]
+        if epoch == UNDEFINED or all(found.epoch <= epoch for found in starts):
+            return EpochEnd(epoch=UNDEFINED, end=UNDEFINED)
+        return EpochEnd(
+            epoch=max((found.epoch for found in starts if found.epoch <= epoch), default=epoch),
+            end=min(found.start for found in starts if found.epoch > epoch),
+        )
+
+    def append(self, replica, record):
+        """Append a record to a log; the first record of an epoch starts the epoch in the cache.
+
+        Source: UnifiedLog.append.
+        """
+        self.assign_epoch(replica, record.epoch, len(self.log[replica]))
+        self.log[replica].append(record)
+
+    def truncate(self, replica, offset):
+        """Truncate a log and its cache. The high watermark falls with the log end offset.
+
+        Source: UnifiedLog.truncateTo, LeaderEpochFileCache.truncateFromEnd; KAFKA-10706.
+        """
+        if offset < len(self.log[replica]) or self.truncates_cache_at_end:
+            self.epoch_starts[replica] = [found for found in self.epoch_starts[replica] if found.start < offset]
+        del self.log[replica][offset:]
+        self.high_watermark[replica] = min(self.high_watermark[replica], offset)
+
+    # 2. The metadata of a leader epoch reaches a broker. Source: ReplicaManager.applyDelta.
+
+    def may_act_on(self, replica, epoch):
+        """Return whether a replica may act on the metadata of a leader epoch now.
+
+        A broker that has just started reads the metadata to its end. An epoch whose leader is gone is not announced.
+        """
+        if epoch >= len(self.requests) or epoch <= self.leader_epoch[replica]:
+            return False
+        if epoch == len(self.requests) - 1:
+            return self.quorum.leader is not None
+        return self.late_metadata and self.leader_epoch[replica] >= 0
+
+    @action
+    def become_leader(self, epoch: LeaderEpoch):
+        """The leader of an epoch learns that it leads. It keeps its log and its high watermark.
+
+        Source: Partition.makeLeader; KAFKA-7415.
+        """
+        require(epoch < len(self.requests))
+        replica = self.requests[epoch].leader
+        require(replica is not None)
+        require(replica in self.alive)
+        require(self.may_act_on(replica, epoch))
+        self.enter_epoch(replica, epoch)
+        self.isr[replica] = self.requests[epoch].isr
+        if epoch == len(self.requests) - 1:
+            self.isr[replica] = self.quorum.isr
+            self.known_partition_epoch[replica] = self.partition_epoch
+        self.epoch_start[replica] = len(self.log[replica])
+        if self.epoch_on_election:
+            self.assign_epoch(replica, epoch, len(self.log[replica]))
+        self.advance_high_watermark(replica)
+
+    @action
+    def become_follower(self, follower: Replica, epoch: LeaderEpoch):
+        """A replica learns which leader to follow in an epoch, and truncates by one of three rules (`truncation`).
+
+        It truncates to its high watermark; or to the end of its last epoch, for which it asks its leader (`truncating`)
+        once or, since KIP-279, repeatedly; or, since 2.7, when a fetch shows that the logs diverge.
+
+        Source: Partition.makeFollower, ReplicaFetcherManager.addFetcherForPartitions; KAFKA-7164.
+        """
+        require(follower in self.alive)
+        require(self.may_act_on(follower, epoch))
+        leader = self.requests[epoch].leader
+        require(leader is not None)
+        require(leader != follower)
+        if self.follows_by_leader_id and self.leader[follower] == leader:
+            self.leader_epoch[follower] = epoch
+        else:
+            self.enter_epoch(follower, epoch)
+            if self.truncation == "high_watermark" or self.latest_epoch(follower) == UNDEFINED:
+                self.truncate(follower, self.high_watermark[follower])
+            elif self.truncation != "on_fetch":
+                self.truncating.add(follower)
+
+    def enter_epoch(self, replica, epoch):
+        """Adopt an epoch and its leader, and drop the state of the previous epoch."""
+        self.leader_epoch[replica] = epoch
+        self.leader[replica] = self.requests[epoch].leader
+        self.step_down(replica)
+        self.stop_fetching(replica)
+
+    def step_down(self, replica):
+        """Drop the state that only a leader has. A new leader starts with it too: it knows nothing of the others."""
+        self.isr[replica] = set()
+        self.pending[replica] = None
+        self.epoch_start[replica] = 0
+        self.known_partition_epoch[replica] = 0
+        for other in Replica:
+            self.remote_end[replica][other] = 0
+            self.remote_broker_epoch[replica][other] = 0
+
+    def stop_fetching(self, replica):
+        """Drop a follower's messages in flight; with `late_requests` its fetch may still arrive."""
+        if not self.late_requests:
+            self.fetches[replica] = None
+        self.answers[replica] = None
+        self.forgetful.discard(replica)
+        self.truncating.discard(replica)
+        self.questions[replica] = None
+        self.epoch_ends[replica] = None
+
+    # 3. A producer's record. Source: Partition.appendRecordsToLeader, DelayedProduce.
+
+    @action
+    def leader_append(self, leader: Replica):
+        """A leader appends a producer's record while it believes that it leads.
+
+        With acks=all it checks min.insync.replicas now, and again before it answers.
+        """
+        require(self.leads(leader))
+        require(self.next_record_id < self.max_records)
+        require(len(self.log[leader]) < self.log_size)
+        require(self.acks != "all" or len(self.isr[leader]) >= self.min_insync_replicas)
+        record = Record(id=self.next_record_id, epoch=self.leader_epoch[leader])
+        self.next_record_id += 1
+        self.append(leader, record)
+        if self.acks == "1":
+            self.acked.add(record.id)
+        self.advance_high_watermark(leader)
+
+    def maximal_isr(self, leader: Replica):
+        """Return every replica that is in sync, or may be by now, as far as the leader knows.
+
+        These are the members of the ISR, the replica that the leader has asked to add, and those that it has asked to
+        remove while the controller has not removed them. Source: PendingPartitionChange; KIP-497.
+        """
+        if self.pending[leader] is None:
+            return self.isr[leader]
+        return self.isr[leader] | self.pending[leader].isr
+
+    def advance_high_watermark(self, leader):
+        """Raise the leader's high watermark to the end that the maximal ISR has, and answer the appends below it.
+
+        Source: Partition.maybeIncrementLeaderHW; KAFKA-15583.
+        """
+        if not self.strict_min_isr or len(self.isr[leader]) >= self.min_insync_replicas:
+            committed = self.high_watermark[leader]
+            reached = min(
+                len(self.log[leader]) if member == leader else self.remote_end[leader][member]
+                for member in self.maximal_isr(leader) | {leader}
+            )
+            if reached > committed:
+                self.high_watermark[leader] = reached
+                for record in self.log[leader][committed:reached]:
+                    self.answer_append(leader, record)
+
+    def answer_append(self, leader, record):
+        """Answer an append with acks=all. Its producer waits only at the leader that appended it, in the same epoch.
+
+        If too few replicas are in sync by then, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND, and the record stays in
+        the log. Source: Partition.checkEnoughReplicasReachOffset.
+        """
+        if (
+            self.acks == "all"
+            and record.epoch == self.leader_epoch[leader]
+            and len(self.maximal_isr(leader)) >= self.min_insync_replicas
+        ):
+            self.acked.add(record.id)
+
+    # 4. A follower asks where to truncate, before it fetches (KIP-101, KIP-279).
+    #    Source: AbstractFetcherThread.maybeTruncate.
+
+    @action
+    def follower_ask_epoch_end(self, follower: Replica):
+        """A follower asks its leader where the follower's last epoch ends.
+
+        Source: AbstractFetcherThread.truncateToEpochEndOffsets.
+        """
+        require(follower in self.alive and follower in self.truncating)
+        require(self.epoch_ends[follower] is None)
+        question = EpochQuestion(
+            leader=self.leader[follower],
+            leader_epoch=self.leader_epoch[follower],
+            epoch=self.latest_epoch(follower),
+        )
+        require(self.questions[follower] != question)
+        self.questions[follower] = question
+
+    @action
+    def leader_answer_epoch_end(self, follower: Replica):
+        """The leader answers while it leads and, since KIP-320, is in the same epoch.
+
+        Source: Partition.lastOffsetForLeaderEpoch.
+        """
+        question = self.questions[follower]
+        require(question is not None)
+        require(self.leads(question.leader))
+        require(not self.fences_questions or question.leader_epoch == self.leader_epoch[question.leader])
+        self.questions[follower] = None
+        self.epoch_ends[follower] = self.end_offset_for(question.leader, question.epoch)
+
+    @action
+    def follower_truncate(self, follower: Replica):
+        """The follower truncates by the answer; then it fetches, or asks again while the epochs differ.
+
+        Source: AbstractFetcherThread.maybeTruncateToEpochEndOffsets.
+        """
+        answer = self.epoch_ends[follower]
+        require(answer is not None)
+        self.epoch_ends[follower] = None
+        is_complete = self.is_truncation_complete(follower, answer)
+        self.truncate(follower, self.truncation_offset(follower, answer))
+        if is_complete or self.latest_epoch(follower) == UNDEFINED:
+            self.truncating.discard(follower)
+
+    def truncation_offset(self, follower, answer):
+        """Return the offset at which a follower truncates after its leader's answer.
+
+        Source: AbstractFetcherThread.getOffsetTruncationState.
+        """
+        end = len(self.log[follower])
+        if answer.end == UNDEFINED:
+            return self.high_watermark[follower]
+        if self.truncation == "kip101" or answer.epoch == UNDEFINED:
+            return min(answer.end, end)
+        own = self.end_offset_for(follower, answer.epoch)
+        if own.end == UNDEFINED:
+            return min(answer.end, end)
+        if own.epoch != answer.epoch:
+            return min(own.end, end)
+        return min(own.end, answer.end, end)
+
+    def is_truncation_complete(self, follower, answer):
+        """Return whether the follower is done; otherwise it asks again with an earlier epoch (KIP-279).
+
+        Source: AbstractFetcherThread.getOffsetTruncationState.
+        """
+        if self.truncation == "kip101" or answer.end == UNDEFINED or answer.epoch == UNDEFINED:
+            return True
+        own = self.end_offset_for(follower, answer.epoch)
+        return own.end == UNDEFINED or own.epoch == answer.epoch
+
+    # 5. Followers fetch, one record at a time.
+    #
+    # A fetch shows the leader that the follower has every earlier record. So a record counts only with the fetch after
+    # the one that brought it, and the follower learns that from the answer to this later fetch: its high watermark is
+    # one fetch late. A request stays in flight until it is handled or the follower sends another one. The leader may
+    # get it long after the follower has turned to another leader. An answer that the follower does not wait for any
+    # more counts as lost.
+
+    @action
+    def follower_fetch(self, follower: Replica):
+        """A follower that has truncated asks its leader for the records from its log end offset on.
+
+        Source: AbstractFetcherThread.maybeFetch, RemoteLeaderEndPoint.buildFetch.
+        """
+        require(self.follows(follower) and follower not in self.truncating)
+        require(self.answers[follower] is None)
+        request = FetchRequest(
+            leader=self.leader[follower],
+            leader_epoch=self.leader_epoch[follower],
+            broker_epoch=self.broker_epoch[follower],
+            offset=len(self.log[follower]),
+            last_epoch=self.last_fetched_epoch(follower),
+        )
+        require(self.fetches[follower] != request)
+        self.fetches[follower] = request
+
+    def last_fetched_epoch(self, follower):
+        """Return the epoch of the follower's last record, UNDEFINED if fetches do not carry it."""
+        if self.truncation != "on_fetch" or follower in self.forgetful:
+            return UNDEFINED
+        return self.latest_epoch(follower)
+
+    @action
+    def leader_handle_fetch(self, follower: Replica):
+        """A leader handles a fetch: it records the follower's progress and answers.
+
+        Source: Partition.fetchRecords; KIP-320, KAFKA-13141.
+        """
+        request = self.fetches[follower]
+        require(request is not None)
+        leader = request.leader
+        require(self.leads(leader))
+        require(not self.fences_fetches or request.leader_epoch == self.leader_epoch[leader])
+        self.fetches[follower] = None
+        diverging = self.diverging(leader, request)
+        if diverging is None or self.counts_diverging_fetch:
+            self.note_progress(leader, follower, request)
+        if self.follows(follower) and self.leader[follower] == leader and self.is_waiting(follower, request):
+            self.answer(leader, follower, request, diverging)
+
+    def diverging(self, leader, request):
+        """Return the end of the follower's last epoch in the leader's log, None if the logs do not diverge.
+
+        A fetch without an epoch past the leader's log end is out of range: then the leader's log end is returned.
+        Source: Partition.readRecords.
+        """
+        found = self.end_offset_for(leader, request.last_epoch)
+        if found.end == UNDEFINED and request.offset > len(self.log[leader]):
+            return EpochEnd(epoch=UNDEFINED, end=len(self.log[leader]))
+        if found.end != UNDEFINED and (found.epoch < request.last_epoch or found.end < request.offset):
+            return found
+        return None
+
+    def note_progress(self, leader, follower, request):
+        """Record that the follower has every record before the requested offset.
+
+        Source: Partition.updateFollowerFetchState.
+        """
+        self.remote_end[leader][follower] = min(request.offset, len(self.log[leader]))
+        self.remote_broker_epoch[leader][follower] = request.broker_epoch
+        self.ask_to_join(leader, follower)
+        self.advance_high_watermark(leader)
+
+    def is_waiting(self, follower, request):
+        """Return whether the follower still waits for the answer."""
+        return request.leader_epoch == self.leader_epoch[follower] and request.offset == len(self.log[follower])
+
+    def answer(self, leader, follower, request, diverging):
+        """Answer a fetch if there is news; otherwise it waits at the leader until the follower sends another.
+
+        Source: ReplicaManager.fetchMessages, DelayedFetch.
+        """
+        has_record = diverging is None and request.offset < len(self.log[leader])
+        if (
+            has_record
+            or diverging is not None
+            or min(self.high_watermark[leader], request.offset) != self.high_watermark[follower]
+        ):
+            self.answers[follower] = FetchResponse(
+                record=self.log[leader][request.offset] if has_record else None,
+                high_watermark=self.high_watermark[leader],
+                diverging=diverging,
+            )
+
+    @action
+    def follower_receive(self, follower: Replica):
+        """A follower gets the answer: it truncates, or appends the record and adopts the high watermark.
+
+        Source: AbstractFetcherThread.processFetchRequest, ReplicaFetcherThread.processPartitionData; KAFKA-15510.
+        """
+        response = self.answers[follower]
+        require(response is not None)
+        self.answers[follower] = None
+        self.forgetful.discard(follower)
+        if self.forgets_last_epoch and response.record is None and response.diverging is None:
+            self.forgetful.add(follower)
+        if response.diverging is not None:
+            self.truncate(follower, self.truncation_offset(follower, response.diverging))
+        else:
+            if self.sends_lazily and response.record is not None:
+                self.append_from_leaders_file(follower)
+            elif response.record is not None:
+                self.append(follower, response.record)
+            self.high_watermark[follower] = min(response.high_watermark, len(self.log[follower]))
+
+    def append_from_leaders_file(self, follower):
+        """Append what the leader's file has when it is sent; with the fix, no record of a newer epoch.
+
+        Source: FileRecords.writeTo, UnifiedLog.appendAsFollower; KAFKA-18723.
+        """
+        leader = self.leader[follower]
+        offset = len(self.log[follower])
+        if offset < len(self.log[leader]):
+            record = self.log[leader][offset]
+            if not self.refuses_newer_records or record.epoch <= self.leader_epoch[follower]:
+                self.append(follower, record)
+
+    @action
+    def follower_take_high_watermark(self, follower: Replica):
+        """The follower adopts the high watermark of a diverging answer, and truncates afterwards.
+
+        Source: AbstractFetcherThread.processFetchRequest before KAFKA-14704.
+        """
+        require(self.high_watermark_before_truncation)
+        response = self.answers[follower]
+        require(response is not None)
+        require(response.diverging is not None)
+        high_watermark = min(response.high_watermark, len(self.log[follower]))
+        require(high_watermark > self.high_watermark[follower])
+        self.high_watermark[follower] = high_watermark
+
+    # 6. The leader asks the controller for another ISR: AlterPartition (KIP-497).
+    #
+    # A leader has one request in flight, which is granted, rejected or delayed. A requested ISR counts for the high
+    # watermark at once (`maximal_isr`). The leader learns the new ISR from the metadata, at any later time. A request
+    # carries the leader's epoch. A leader that enters another epoch, or dies, drops its request, since the controller
+    # would reject it.
+
+    def may_ask(self, leader):
+        """Return whether a leader has no request in flight, and the bound allows a change."""
+        return self.pending[leader] is None and self.known_partition_epoch[leader] < self.max_partition_epoch
+
+    def ask_to_join(self, leader, follower):
+        """After a fetch: ask to add the follower if it has caught up.
+
+        Source: Partition.maybeExpandIsr, isFollowerInSync; KAFKA-7128.
+        """
+        if (
+            follower not in self.isr[leader]
+            and self.may_ask(leader)
+            and self.remote_end[leader][follower] >= self.high_watermark[leader]
+            and (not self.joins_at_epoch_start or self.remote_end[leader][follower] >= self.epoch_start[leader])
+        ):
+            self.ask_for(leader, follower)
+
+    def ask_for(self, leader, follower):
+        """Ask to add a follower, with the broker epoch of its fetch."""
+        self.pending[leader] = AlterPartition(
+            isr=self.isr[leader] | {follower},
+            partition_epoch=self.known_partition_epoch[leader],
+            joining=follower,
+            broker_epoch=self.remote_broker_epoch[leader][follower],
+        )
+
+    @action
+    def leader_ask_to_shrink_isr(self, leader: Replica, follower: Replica):
+        """A follower has lagged for replica.lag.time.max.ms: the leader asks to remove it.
+
+        Source: Partition.maybeShrinkIsr.
+        """
+        require(self.lagging)
+        require(self.leads(leader))
+        require(follower != leader)
+        require(follower in self.isr[leader])
+        require(self.may_ask(leader))
+        require(self.remote_end[leader][follower] < len(self.log[leader]))
+        self.pending[leader] = AlterPartition(
+            isr=self.isr[leader] - {follower},
+            partition_epoch=self.known_partition_epoch[leader],
+            joining=None,
+            broker_epoch=0,
+        )
+
+    @action
+    def controller_handle_alter_partition(self, leader: Replica):
+        """The controller grants a request of the leader that is based on the newest partition epoch.
+
+        It rejects other requests (INVALID_UPDATE_VERSION) without effect: the leader waits for newer metadata.
+        Source: ReplicationControlManager.alterPartition, validateAlterPartitionData.
+        """
+        request = self.pending[leader]
+        require(request is not None)
+        require(self.quorum.leader == leader and self.is_true_leader(leader))
+        require(request.partition_epoch == self.partition_epoch)
+        require(self.partition_epoch < self.max_partition_epoch)
+        if request.joining is not None and not self.is_eligible(request.joining, request.broker_epoch):
+            self.pending[leader] = None  # INELIGIBLE_REPLICA: the leader keeps the ISR that it knows
+        else:
+            self.change(leader, request.isr)
+
+    def is_eligible(self, replica, broker_epoch):
+        """Return whether the controller admits a replica to the ISR.
+
+        Source: ReplicationControlManager.ineligibleReplicasForIsr; KIP-841, KIP-903.
+        """
+        return (self.fenced_may_join or replica not in self.fenced) and (
+            not self.checks_broker_epochs or broker_epoch == self.broker_epoch[replica]
+        )
+
+    @action
+    def leader_learn_isr(self, leader: Replica):
+        """The leader gets newer metadata of its leader epoch, which also answers its request.
+
+        Source: Partition.makeLeader, handleAlterPartitionUpdate.
+        """
+        require(self.leads(leader) and self.is_true_leader(leader))
+        require(self.quorum.leader == leader)
+        require(self.known_partition_epoch[leader] < self.partition_epoch)
+        self.known_partition_epoch[leader] = self.partition_epoch
+        self.isr[leader] = self.quorum.isr
+        self.pending[leader] = None
+        self.advance_high_watermark(leader)
+
+    # 7. The controller: fencing and elections. Source: ReplicationControlManager, PartitionChangeBuilder; KIP-966.
+    #
+    # The controller fences a broker that it believes dead, and removes it from the ISR. If the broker led, the first
+    # electable replica in the order of assignment leads in a new leader epoch, or no replica does. Without eligible
+    # leader replicas the last member of the ISR stays in it. With them (`eligible_leader_replicas`) the ISR may become
+    # empty: a replica that left the ISR while it was below min.insync.replicas has every committed record, and may
+    # lead. A broker that was not shut down cleanly may have lost records, and leaves both sets when it registers again.
+    # If both are empty, the last known leader may lead.
+
+    def change(self, leader, isr):
+        """Write leader, ISR and eligible leader replicas in a new partition epoch.
+
+        Source: PartitionChangeBuilder.build, maybePopulateTargetElr, maybeUpdateLastKnownLeader.
+        """
+        require(self.partition_epoch < self.max_partition_epoch)
+        self.partition_epoch += 1
+        if self.eligible_leader_replicas:
+            if len(isr) > 0:
+                self.last_known_leader = None
+            elif self.quorum.leader is not None:
+                self.last_known_leader = self.quorum.leader
+            if len(isr) >= self.min_insync_replicas:
+                self.eligible = set()
+            else:
+                self.eligible = (self.eligible | self.quorum.isr) - isr
+        self.quorum = LeaderAndIsr(leader=leader, isr=isr)
+
+    def elect(self, replica, isr):
+        """Start a leader epoch with this leader and ISR. Source: PartitionChangeBuilder.electLeader."""
+        require(len(self.requests) <= self.max_leader_epoch)
+        if not self.late_metadata:
+            self.forget_metadata(len(self.requests) - 1)
+        self.requests.append(LeaderAndIsr(leader=replica, isr=isr))
+        self.change(replica, isr)
+
+    def forget_metadata(self, epoch):
+        """Erase the metadata of an epoch on which no broker can act any more (`may_act_on`).
+
+        It only saves states: two states that differ in nothing but such an epoch become one.
+        """
+        self.requests[epoch] = LeaderAndIsr(leader=None, isr=set())
+
+    def is_electable(self, replica):
+        """Return whether a clean election may choose a replica: in the ISR or, if that is empty, eligible.
+
+        Source: PartitionChangeBuilder.isValidNewLeader.
+        """
+        return replica not in self.fenced and (
+            replica in self.quorum.isr or (len(self.quorum.isr) == 0 and replica in self.eligible)
+        )
+
+    @action
+    def controller_fence(self, broker: Replica):
+        """The controller fences a broker whose session has timed out.
+
+        Source: ReplicationControlManager.handleBrokerFenced.
+        """
+        require(broker not in self.fenced)
+        require(self.session_timeouts or broker not in self.alive)
+        self.fenced.add(broker)
+        self.take_out(broker)
+
+    def take_out(self, broker):
+        """Remove a broker from the ISR, and replace it if it leads.
+
+        Source: ReplicationControlManager.generateLeaderAndIsrUpdates.
+        """
+        isr = self.quorum.isr - {broker}
+        if len(isr) == 0 and not self.eligible_leader_replicas:
+            isr = self.quorum.isr
+        if self.quorum.leader == broker:
+            self.replace_leader(isr)
+        elif isr != self.quorum.isr:
+            self.change(self.quorum.leader, isr)
+
+    def replace_leader(self, isr):
+        """Elect the first unfenced replica of an ISR or, if it is empty, of the eligible replicas; or no leader."""
+        for replica in Replica:
+            if replica not in self.fenced and (replica in isr or (len(isr) == 0 and replica in self.eligible)):
+                self.elect(replica, isr | {replica})
+                return
+        self.change(None, isr)
+
+    @action
+    def controller_elect(self, replica: Replica):
+        """The controller elects an electable replica if the partition has no leader or another one is preferred.
+
+        Source: ReplicationControlManager.handleBrokerUnfenced, maybeBalancePartitionLeaders.
+        """
+        require(self.quorum.leader is None or self.preferred_elections)
+        require(self.quorum.leader != replica)
+        require(self.is_electable(replica))
+        self.elect(replica, self.quorum.isr | {replica})
+
+    @action
+    def controller_elect_uncleanly(self, replica: Replica):
+        """If no replica is electable, any unfenced replica becomes the leader, alone in the ISR.
+
+        Source: PartitionChangeBuilder.electAnyLeader; unclean.leader.election.enable.
+        """
+        require(self.unclean_elections)
+        require(self.quorum.leader is None)
+        require(replica not in self.fenced)
+        require(not any(self.is_electable(other) for other in Replica))
+        self.elect(replica, {replica})
+
+    @action
+    def controller_elect_last_known(self, replica: Replica):
+        """If the ISR and the eligible replicas are both empty, the last known leader may lead again.
+
+        Source: PartitionChangeBuilder.canElectLastKnownLeader; KIP-966, KAFKA-19522.
+        """
+        require(self.eligible_leader_replicas)
+        require(self.quorum.leader is None)
+        require(replica not in self.fenced or self.elects_fenced_last_leader)
+        require(len(self.quorum.isr) == 0 and len(self.eligible) == 0)
+        require(self.last_known_leader == replica)
+        self.elect(replica, {replica})
+
+    # 8. Failures of brokers. Each happens at most as often as a constant says.
+    #
+    # A crash loses a broker's memory; its log survives in the page cache. A power failure loses the page cache too: a
+    # broker does not flush before it acknowledges, so any suffix of the log may be lost.
+
+    @action
+    def broker_crash(self, broker: Replica):
+        """A broker's process dies; its log survives."""
+        require(broker in self.alive)
+        require(self.crashes_left > 0)
+        self.crashes_left -= 1
+        self.stop(broker)
+
+    @action
+    def broker_lose_power(self, broker: Replica, kept: Offset):
+        """A broker's machine dies; the log from offset `kept` on was in the page cache only, and is lost."""
+        require(broker in self.alive)
+        require(self.power_failures_left > 0)
+        require(kept < len(self.log[broker]))
+        require(self.power_failures_in_isr or broker not in self.quorum.isr)
+        self.power_failures_left -= 1
+        self.stop(broker)
+        self.truncate(broker, kept)
+
+    @action
+    def broker_shut_down(self, broker: Replica):
+        """A broker that does not lead shuts down cleanly: it leaves the ISR, then marks its log as complete.
+
+        Source: BrokerLifecycleManager (controlled shutdown), CleanShutdownFileHandler.
+        """
+        require(broker in self.alive and broker not in self.fenced)
+        require(self.shutdowns_left > 0)
+        require(self.quorum.leader != broker)
+        self.shutdowns_left -= 1
+        self.fenced.add(broker)
+        self.take_out(broker)
+        self.stop(broker)
+        self.stopped_cleanly.add(broker)
+
+    def stop(self, broker):
+        """Stop a broker: its memory, the requests in flight to it, and their answers are lost."""
+        self.alive.discard(broker)
+        self.step_down(broker)
+        self.leader[broker] = None
+        self.leader_epoch[broker] = -1
+        self.stop_fetching(broker)
+        for other in Replica:
+            if self.fetches[other] is not None and self.fetches[other].leader == broker:
+                self.fetches[other] = None
+            if self.questions[other] is not None and self.questions[other].leader == broker:
+                self.questions[other] = None
+
+    @action
+    def broker_restart(self, broker: Replica):
+        """A broker restarts and registers with the controller. It knows no leader until it has read the metadata.
+
+        Normally the controller has fenced it before. With `quick_restarts` it returns before it is missed, as was
+        possible with ZooKeeper. Its high watermark is that of its checkpoint (default: the last one).
+
+        Source: ClusterControlManager.registerBroker, OffsetCheckpointFile; KAFKA-10432.
+        """
+        require(broker not in self.alive)
+        require(self.quick_restarts or broker in self.fenced)
+        self.alive.add(broker)
+        self.fenced.discard(broker)
+        if self.max_broker_epoch > 0:
+            self.broker_epoch[broker] += 1
+        if self.late_checkpoints:
+            self.high_watermark[broker] = min(self.checkpoint[broker], len(self.log[broker]))
+        if self.forgets_first_epoch:
+            self.epoch_starts[broker] = [found for found in self.epoch_starts[broker] if found.epoch > 0]
+        if self.eligible_leader_replicas:
+            self.detect_unclean_shutdown(broker)
+
+    def detect_unclean_shutdown(self, broker):
+        """Remove a broker without the mark of a clean shutdown from ISR and ELR: it may have lost records.
+
+        Source: ReplicationControlManager.handleBrokerUncleanShutdown; KIP-966.
+        """
+        if broker not in self.stopped_cleanly:
+            self.take_out(broker)
+            self.eligible.discard(broker)
+        self.stopped_cleanly.discard(broker)
+
+    @action
+    def broker_checkpoint(self, broker: Replica):
+        """A broker writes its high watermark to disk, as it does at intervals.
+
+        Source: ReplicaManager.checkpointHighWatermarks.
+        """
+        require(self.late_checkpoints)
+        require(broker in self.alive)
+        require(self.checkpoint[broker] != self.high_watermark[broker])
+        self.checkpoint[broker] = self.high_watermark[broker]
+
+    @action
+    def broker_reconnect(self, broker: Replica):
+        """A live broker that was fenced reaches the controller again.
+
+        Source: ReplicationControlManager.handleBrokerUnfenced.
+        """
+        require(self.session_timeouts)
+        require(broker in self.alive and broker in self.fenced)
+        self.fenced.discard(broker)
+
+    # 9. A consumer that reads the log once, record by record.
+
+    @action
+    def consumer_read(self, replica: Replica):
+        """The consumer reads the next record below a replica's high watermark.
+
+        Source: Partition.fetchRecords with the isolation HIGH_WATERMARK; KIP-392 (`reads_from_followers`).
+        """
+        require(self.consumers)
+        require(self.leads(replica) or (self.reads_from_followers and self.follows(replica)))
+        offset = len(self.consumed)
+        require(offset < self.high_watermark[replica])
+        self.consumed.append(self.log[replica][offset].id)
+
+    # Properties, besides those of the published models in `state`.
+
+    @invariant(says="record r{record} was acknowledged, and the leader {leader} has {self.log[leader]}")
+    def no_acked_loss(self):
+        """The leader in the newest leader epoch has every acknowledged record."""
+        return all(
+            any(found.id == record for found in self.log[leader])
+            for leader in Replica
+            if self.is_true_leader(leader)
+            for record in self.acked
+        )
+
+    @invariant(
+        says="a consumer has read r{self.consumed[offset]} at offset {offset}, and {leader} has {self.log[leader]}"
+    )
+    def reads_are_stable(self):
+        """The leader in the newest leader epoch has every record that was read, at the same offset."""
+        return all(
+            offset < len(self.log[leader]) and self.log[leader][offset].id == self.consumed[offset]
+            for leader in Replica
+            if self.is_true_leader(leader)
+            for offset in range(len(self.consumed))
+        )
+
+    @invariant(
+        says="{leader} counts on {follower} up to offset {self.remote_end[leader][follower]}, but at offset {offset} "
+        "{leader} has {self.log[leader][offset]} and {follower} has {self.log[follower][offset]}"
+    )
+    def counted_followers_agree(self):
+        """A follower has the records that its leader counts on, while both are in the same leader epoch."""
+        return all(
+            offset >= len(self.log[follower]) or self.log[follower][offset] == self.log[leader][offset]
+            for leader in Replica
+            if self.leads(leader)
+            for follower in Replica
+            if self.leader[follower] == leader and self.leader_epoch[follower] == self.leader_epoch[leader]
+            for offset in range(self.remote_end[leader][follower])
+        )
+
+    @step_invariant(says="{follower} received a request to truncate, and its log is still {self.log[follower]}")
+    def truncation_makes_progress(self, old):
+        """A follower that must truncate drops a record or an epoch; otherwise it would be asked again forever."""
+        return all(
+            len(self.log[follower]) < len(old.log[follower]) or self.latest_epoch(follower) < old.latest_epoch(follower)
+            for follower in Replica
+            if old.has_diverging_answer(follower)
+            and not self.has_diverging_answer(follower)
+            and self.leader_epoch[follower] == old.leader_epoch[follower]
+        )
+
+    def has_diverging_answer(self, follower):
+        """Return whether a diverging answer is in flight to a follower."""
+        response = self.answers[follower]
+        return response is not None and response.diverging is not None
+
+    @invariant(says="{replica} has {self.log[replica][offset]} at offset {offset}, and its cache has e{epoch} there")
+    def cache_matches_the_log(self):
+        """For each record the cache has the epoch in which it was appended."""
+        return all(
+            epoch == self.log[replica][offset].epoch
+            for replica in Replica
+            for offset in range(len(self.log[replica]))
+            for epoch in [self.epoch_at(replica, offset)]
+        )
+
+    def epoch_at(self, replica, offset):
+        """Return the last epoch that starts at an offset or before it, UNDEFINED if there is none."""
+        return max((found.epoch for found in self.epoch_starts[replica] if found.start <= offset), default=UNDEFINED)
+
+    @invariant(says="{self.quorum.leader} leads in the metadata although it is fenced")
+    def leader_is_not_fenced(self):
+        """The leader in the metadata is not fenced."""
+        return self.quorum.leader is None or self.quorum.leader not in self.fenced
+
+    @invariant(says="{self.quorum.leader} leads in the metadata, and its ISR there is {self.quorum.isr}")
+    def leader_is_in_sync(self):
+        """A leader is a member of its ISR: in the metadata, and in its own view."""
+        return (self.quorum.leader is None or self.quorum.leader in self.quorum.isr) and all(
+            leader in self.isr[leader] for leader in Replica if self.leads(leader)
+        )
+
+    # Guards: evidence that something happens.
+
+    @reachable
+    def record_is_acknowledged(self):
+        """A record is acknowledged."""
+        return len(self.acked) > 0
+
+    @reachable
+    def another_replica_leads(self):
+        """If another epoch is within the bound, the leadership moves."""
+        return self.max_leader_epoch == 0 or any(
+            self.is_true_leader(replica) and self.leader_epoch[replica] > 0 for replica in Replica
+        )
+
+    @reachable
+    def high_watermark_is_one_fetch_late(self):
+        """A follower has a record that its leader has committed, and does not know that it is committed."""
+        return any(
+            self.leader[follower] == leader
+            and self.high_watermark[follower] < min(self.high_watermark[leader], len(self.log[follower]))
+            for leader in Replica
+            for follower in Replica
+            if leader != follower
+        )
+
+    @reachable
+    def follower_asks_to_come_back(self):
+        """If the ISR may shrink and grow again, a follower that has left it catches up."""
+        may_come_back = self.lagging and self.max_partition_epoch > 1
+        return not may_come_back or any(self.is_joining(leader) for leader in Replica)
+
+    def is_joining(self, leader):
+        """Return whether a leader asks to add a replica."""
+        request = self.pending[leader]
+        return request is not None and request.joining is not None
+
+    @reachable
+    def everything_is_read(self):
+        """If there is a consumer, it reads to the end."""
+        return not self.consumers or len(self.consumed) == min(self.log_size, self.max_records)

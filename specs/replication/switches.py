@@ -8,10 +8,10 @@ class Switches(PartitionState, abstract=True):
     """Every constant of `Partition` besides the sizes of the published models; a switch that is off adds no states.
 
     Each rule names the proposal or bug that changed it and the class of Apache Kafka that has it. The default is the
-    rule of Kafka 4.0; `versions` has the values of each version.
+    rule of Kafka 4.0; `versions` has the values of each version. The groups are those of `partition`.
     """
 
-    # Truncation and the leader-epoch cache (`leader_epochs`).
+    # Truncation and the leader-epoch cache.
     # LeaderEpochFileCache, AbstractFetcherThread.getOffsetTruncationState: by high watermark up to 0.10.2, KIP-101 in
     # 0.11, KIP-279 in 2.0, and in 2.7 KIP-279's rule with the leader's answer in a fetch response.
     truncation = Constant("on_fetch", one_of=("high_watermark", "kip101", "kip279", "on_fetch"))
@@ -24,13 +24,13 @@ class Switches(PartitionState, abstract=True):
     # KAFKA-15510, AbstractFetcherThread.processFetchRequest: an empty answer makes a follower forget its last epoch.
     forgets_last_epoch = Constant(False)
 
-    # Appends and the high watermark (`acknowledging`).
+    # Appends and the high watermark.
     acks = Constant("all", one_of=("1", "all"))
     min_insync_replicas = Constant(1, at_least=1)
     # KAFKA-15583 (3.7), Partition.maybeIncrementLeaderHW: the high watermark waits for min.insync.replicas.
     strict_min_isr = Constant(True)
 
-    # Changes of the ISR (`isr_changes`).
+    # Changes of the ISR.
     # KAFKA-7128, Partition.maybeExpandIsr: a follower joins only with the log with which the leader's epoch began.
     joins_at_epoch_start = Constant(True)
     # KIP-841 (3.3), ReplicationControlManager.validateAlterPartitionData: a fenced broker may join.
@@ -38,7 +38,7 @@ class Switches(PartitionState, abstract=True):
     # KIP-903 (3.5), ReplicationControlManager.validateAlterPartitionData: a stale broker epoch is rejected.
     checks_broker_epochs = Constant(True)
 
-    # Fetches (`fetching`).
+    # Fetches.
     # KIP-320 (2.1), Partition.fetchRecords: a fetch of another leader epoch is rejected.
     fences_fetches = Constant(True)
     # KAFKA-13141, ReplicaManager: a diverging fetch counts as progress of the follower.
@@ -52,13 +52,13 @@ class Switches(PartitionState, abstract=True):
     # KIP-392, Partition.fetchRecords: a consumer may read from followers.
     reads_from_followers = Constant(False)
 
-    # Leaders and followers (`roles`).
+    # Leaders and followers.
     # KIP-320 (2.1), Partition.lastOffsetForLeaderEpoch: a question of another leader epoch is rejected.
     fences_questions = Constant(True)
     # KAFKA-7164, Partition.makeFollower: a new epoch of the same leader does not make a follower truncate.
     follows_by_leader_id = Constant(False)
 
-    # Elections (`elections`).
+    # Elections.
     unclean_elections = Constant(False)  # unclean.leader.election.enable
     # KIP-966, PartitionChangeBuilder: eligible leader replicas; an option in 4.0, on for new clusters since 4.1.
     eligible_leader_replicas = Constant(False)

@@ -6,8 +6,7 @@ from checker.engines.native import engine as native
 from checker.language import action, require
 from checker.run.plan import Plan
 from checker.testing import is_enabled, play, state_with
-from specs.replication.leader_epochs import UNDEFINED, EpochEnd, EpochStart
-from specs.replication.partition import Partition
+from specs.replication.partition import UNDEFINED, EpochEnd, EpochStart, Partition
 from specs.replication.state import LeaderAndIsr, Record, Replica
 
 B1, B2, B3 = Replica(0), Replica(1), Replica(2)
