@@ -43,6 +43,14 @@ def advise(
             help="Accept an unknown setting of this name or pattern, such as my.* (repeatable).",
         ),
     ] = None,
+    assigned: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Replace a setting of the files, also as ROLE.NAME=VALUE (repeatable).",
+        ),
+    ] = None,
     failures: Annotated[
         list[str] | None,
         typer.Option("--failure", metavar="NAME,...", help="Check only these failures, such as crash (repeatable)."),
@@ -61,8 +69,9 @@ def advise(
     """Report which guarantees Kafka configuration files give.
 
     The report names the failures under which records are lost, duplicated or reordered, and changes of settings that
-    prevent it. The command reads properties files, JSON, TOML, Spring's and librdkafka's names, and the output of
-    `kafka-configs.sh --describe` and `kafka-topics.sh --describe`.
+    prevent it. The command reads properties files, YAML, JSON, TOML, environment variables, and the output of
+    `kafka-configs.sh --describe` and `kafka-topics.sh --describe`. It knows the names of Kafka, librdkafka, Kafka
+    Connect, Kafka Streams, Spring, MicroProfile and Strimzi.
 
     Exit status: 0 answered, 1 a required guarantee does not hold, 2 wrong input or settings that Kafka refuses, 3 not
     fully explored.
@@ -76,6 +85,7 @@ def advise(
         replication_factor=replication_factor,
         commits=commits,
         ignored=tuple(ignored or ()),
+        assigned=tuple(assigned or ()),
         failures=tuple(failures or ()),
         require=require,
         largest_change=changes,

@@ -45,6 +45,7 @@ class AdviseOptions:
     replication_factor: int | None = None
     commits: str | None = None
     ignored: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     require: str = ""
     largest_change: int = 3
@@ -104,7 +105,13 @@ def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
 
 
 def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
-    cluster = gather([read(file) for file in files], versions.supported(options.kafka), options.client, options.ignored)
+    cluster = gather(
+        [read(file) for file in files],
+        versions.supported(options.kafka),
+        options.client,
+        options.ignored,
+        options.assigned,
+    )
     if options.replication_factor is not None:
         cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))
     return cluster.committing(options.commits)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_files import ConfigurationFile, WrittenSetting
+from kafka_tools.advise import frameworks
 from kafka_tools.advise.configuration_keys import (
     LIBRDKAFKA_ALIASES,
     ROLES,
@@ -19,15 +19,34 @@ from kafka_tools.advise.configuration_keys import (
     key_of,
     names_of,
 )
+from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
 
 CHANGED = "changed"
 """The place of a setting that no file has, but a change that is tried."""
 
-_PREFIXES = ("listener.name.", "ssl.", "sasl.", "listener.", "kafka.metrics.")
+COMMAND_LINE = "--set"
+"""The place of a setting of the command line."""
+
+_PREFIXES = (
+    "listener.name.",
+    "ssl.",
+    "sasl.",
+    "listener.",
+    "kafka.metrics.",
+    "spring.json.",
+    "spring.deserializer.",
+    "schema.registry.",
+    "basic.auth.",
+    "specific.avro.",
+    "auto.register.schemas",
+    "use.latest.version",
+)
 """Prefixes of names that users make up, and of names that never affect the answers."""
 
 _SIMILAR = 0.75
 """The ratio of `difflib` from which a name counts as a misspelling of a known one: acsk of acks."""
+
+_PLACEHOLDER = re.compile(r"\$\{|\{\{|%\(|\$\(")
 
 Written = Mapping[tuple[Role, str], WrittenSetting]
 """The settings with an effect, by role and name, checked."""
@@ -35,16 +54,23 @@ Written = Mapping[tuple[Role, str], WrittenSetting]
 
 @dataclass(frozen=True)
 class ClusterConfig:
-    """A cluster and its clients: the Kafka version, the kind of client, and the written settings with an effect."""
+    """A cluster and its clients: the Kafka version, the kind of client, and the written settings with an effect.
+
+    `frameworks` run the clients, `options` are the settings of these frameworks. `has_broker_file`: a file configures a
+    broker, so that the defaults of the broker apply to its topics.
+    """
 
     version: str
     client: Client
     written: Written
-    is_spring: bool = False
+    frameworks: frozenset[Framework] = frozenset()
+    options: Mapping[str, WrittenSetting] = field(default_factory=dict)
+    has_broker_file: bool = False
     replication_factor: int | None = None
     commits: str | None = None
     without_effect: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def get(self, role: Role, name: str) -> str | None:
         """Return what was written for a setting, or None."""
@@ -63,69 +89,203 @@ class ClusterConfig:
 
 
 def gather(
-    reads: Iterable[ConfigurationFile], version: str, client: Client | None = None, ignored: Sequence[str] = ()
+    reads: Iterable[ConfigurationFile],
+    version: str,
+    client: Client | None = None,
+    ignored: Sequence[str] = (),
+    assigned: Sequence[str] = (),
 ) -> ClusterConfig:
     """Return the combined settings of some files.
 
-    `ignored`: patterns (see `fnmatch`) of unknown names to accept. Raises InputError if a value is out of its range, if
-    a name has two different values, and if a name is unknown: its effect on the answers cannot be judged.
+    `ignored`: patterns (see `fnmatch`) of unknown names to accept. `assigned`: settings of the command line,
+    `[ROLE.]NAME=VALUE`, which replace those of the files. Raises InputError if a value is out of its range, if a name
+    has two different values, if two files configure the same client, and if a name is unknown: its effect on the
+    answers cannot be judged.
     """
     reads = list(reads)
     names = [given.name for read in reads for settings in read.roles.values() for given in settings]
     client = client or ("librdkafka" if any(is_of_librdkafka_alone(name) for name in names) else "java")
-    written: dict[tuple[Role, str], WrittenSetting] = {}
-    without_effect: set[str] = set()
-    unknown: set[str] = set()
-    refused: dict[str, str] = {}
+    gathering = _Gathering(version, client, tuple(ignored))
+    _refuse_two_clients(reads)
+    present = frozenset(framework for read in reads for framework in read.frameworks)
+    options = _options_of(reads)
     for role, given in ((role, given) for read in reads for role, found in read.roles.items() for given in found):
-        name = LIBRDKAFKA_ALIASES.get(given.name, given.name) if client == "librdkafka" else given.name
-        key = key_of(role, client, name)
-        if key is None:
-            known = name in names_of(role, client) or name.startswith(_PREFIXES)
-            shown = _shown(given, role, client, known)
-            (without_effect if known else unknown).add(shown)
-            if not known and not any(fnmatchcase(given.name, pattern) for pattern in ignored):
-                place = f"{given.where}: " if shown == given.name else ""
-                refused.setdefault(shown, f"{place}{shown}{_suggestion(given, client)}")
-            continue
-        value = key.value_of(given.value)
-        if value is None and re.search(r"\$\{|\{\{|%\(", given.value):
-            raise InputError(f"{given.where}: the value of {given.name} is a placeholder: write the value itself")
-        if value is None:
-            raise InputError(f"{given.where}: {given.name} is not {key.says} (ConfigException)")
-        earlier = written.get((role, name))
-        if earlier is not None and earlier.value != value:
-            raise InputError(
-                f"{given.where}: {given.name} has two different values ({earlier.where}): " + _way_out(given, earlier)
-            )
-        written[role, name] = replace(given, name=name, value=value)
-    if refused:
-        raise InputError(
-            f"unknown settings, whose effect cannot be judged: {'; '.join(refused.values())}. "
-            "Correct the names, or accept them with --ignore NAME (--ignore '*' for all)"
-        )
+        gathering.add(role, given)
+    for role, given in frameworks.own_settings(present, options, version):
+        gathering.add(role, given)
+    for role, given in (pair for text in assigned for pair in _assignments(text, client)):
+        gathering.add(role, given)
+    overrides = [given for found in gathering.chosen.values() for given in found if ".override." in given.spelling]
+    notes = [note for read in reads for note in read.notes]
+    notes += frameworks.notes(present, options, version)
+    notes += frameworks.check_overrides(overrides, options, version, Framework.CONNECT_WORKER in present)
     return ClusterConfig(
         version,
         client,
-        written,
-        is_spring=any(read.is_spring for read in reads),
-        without_effect=tuple(sorted(without_effect)),
-        unknown=tuple(sorted(unknown)),
+        gathering.checked(),
+        frameworks=present,
+        options=options,
+        has_broker_file=any(_is_of_broker(read, client) for read in reads),
+        without_effect=tuple(sorted({*gathering.without_effect, *(name for read in reads for name in read.idle)})),
+        unknown=tuple(sorted(gathering.unknown)),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _suggestion(given: WrittenSetting, client: Client) -> str:
-    names = {name: role for role in ROLES for name in names_of(role, client)}
-    found = difflib.get_close_matches(given.name, names, 1, _SIMILAR)
-    return f" (did you mean {found[0]}, of the {names[found[0]]}?)" if found else ""
+def _is_of_broker(read: ConfigurationFile, client: Client) -> bool:
+    """Return whether a file configures a broker: it has a broker's setting with an effect, or nothing else."""
+    settings = read.roles.get("broker", ())
+    return any(key_of("broker", client, given.name) for given in settings) or set(read.roles) == {"broker"}
+
+
+def _options_of(reads: Sequence[ConfigurationFile]) -> dict[str, WrittenSetting]:
+    """Return the settings of frameworks by name; raise InputError if one has two values."""
+    options: dict[str, WrittenSetting] = {}
+    for given in (given for read in reads for given in read.options):
+        if _PLACEHOLDER.search(given.value):
+            raise InputError(f"{given.where}: the value of {given.written_name} is a placeholder: resolve it")
+        earlier = options.setdefault(given.name, given)
+        if earlier.value != given.value:
+            raise InputError(f"{given.where}: {given.written_name} has two different values ({earlier.where})")
+    return options
+
+
+def _refuse_two_clients(reads: Sequence[ConfigurationFile]) -> None:
+    """Raise InputError if a framework and another file configure the same kind of client."""
+    owners: dict[Role, tuple[str, str]] = {}
+    has_connector = any({Framework.CONNECT_SOURCE, Framework.CONNECT_SINK} & read.frameworks for read in reads)
+    for read in reads:
+        for role in ("producer", "consumer"):
+            owner = _owner(read, role, has_connector)
+            if owner is None:
+                continue
+            file, earlier = owners.setdefault(role, (read.file, owner))
+            if earlier != owner or (owner.startswith("a Kafka Connect s") and file != read.file):
+                raise InputError(
+                    f"{file} and {read.file} both configure a {role} ({earlier}, {owner}): ask about one at a time"
+                )
+
+
+def _owner(read: ConfigurationFile, role: Role, has_connector: bool) -> str | None:
+    """Return the program that runs the client of a role, as text; None if the file does not configure the client."""
+    for framework in sorted(read.frameworks, key=lambda framework: framework.value):
+        if role in frameworks.CLIENTS[framework]:
+            if framework is Framework.CONNECT_WORKER and has_connector:
+                return None
+            return f"a {framework.value}"
+    if read.frameworks and not {Framework.STRIMZI} >= read.frameworks:
+        return None
+    return "a client without a framework" if read.roles.get(role) else None
+
+
+def _assignments(text: str, client: Client) -> list[tuple[Role, WrittenSetting]]:
+    """Return a setting of the command line, `[ROLE.]NAME=VALUE`, for each role that has it.
+
+    A setting of both topic and broker is the topic's. Raises InputError if the name has no effect on the answers.
+    """
+    name, separator, value = text.partition("=")
+    name = name.strip()
+    if not separator:
+        raise InputError(f"--set {text.split()[0] if text.split() else ''} has no value: write --set NAME=VALUE")
+    prefix, _, rest = name.partition(".")
+    asked: list[Role] = [role for role in ROLES if role == prefix and key_of(role, client, rest)]
+    if asked:
+        name = rest
+    else:
+        asked = [role for role in ROLES if key_of(role, client, LIBRDKAFKA_ALIASES.get(name, name))]
+    if not asked:
+        known = any(name in names_of(role, client) for role in ROLES)
+        why = "has no effect on the answers" if known else f"is unknown{suggestion(name, client)}"
+        raise InputError(f"--set: {name if re.fullmatch(r'[A-Za-z0-9._-]{1,80}', name) else 'the name'} {why}")
+    if "topic" in asked:
+        asked = ["topic"]
+    setting = WrittenSetting(name, value, COMMAND_LINE, precedence=Precedence.COMMAND_LINE)
+    return [(role, setting) for role in asked]
+
+
+@dataclass
+class _Gathering:
+    """The settings of the files while they are gathered: by role and name, those of the highest precedence."""
+
+    version: str
+    client: Client
+    ignored: tuple[str, ...]
+    chosen: dict[tuple[Role, str], list[WrittenSetting]] = field(default_factory=dict)
+    without_effect: set[str] = field(default_factory=set)
+    unknown: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def add(self, role: Role, given: WrittenSetting) -> None:
+        """Add a setting."""
+        name = LIBRDKAFKA_ALIASES.get(given.name, given.name) if self.client == "librdkafka" else given.name
+        if key_of(role, self.client, name) is None:
+            self._add_without_effect(role, given, name)
+            return
+        found = self.chosen.setdefault((role, name), [])
+        if found and given.precedence > found[0].precedence:
+            found.clear()
+        if not found or given.precedence == found[0].precedence:
+            found.append(given)
+
+    def _add_without_effect(self, role: Role, given: WrittenSetting, name: str) -> None:
+        known = name in names_of(role, self.client) or name.startswith(_PREFIXES)
+        shown = _shown(given, role, self.client, known)
+        (self.without_effect if known else self.unknown).add(shown)
+        is_ignored = any(
+            fnmatchcase(spelling, pattern) for pattern in self.ignored for spelling in (given.name, given.written_name)
+        )
+        if not known and not is_ignored:
+            place = f"{given.where}: " if shown == given.written_name else ""
+            self.refused.setdefault(shown, f"{place}{shown}{suggestion(given.name, self.client)}")
+
+    def checked(self) -> dict[tuple[Role, str], WrittenSetting]:
+        """Return the settings with an effect. Raises InputError: see `gather`."""
+        written = {key: self._value(*key, found) for key, found in self.chosen.items()}
+        if self.refused:
+            raise InputError(
+                f"unknown settings, whose effect cannot be judged: {'; '.join(self.refused.values())}. "
+                "Correct the names, or accept them with --ignore NAME (--ignore '*' for all)"
+            )
+        return written
+
+    def _value(self, role: Role, name: str, found: Sequence[WrittenSetting]) -> WrittenSetting:
+        """Return the one setting of equal ones, with its usual spelling."""
+        key = key_of(role, self.client, name)
+        assert key is not None
+        earlier: WrittenSetting | None = None
+        for given in found:
+            value = key.value_of(given.value)
+            if value is None and _PLACEHOLDER.search(given.value):
+                raise InputError(
+                    f"{given.where}: the value of {given.written_name} is a placeholder: resolve it, "
+                    f"or write --set {name}=VALUE"
+                )
+            if value is None:
+                raise InputError(f"{given.where}: {given.written_name} is not {key.says} (ConfigException)")
+            if earlier is not None and earlier.value != value:
+                raise InputError(
+                    f"{given.where}: {given.written_name} has two different values ({earlier.where}): "
+                    + _way_out(given, earlier)
+                )
+            earlier = replace(given, name=name, value=value)
+        assert earlier is not None
+        return earlier
+
+
+def suggestion(name: str, client: Client) -> str:
+    """Return the known name that a misspelt one is closest to, as text; an empty text if none is close."""
+    known = {known: role for role in ROLES for known in names_of(role, client)}
+    found = difflib.get_close_matches(name.replace("_", ".").lower(), known, 1, _SIMILAR)
+    return f" (did you mean {found[0]}, of the {known[found[0]]}?)" if found else ""
 
 
 def _shown(given: WrittenSetting, role: Role, client: Client, known: bool) -> str:
     """Return a name if it is safe to print: an unknown name may be a piece of a secret that spans several lines."""
-    is_plain = len(given.name) <= 80 and re.fullmatch(r"[A-Za-z0-9._-]+", given.name)
-    is_name = re.fullmatch(r"[a-z][a-z0-9]*([._-][a-z0-9]+)+", given.name) and given.value
-    if is_plain and (known or is_name or difflib.get_close_matches(given.name, names_of(role, client), 1, _SIMILAR)):
-        return given.name
+    name = given.written_name
+    is_plain = len(name) <= 80 and re.fullmatch(r"[A-Za-z0-9._-]+", name)
+    is_name = re.fullmatch(r"[a-z%][A-Za-z0-9]*([._-][a-z0-9]+)+|[A-Z]+(_[A-Z0-9]+)+", name) and given.value
+    if is_plain and (known or is_name or difflib.get_close_matches(name, names_of(role, client), 1, _SIMILAR)):
+        return name
     return f"a name that is not printed ({given.where})"
 
 

@@ -1,91 +1,28 @@
-"""Readers of configuration files: properties, the output of Kafka's tools, JSON, TOML, Spring's names.
+"""Readers of configuration files: the form of a file, the framework that it belongs to, the role of each setting.
 
 An error never contains a value, because a value may be a secret.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import javaproperties
 
 from checker.errors import InputError
+from kafka_tools.advise import connect_files, environment_files, kubernetes_files
 from kafka_tools.advise.configuration_keys import ROLES, Client, Role, is_of_librdkafka_alone, names_of
+from kafka_tools.advise.microprofile_files import is_microprofile, read_microprofile
+from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain
+from kafka_tools.advise.spring_files import is_spring, read_spring
+from kafka_tools.advise.streams_files import is_streams, read_streams
+from kafka_tools.advise.tool_output import described
+from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, WrittenSetting, combined
 
 _MOST_BYTES = 1_000_000
 
-_DESCRIBED = re.compile(
-    r"^(?:(?:All|Dynamic|(Default)) )?configs for (topic|broker)s?[ :]+'?([^\s']+)'?.*? are:?(?:\s+(\S+))?",
-    re.IGNORECASE,
-)
-"""The heading of what `kafka-configs.sh --describe` prints; with `--zookeeper` the settings follow in its line."""
-
-_DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
-
-_TOPIC_LINE = re.compile(r"^Topic:\s*(\S+).*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
-"""The first line of a topic in what `kafka-topics.sh --describe` prints."""
-
-_SPRING = re.compile(
-    r"^spring\.kafka\.(?:(producer|consumer|listener)\.)?(?:properties\.)?(?:properties\[(.+)\]|(.+))$"
-)
-
-
-_FRAMEWORKS = (
-    (
-        re.compile(r"(key|value)\.converter|(config|offset|status)\.storage\.topic|offset\.storage\.file\.filename"),
-        "Kafka Connect worker",
-        "Connect sets acks=all, enable.idempotence=false, max.in.flight.requests.per.connection=1, "
-        "enable.auto.commit=false and auto.offset.reset=earliest: write these into a producer's and a consumer's file, "
-        "then what follows producer. and consumer. in the worker's file",
-    ),
-    (
-        re.compile(r"connector\.class|tasks\.max|(producer|consumer|admin)\.override\..*"),
-        "Kafka Connect connector",
-        "write the settings of its worker and its producer.override. and consumer.override. settings into a producer's "
-        "and a consumer's file",
-    ),
-    (
-        re.compile(r"application\.id|processing\.guarantee|num\.stream\.threads"),
-        "Kafka Streams application",
-        "Streams sets the settings of its clients itself, and its transactions are not explored",
-    ),
-    (
-        re.compile(r"mp\.messaging\..*|kafka\.bootstrap\.servers|quarkus\.kafka.*"),
-        "MicroProfile or Quarkus application",
-        "write the settings of each channel into a producer's or a consumer's file, with Kafka's names",
-    ),
-)
-"""Settings that only a framework has, its name, and what to give instead. It has clients with settings of its own."""
-
-
-@dataclass(frozen=True)
-class WrittenSetting:
-    """A setting in a file, with its place."""
-
-    name: str
-    value: str
-    file: str
-    line: int | None = None
-
-    @property
-    def where(self) -> str:
-        """The place as text: `file:line`."""
-        return self.file if self.line is None else f"{self.file}:{self.line}"
-
-
-@dataclass(frozen=True)
-class ConfigurationFile:
-    """The settings of a file by role, and whether it uses Spring's names."""
-
-    file: str
-    roles: Mapping[Role, tuple[WrittenSetting, ...]]
-    is_spring: bool = False
+_CLIENTS: tuple[Role, ...] = ("producer", "consumer")
 
 
 def read(argument: str) -> ConfigurationFile:
@@ -95,17 +32,9 @@ def read(argument: str) -> ConfigurationFile:
     """
     role, path = _role_and_path(argument)
     text = _text_of(path)
-    if path.suffix in (".yml", ".yaml"):
-        raise InputError(f"{path} is YAML, which is not supported: write its settings as .properties, JSON or TOML")
-    if path.suffix in (".json", ".toml"):
-        return _sections(path, _parsed(path, text), role)
-    described = _described(path, text)
-    if described is not None:
-        return described
-    settings = tuple(_properties(path, text))
-    if any(_SPRING.match(given.name) for given in settings):
-        return _spring(path, settings)
-    return ConfigurationFile(path.name, _by_role(path, settings, role))
+    if path.suffix in NESTED_SUFFIXES:
+        return combined(path.name, [_read_table(path, document, role) for document in documents(path, text)])
+    return described(path, text) or _read_settings(path, tuple(_properties(path, text)), role)
 
 
 def _role_and_path(argument: str) -> tuple[Role | None, Path]:
@@ -137,69 +66,77 @@ def _text_of(path: Path) -> str:
     return text
 
 
-def _parsed(path: Path, text: str) -> Mapping[str, Any]:
-    try:
-        parsed = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_no_duplicates)
-    except tomllib.TOMLDecodeError as error:
-        # The message may contain a piece of the file, which may be a secret. Its end is the place.
-        place = re.search(r"\(at [^()]*\)$", str(error))
-        raise InputError(f"{path} is not TOML {place.group() if place else ''}".rstrip()) from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except _DuplicateError as error:
-        raise InputError(f"{path}: {_plain(str(error))} occurs twice: keep one of the two") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} has a number with thousands of digits, or is nested too deeply") from None
-    if not isinstance(parsed, dict):
-        raise InputError(f"{path} is not an object: write names and values, or sections {', '.join(ROLES)}")
-    return parsed
+def _read_table(path: Path, document: Table, role: Role | None) -> ConfigurationFile:
+    """Return the settings of a JSON or TOML file, or of a document of a YAML file."""
+    kind = kubernetes_files.kind_of(document)
+    if kind is not None:
+        return _read_resource(path, document, kind)
+    if isinstance(document.get("services"), dict):
+        return _read_environments(path, document)
+    kubernetes_files.refuse_helm_values(path, document)
+    if role is None and any(isinstance(document.get(name), dict) for name in ROLES):
+        return _read_sections(path, document)
+    return _read_settings(path, flat(path, connect_files.connector_of(document) or document), role)
 
 
-def _plain(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9._-]{1,80}", name) else "a name"
+def _read_sections(path: Path, document: Table) -> ConfigurationFile:
+    """Return a file with a section for each role."""
+    outside = sorted(set(document) - set(ROLES))
+    if outside:
+        raise InputError(f"{path}: {plain(outside[0])} is outside the sections {', '.join(ROLES)}")
+    named = [(name, document[name]) for name in ROLES if isinstance(document.get(name), dict)]
+    return combined(path.name, [_plain_file(path, flat(path, table), name) for name, table in named])
 
 
-class _DuplicateError(Exception):
-    pass
+def _read_resource(path: Path, document: Table, kind: str) -> ConfigurationFile:
+    """Return the settings of a Kubernetes resource: one of Strimzi's, or the variables of its containers."""
+    kubernetes_files.check_kind(path, kind)
+    section = kubernetes_files.section
+    if kind == "Kafka":
+        broker = FileBuilder(path.name, frameworks={Framework.STRIMZI})
+        for given in flat(path, section(document, "spec", "kafka", "config")):
+            broker.add("broker", given)
+        return broker.build()
+    if kind == "KafkaTopic":
+        return ConfigurationFile(path.name, {"topic": tuple(kubernetes_files.topic_settings(path, document))})
+    if kind == "KafkaConnect":
+        return connect_files.read_worker(path, flat(path, section(document, "spec", "config")))
+    if kind == "KafkaConnector":
+        return connect_files.read_connector(path, flat(path, section(document, "spec", "config")))
+    return _read_environments(path, document)
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in seen:
-            raise _DuplicateError(name)
-        seen[name] = value
-    return seen
+def _read_environments(path: Path, document: Table) -> ConfigurationFile:
+    """Return the settings in the variables of containers, each of which has its convention."""
+    found = [
+        _read_settings(path, settings, None)
+        for settings in kubernetes_files.environments(path, document)
+        if environment_files.is_environment(settings)
+    ]
+    if not found and "services" in document:
+        raise InputError(f"{path}: no service has variables of Kafka: name the configuration files instead")
+    return combined(path.name, found)
 
 
-def _sections(path: Path, parsed: Mapping[str, Any], role: Role | None) -> ConfigurationFile:
-    """Return a file with a section for each role, or with the settings of one role."""
-    sections: dict[Role, tuple[WrittenSetting, ...]] = {}
-    for name in ROLES:
-        if isinstance(parsed.get(name), dict):
-            found = _by_role(path, tuple(_flat(path, parsed[name])), name)
-            sections |= {role: sections.get(role, ()) + found[role] for role in found}
-    if sections:
-        outside = sorted(set(parsed) - set(ROLES))
-        if outside:
-            raise InputError(f"{path}: {_plain(outside[0])} is outside the sections {', '.join(ROLES)}")
-        return ConfigurationFile(path.name, sections)
-    settings = tuple(_flat(path, parsed))
-    if any(_SPRING.match(given.name) for given in settings):
-        return _spring(path, settings)
-    return ConfigurationFile(path.name, _by_role(path, settings, role))
-
-
-def _flat(path: Path, table: Mapping[str, Any], prefix: str = "") -> Iterator[WrittenSetting]:
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(path, value, f"{prefix}{name}.")
-        elif isinstance(value, list):
-            yield WrittenSetting(prefix + name, ",".join(str(item) for item in value), path.name)
-        else:
-            yield WrittenSetting(
-                prefix + name, str(value).lower() if isinstance(value, bool) else str(value), path.name
-            )
+def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | None) -> ConfigurationFile:
+    """Return the settings of a file by the conventions of its framework, or else by role."""
+    idle: list[str] = []
+    is_of_worker = any(given.name.startswith("CONNECT_") for given in settings)
+    if environment_files.is_environment(settings):
+        settings, idle = environment_files.read_environment(path, settings)
+    if is_spring(settings):
+        found = read_spring(path, settings)
+    elif is_microprofile(settings):
+        found = read_microprofile(path, settings)
+    elif connect_files.is_connector(settings):
+        found = connect_files.read_connector(path, settings)
+    elif is_of_worker or connect_files.is_worker(settings):
+        found = connect_files.read_worker(path, settings)
+    elif is_streams(settings):
+        found = read_streams(path, settings)
+    else:
+        found = _plain_file(path, settings, role)
+    return combined(path.name, [found, ConfigurationFile(path.name, {}, idle=tuple(idle))])
 
 
 def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
@@ -214,82 +151,14 @@ def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
         raise InputError(f"{path}:{line}: a \\u is not followed by four hexadecimal digits") from None
 
 
-def _described(path: Path, text: str) -> ConfigurationFile | None:
-    """Return the output of `kafka-configs.sh --describe` or `kafka-topics.sh --describe`; None if it is neither."""
-    settings: dict[Role, list[WrittenSetting]] = {}
-    names: dict[Role, str] = {}
-    role: Role | None = None
-
-    def of(found: Role, name: str | None, place: int) -> list[WrittenSetting]:
-        if name is not None and names.setdefault(found, name) != name:
-            raise InputError(f"{path}:{place}: a second {found} is described: write a file for each {found}")
-        return settings.setdefault(found, [])
-
-    for number, line in enumerate(text.splitlines(), start=1):
-        heading, topic = _DESCRIBED.match(line), _TOPIC_LINE.match(line)
-        if heading:
-            default, kind, name, listed = heading.groups()
-            role = "topic" if kind.lower() == "topic" else "broker"
-            of(role, None if default else name, number).extend(_listed(path, listed, number))
-        elif topic:
-            name, factor, listed = topic.groups()
-            found = of("topic", name, number)
-            found.append(WrittenSetting("replication.factor", factor, path.name, number))
-            found.extend(_listed(path, listed, number))
-        elif role and (setting := _DESCRIBED_SETTING.match(line)):
-            settings[role].append(WrittenSetting(setting.group(1), setting.group(2), path.name, number))
-    return ConfigurationFile(path.name, {role: tuple(found) for role, found in settings.items()}) if settings else None
-
-
-def _listed(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]:
-    """Yield the settings of one line, `a=1,b=2,3,c=4`; a value may contain commas."""
-    for pair in re.split(r",(?=[a-z][a-z0-9._]*=)", text or ""):
-        name, separator, value = pair.partition("=")
-        if separator:
-            yield WrittenSetting(name, value, path.name, line)
-
-
-def _spring(path: Path, settings: tuple[WrittenSetting, ...]) -> ConfigurationFile:
-    """Return settings with Spring Boot's names: `spring.kafka.producer.acks`, and Kafka's names below `properties`."""
-    roles: dict[Role, list[WrittenSetting]] = {"producer": [], "consumer": []}
-    for given in settings:
-        match = _SPRING.match(given.name)
-        if match is None:
-            # A name such as spring.cloud.stream.kafka.binder.required-acks may have an effect that is not known here.
-            if "kafka" in given.name.lower():
-                roles["producer"].append(given)
-            continue
-        part, bracketed, name = match.groups()
-        name = bracketed or _SPRING_NAMES.get(name, name.replace("-", "."))
-        # Spring writes Java's constants with hyphens.
-        value = given.value.lower().replace("-", "_") if name == "isolation.level" else given.value
-        renamed = WrittenSetting(name, value, given.file, given.line)
-        readers = [role for role in _CLIENTS if role == part or (part is None and renamed.name in names_of(role))]
-        for role in readers:
-            roles[role].append(renamed)
-        if part is None and not readers and not renamed.name.startswith(_SPRING_WITHOUT_EFFECT):
-            roles["producer"].append(renamed)
-        if part == "listener":
-            roles["consumer"].append(WrittenSetting(f"listener.{name}", given.value, given.file, given.line))
-    return ConfigurationFile(path.name, {role: tuple(found) for role, found in roles.items()}, is_spring=True)
-
-
-_SPRING_WITHOUT_EFFECT = ("admin.", "jaas.", "retry.", "security.", "ssl.", "template.")
-"""Parts of Spring's settings that configure neither the producer nor the consumer."""
-
-_SPRING_NAMES = {"transaction-id-prefix": "transactional.id", "auto-commit-interval": "auto.commit.interval.ms"}
-
-
-def _by_role(
-    path: Path, settings: tuple[WrittenSetting, ...], role: Role | None
-) -> dict[Role, tuple[WrittenSetting, ...]]:
+def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | None) -> ConfigurationFile:
     """Return the settings of a file by the role that reads each of them, whatever the role of the file.
 
     A file such as `client.properties` may configure several roles. A setting that only another role knows is a setting
     of that role: it must never be dropped. A setting that several roles know belongs to the role of the file, and to
     each client that has a setting of its own in the file.
     """
-    _refuse_frameworks(path, settings)
+    _refuse_python_names(path, settings)
     client = _client_of(settings)
     readers: dict[str, list[Role]] = {
         given.name: [reader for reader in ROLES if given.name in names_of(reader, client)] for given in settings
@@ -305,24 +174,25 @@ def _by_role(
         fallback: list[Role] = [main or "producer"]
         for reader in chosen or clients or known[:1] or fallback:
             by_role.setdefault(reader, []).append(given)
-    return {reader: tuple(found) for reader, found in by_role.items()}
+    return ConfigurationFile(path.name, {reader: tuple(found) for reader, found in by_role.items()})
 
 
-_CLIENTS: tuple[Role, ...] = ("producer", "consumer")
-
-
-def _refuse_frameworks(path: Path, settings: tuple[WrittenSetting, ...]) -> None:
+def _refuse_python_names(path: Path, settings: Sequence[WrittenSetting]) -> None:
+    """Raise InputError for the names of kafka-python and aiokafka, such as `enable_auto_commit`."""
     for given in settings:
-        for pattern, framework, instead in _FRAMEWORKS:
-            if pattern.fullmatch(given.name):
-                raise InputError(f"{path} is the file of a {framework} ({given.name}), which is not read: {instead}")
+        if "_" in given.name and any(given.name.replace("_", ".") in names_of(role) for role in _CLIENTS):
+            raise InputError(
+                f"{path} has names of kafka-python or aiokafka ({given.name}), whose defaults differ from Kafka's "
+                "(acks is 1): write acks, enable.idempotence, retries, max.in.flight.requests.per.connection, "
+                "enable.auto.commit and auto.offset.reset with Kafka's names and the values in effect"
+            )
 
 
-def _client_of(settings: tuple[WrittenSetting, ...]) -> Client:
+def _client_of(settings: Sequence[WrittenSetting]) -> Client:
     return "librdkafka" if any(is_of_librdkafka_alone(given.name) for given in settings) else "java"
 
 
-def _guess(path: Path, settings: tuple[WrittenSetting, ...]) -> Role:
+def _guess(path: Path, settings: Sequence[WrittenSetting]) -> Role:
     """Return the role of a file: from its name, or else the one role that knows the most of its settings."""
     words = {"producer": "producer", "consumer": "consumer", "topic": "topic", "server": "broker", "broker": "broker"}
     named: list[Role] = [role for word, role in words.items() if word in path.stem.lower()]  # type: ignore[misc]

@@ -155,6 +155,21 @@ def names_of(role: Role, client: Client = "java") -> frozenset[str]:
     return _names()[kind] | frozenset(KEYS[role])
 
 
+def connect_worker_names() -> frozenset[str]:
+    """Return the settings of a Kafka Connect worker that reach no client of a connector."""
+    return _names()["connect_worker"]
+
+
+def streams_names() -> frozenset[str]:
+    """Return the settings of a Kafka Streams application, without those of its clients."""
+    return _names()["streams"]
+
+
+def smallrye_names() -> frozenset[str]:
+    """Return the attributes of a SmallRye channel that are no settings of Kafka's clients."""
+    return _names()["smallrye"]
+
+
 def is_of_librdkafka_alone(name: str) -> bool:
     """Return whether librdkafka knows a name and Apache Kafka does not."""
     names = _names()

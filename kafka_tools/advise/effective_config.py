@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_tools.advise.cluster import CHANGED, ClusterConfig
-from kafka_tools.advise.configuration_keys import BY_DURATION, Role
+from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.configuration_keys import BY_DURATION, MOST, Role
+from kafka_tools.advise.frameworks import offset_commits
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
     ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT,
@@ -85,7 +86,7 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs, KafkaProducer.configureDeliveryTimeout,
     rdkafka_conf.c; TopicConfig and ServerLogConfigs; KIP-679, KAFKA-13598, KAFKA-13673, KAFKA-17927.
     """
-    resolution = _ConfigResolution(cluster)
+    resolution = _ConfigResolution(cluster, notes=list(cluster.notes))
     if cluster.client == "librdkafka":
         _resolve_librdkafka_producer(resolution)
     else:
@@ -172,7 +173,7 @@ def _check_timeouts(resolution: _ConfigResolution) -> None:
         return
     linger = int(cluster.get("producer", "linger.ms") or (5 if LINGER_5_BY_DEFAULT.applies_to(cluster.version) else 0))
     request = int(cluster.get("producer", "request.timeout.ms") or 30_000)
-    if int(delivery) < linger + request:
+    if int(delivery) < min(linger + request, MOST):
         resolution.refuse("ConfigException: delivery.timeout.ms has to be at least linger.ms + request.timeout.ms")
 
 
@@ -230,11 +231,9 @@ def _resolve_topic(resolution: _ConfigResolution) -> None:
 
 def _resolve_replication_factor(resolution: _ConfigResolution) -> None:
     cluster = resolution.cluster
-    # A change that is tried on the broker says nothing about the file that creates topics.
-    has_broker = any(role == "broker" and given.where != CHANGED for (role, _), given in cluster.written.items())
     if cluster.replication_factor is not None:
         resolution.choose("replication.factor", str(cluster.replication_factor), "--replication-factor")
-    elif has_broker:
+    elif cluster.has_broker_file:
         resolution.take(
             "replication.factor", "1", ("topic", "replication.factor"), ("broker", "default.replication.factor")
         )
@@ -262,18 +261,18 @@ def _resolve_reset(resolution: _ConfigResolution) -> None:
 
 def _resolve_consumer(resolution: _ConfigResolution) -> None:
     cluster = resolution.cluster
-    # Spring's listener container commits after processing, unless enable.auto.commit leaves that to the client.
-    automatic = "false" if cluster.is_spring else "true"
-    why = "default of Spring's container" if cluster.is_spring else ""
-    is_automatic = (
-        resolution.take("enable.auto.commit", automatic, ("consumer", "enable.auto.commit"), why=why) == "true"
-    )
+    is_automatic = resolution.take("enable.auto.commit", "true", ("consumer", "enable.auto.commit")) == "true"
     _resolve_reset(resolution)
     stores = False
     if cluster.client == "librdkafka":
         name = "enable.auto.offset.store"
         stores = resolution.take(name, "true", ("consumer", name)) == "true"
-    if is_automatic and stores:
+    commits = offset_commits(cluster.frameworks, cluster.options, is_automatic)
+    if commits is not None:
+        resolution.choose("commits", commits.when, commits.why)
+        if cluster.commits is not None:
+            resolution.notes.append(f"--commits has no effect: {commits.why}")
+    elif is_automatic and stores:
         resolution.choose(
             "commits", "background", "enable.auto.commit: a timer commits the offsets of returned records"
         )

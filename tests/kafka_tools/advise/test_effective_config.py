@@ -11,8 +11,9 @@ import pytest
 from checker.errors import UserError
 from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import gather
-from kafka_tools.advise.configuration_files import ConfigurationFile, WrittenSetting, read
+from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

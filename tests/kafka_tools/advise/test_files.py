@@ -7,6 +7,7 @@ import pytest
 
 from checker.errors import UserError
 from kafka_tools.advise.configuration_files import read
+from kafka_tools.advise.written_settings import Framework
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -128,7 +129,7 @@ def test_spring_names_with_brackets_and_hyphens(tmp_path):
 
 def test_spring_names_become_kafka_names():
     found = read(str(FIXTURES / "spring-application.properties"))
-    assert found.is_spring
+    assert found.frameworks == {Framework.SPRING}
     producer = settings(found, "producer")
     assert producer["acks"] == "all"
     assert producer["enable.idempotence"] == "true"
@@ -152,7 +153,12 @@ def test_spring_names_become_kafka_names():
         ("a.toml", b"acks = " + b"1" * 5000, "thousands of digits"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
         ("a.toml", b"a = " + b"[" * 100_000, "nested too deeply"),
-        ("application.yml", b"spring:\n  kafka:\n    producer:\n      acks: all\n", "is YAML, which is not supported"),
+        ("a.yml", b"acks: [hunter2\n", "a.yml:2: not YAML"),
+        ("a.yml", b"acks: *hunter2\n", "not YAML"),
+        ("a.yml", b"acks: all\nacks: hunter2\n", "a.yml:2: acks occurs twice"),
+        ("a.yml", b"acks: {{ .Values.hunter2 }}\n", "render the templates"),
+        ("a.yml", b"- hunter2\n", "is not an object"),
+        ("a.yml", b"a: &a\n  b: *a\n", "nested too deeply"),
         ("a.properties", b"#" * 1_000_001, "more than 1,000,000 bytes"),
     ],
 )
@@ -220,24 +226,8 @@ def test_settings_that_a_broker_shares_with_clients_stay_with_the_broker(tmp_pat
     assert set(read(str(path)).roles) == {"broker"}
 
 
-def test_names_of_spring_cloud_stream_are_not_dropped(tmp_path):
+def test_names_of_spring_cloud_stream_are_refused(tmp_path):
     path = tmp_path / "application.properties"
     path.write_text("spring.kafka.producer.acks=all\nspring.cloud.stream.kafka.binder.required-acks=1\nserver.port=1\n")
-    assert "spring.cloud.stream.kafka.binder.required-acks" in settings(read(str(path)), "producer")
-    assert "server.port" not in settings(read(str(path)), "producer")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("worker.properties", "group.id=g\nkey.converter=x\nproducer.acks=1\n", "Kafka Connect worker"),
-        ("sink.json", '{"connector.class": "x", "consumer.override.auto.offset.reset": "latest"}', "connector"),
-        ("app.properties", "application.id=a\nprocessing.guarantee=exactly_once_v2\n", "Kafka Streams"),
-        ("application.properties", "mp.messaging.outgoing.orders.acks=1\n", "MicroProfile"),
-    ],
-)
-def test_the_file_of_a_framework_is_refused(tmp_path, name, text, says):
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError, match=r"application\.properties:2: the Kafka binder of Spring Cloud Stream"):
         read(str(path))

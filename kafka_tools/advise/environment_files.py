@@ -1,0 +1,87 @@
+"""Environment variables of container images and frameworks: `KAFKA_MIN_INSYNC_REPLICAS`, `CONNECT_PRODUCER_ACKS`.
+
+Conventions: Confluent's and Apache's images (`KAFKA_`, `CONNECT_`; `__` stands for an underscore, `___` for a hyphen),
+Bitnami's image (`KAFKA_CFG_`), Spring (`SPRING_KAFKA_`), Quarkus (`KAFKA_ACKS` for `kafka.acks`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from checker.errors import InputError
+from kafka_tools.advise.configuration_keys import KEYS, ROLES
+from kafka_tools.advise.written_settings import WrittenSetting
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+_PREFIXES = ("KAFKA_CFG_", "KAFKA_", "CONNECT_", "SPRING_KAFKA_", "MP_MESSAGING_")
+
+_OF_IMAGES = re.compile(
+    r"KAFKA_(OPTS|HEAP_OPTS|JMX_.*|LOG4J_.*|GC_LOG_OPTS|JVM_PERFORMANCE_OPTS|ENABLE_KRAFT|KRAFT_.*|VERSION|HOME"
+    r"|TOOLS_LOG4J.*|CLIENT_USERS|CLIENT_PASSWORDS|CLIENT_LISTENER_NAME|INTER_BROKER_(USER|PASSWORD)|CONTROLLER_(USER|PASSWORD)"
+    r"|CERTIFICATE_PASSWORD|TLS_.*|BROKER_ID_COMMAND|CLUSTER_ID|CLUSTERS_.*|ZOOKEEPER_(PROTOCOL|USER|PASSWORD|TLS_.*)"
+    r"|MOUNTED_CONF_DIR|EXTRA_FLAGS|INIT_.*|KERBEROS_.*|SKIP_.*|DEBUG|DATA_DIR|LOG_DIR|BASE_DIR|CONF_DIR|METRIC_.*)"
+    r"|CONNECT_(LOG4J_.*|PLUGIN_.*|.*_OPTS)"
+)
+"""Variables of container images that are no settings of Kafka."""
+
+
+def is_environment(settings: Sequence[WrittenSetting]) -> bool:
+    """Return whether all names are environment variables, and one of them is Kafka's by convention."""
+    names = [given.name for given in settings]
+    return bool(names) and all(map(_VARIABLE.fullmatch, names)) and any(name.startswith(_PREFIXES) for name in names)
+
+
+def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[list[WrittenSetting], list[str]]:
+    """Return the settings with the names of a configuration file, and the names without an effect.
+
+    Raises InputError for channels of MicroProfile, whose names are ambiguous in capitals.
+    """
+    found: list[WrittenSetting] = []
+    idle: list[str] = []
+    for given in settings:
+        name = given.name
+        prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
+        if prefix == "MP_MESSAGING_":
+            raise InputError(f"{given.where}: {name}: write the channel's settings as mp.messaging... properties")
+        if name == "KAFKA_CREATE_TOPICS":
+            raise InputError(
+                f"{given.where}: KAFKA_CREATE_TOPICS creates topics with a replication factor: give the output of "
+                "kafka-topics.sh --describe, and leave the variable out"
+            )
+        if prefix is None or _OF_IMAGES.fullmatch(name):
+            _refuse_hidden_setting(given)
+            idle.append(name)
+        elif prefix == "SPRING_KAFKA_":
+            found.append(given.renamed(_spring_name(name.removeprefix(prefix))))
+        else:
+            found.append(given.renamed(_dotted(name.removeprefix(prefix))))
+    return found, idle
+
+
+def _dotted(name: str) -> str:
+    return name.lower().replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
+
+
+def _spring_name(name: str) -> str:
+    """Return Spring's name: `PRODUCER_PROPERTIES_ENABLE_IDEMPOTENCE` is one setting below `properties`."""
+    part, separator, rest = name.lower().partition("_")
+    if part == "properties":
+        return f"spring.kafka.properties.{rest.replace('_', '.')}"
+    if rest.startswith("properties_"):
+        return f"spring.kafka.{part}.properties.{rest.removeprefix('properties_').replace('_', '.')}"
+    return f"spring.kafka.{part}{'.' if separator else ''}{rest.replace('_', '-')}"
+
+
+def _refuse_hidden_setting(given: WrittenSetting) -> None:
+    """Raise InputError if a variable without a known prefix ends in a setting that affects the answers."""
+    dotted = _dotted(given.name)
+    for role in ROLES:
+        for name in KEYS[role]:
+            if dotted == name or dotted.endswith(f".{name}"):
+                raise InputError(
+                    f"{given.where}: {given.name} has no prefix of a known image, such as KAFKA_ or KAFKA_CFG_: "
+                    f"write {name} into a {role}'s file"
+                )

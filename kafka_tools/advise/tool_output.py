@@ -1,0 +1,57 @@
+"""The output of `kafka-configs.sh --describe` and `kafka-topics.sh --describe`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from checker.errors import InputError
+from kafka_tools.advise.configuration_keys import Role
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+
+_DESCRIBED = re.compile(
+    r"^(?:(?:All|Dynamic|(Default)) )?configs for (topic|broker)s?[ :]+'?([^\s']+)'?.*? are:?(?:\s+(\S+))?",
+    re.IGNORECASE,
+)
+"""The heading of what `kafka-configs.sh --describe` prints; with `--zookeeper` the settings follow in its line."""
+
+_DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
+
+_TOPIC_LINE = re.compile(r"^Topic:\s*(\S+).*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
+"""The first line of a topic in what `kafka-topics.sh --describe` prints."""
+
+
+def described(path: Path, text: str) -> ConfigurationFile | None:
+    """Return the output of `kafka-configs.sh --describe` or `kafka-topics.sh --describe`; None if it is neither."""
+    settings: dict[Role, list[WrittenSetting]] = {}
+    names: dict[Role, str] = {}
+    role: Role | None = None
+
+    def of(found: Role, name: str | None, place: int) -> list[WrittenSetting]:
+        if name is not None and names.setdefault(found, name) != name:
+            raise InputError(f"{path}:{place}: a second {found} is described: write a file for each {found}")
+        return settings.setdefault(found, [])
+
+    for number, line in enumerate(text.splitlines(), start=1):
+        heading, topic = _DESCRIBED.match(line), _TOPIC_LINE.match(line)
+        if heading:
+            default, kind, name, listed = heading.groups()
+            role = "topic" if kind.lower() == "topic" else "broker"
+            of(role, None if default else name, number).extend(_listed(path, listed, number))
+        elif topic:
+            name, factor, listed = topic.groups()
+            found = of("topic", name, number)
+            found.append(WrittenSetting("replication.factor", factor, path.name, number))
+            found.extend(_listed(path, listed, number))
+        elif role and (setting := _DESCRIBED_SETTING.match(line)):
+            settings[role].append(WrittenSetting(setting.group(1), setting.group(2), path.name, number))
+    return ConfigurationFile(path.name, {role: tuple(found) for role, found in settings.items()}) if settings else None
+
+
+def _listed(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]:
+    """Yield the settings of one line, `a=1,b=2,3,c=4`; a value may contain commas."""
+    for pair in re.split(r",(?=[a-z][a-z0-9._]*=)", text or ""):
+        name, separator, value = pair.partition("=")
+        if separator:
+            yield WrittenSetting(name, value, path.name, line)
