@@ -124,15 +124,25 @@ class FailingPartition(Partition, abstract=True):
         self.advance_high_watermark()
 
     @action
-    def all_brokers_lose_power(self, kept: Range(0, CAPACITY)):
-        """All machines die at once; of each log at most the first `kept` records were on disk."""
-        require(self.blackouts_left > 0 and len(self.alive) > 0)
+    def all_brokers_lose_power(self, kept: Range(0, CAPACITY), last: Broker):
+        """All machines die at once; of each log at most the first `kept` records were on disk.
+
+        The controller fences the brokers in any order: `last` is the last member of the ISR.
+        """
+        require(self.blackouts_left > 0 and last in self.alive)
+        require(last in self.isr or not any(member in self.alive for member in self.isr))
         require(not self.flushes or all(kept >= len(self.log[broker]) for broker in Broker))
         self.blackouts_left -= 1
+        in_sync = self.isr
         for broker in Broker:
             if broker in self.alive:
-                self.stop(broker)
                 del self.log[broker][kept:]
+            if broker in self.alive and broker != last:
+                self.stop(broker)
+        if self.eligible_leader_replicas and len(self.isr) < self.min_isr():
+            # As one change of the ISR: who becomes eligible does not depend on the order.
+            self.eligible = self.eligible | (in_sync - self.isr)
+        self.stop(last)
 
     @action
     def broker_restart(self, broker: Broker):

@@ -24,6 +24,8 @@ from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
+from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
+from checker.engines.native.represented_traces import RepresentedTraces
 from checker.engines.native.results import (
     ResultBuilder,
     failed_init,
@@ -31,12 +33,14 @@ from checker.engines.native.results import (
     property_mask,
     require_sizes,
 )
-from checker.errors import BoundsError
+from checker.errors import BoundsError, SpecError
 from checker.frontend import compile_spec
 from checker.ir import nodes
+from checker.language.declared_types import Domain
 from checker.language.interpreter import State
 from checker.language.roles import Role
 from checker.language.spec import Spec
+from checker.language.types import DomainType
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
 
@@ -45,30 +49,37 @@ from checker.run.result import Result
 class CompiledSpec:
     """A spec as machine code.
 
-    Bit i of a mask is property i of the spec; the bits of the `extra` predicates follow those of the properties.
+    Bit i of a mask is property i of the spec; the bits of the `extra` predicates follow those of the properties. With a
+    `symmetry`, one state represents all states that differ only in the names of a domain's members.
     """
 
     spec: Spec
     native: NativeSpec
     kernels: Kernels
     extra: list[nodes.Predicate] = field(default_factory=list)
+    symmetry: MemberSymmetry | None = None
 
     def words_of(self, state: State) -> list[int]:
-        """Return the packed words of a state."""
-        return self.native.layout.encode(state.values)
+        """Return the packed words of a state, or of its representative."""
+        words = self.native.layout.encode(state.values)
+        return words if self.symmetry is None else self.symmetry.representative(words)
 
     def state_of(self, words: Any) -> State:
         """Return the state that is packed in some words (k,)."""
         return State(self.native.layout.decode([int(word) for word in words]))
 
 
-def compile_native(spec: Spec, properties: list[str], *, quick: bool = False) -> CompiledSpec:
+def compile_native(
+    spec: Spec, properties: list[str], *, quick: bool = False, symmetric: type[Domain] | None = None
+) -> CompiledSpec:
     """Return a spec as machine code that checks the named properties. `Plan` documents `quick`.
+
+    `symmetric`: a domain whose members are interchangeable. See `checker.engines.native.lowering.symmetry`.
 
     Raises SpecError if the spec is outside the language.
     """
     with garbage_collection_paused():
-        return compile_program(spec, compile_spec(spec, properties), properties, quick=quick)
+        return compile_program(spec, compile_spec(spec, properties), properties, quick=quick, symmetric=symmetric)
 
 
 @contextmanager
@@ -90,6 +101,7 @@ def compile_program(
     extra: Sequence[nodes.Predicate] = (),
     *,
     quick: bool = False,
+    symmetric: type[Domain] | None = None,
 ) -> CompiledSpec:
     """Return a typed program of a spec as machine code.
 
@@ -98,6 +110,7 @@ def compile_program(
     """
     require_sizes(spec, program, properties)
     native = lower(program)
+    symmetry = None if symmetric is None else _symmetry(spec, program, native, symmetric)
     functions = SpecFunctions(
         native.module,
         native.layout.words,
@@ -108,9 +121,19 @@ def compile_program(
         native.check_state,
         native.check_step,
         native.within_constraint,
+        None if symmetry is None else symmetry.define(native.module),
     )
     add_kernels(functions)
-    return CompiledSpec(spec, native, _kernels(native, str(native.module), quick=quick), list(extra))
+    return CompiledSpec(spec, native, _kernels(native, str(native.module), quick=quick), list(extra), symmetry)
+
+
+def _symmetry(spec: Spec, program: nodes.Program, native: NativeSpec, symmetric: type[Domain]) -> MemberSymmetry:
+    if native.check_step is not None:
+        # The two states of a step are represented independently, so their members do not correspond.
+        raise SpecError(f"{spec.name}: step invariants cannot be checked with symmetry")
+    domain: DomainType = spec.resolved_type(symmetric)
+    require_unnamed(program, domain)
+    return MemberSymmetry(native.layout, domain)
 
 
 def _kernels(native: NativeSpec, text: str, *, quick: bool) -> Kernels:
@@ -136,13 +159,17 @@ def explore(spec: Spec, plan: Plan) -> Result:
     return explore_compiled(compiled, plan, initial, compile_seconds)[0]
 
 
-def explore_from(spec: Spec, plan: Plan, starts: Iterable[list[State]]) -> Iterator[Result]:
+def explore_from(
+    spec: Spec, plan: Plan, starts: Iterable[list[State]], symmetric: type[Domain] | None = None
+) -> Iterator[Result]:
     """Yield a result for each list of states: the one that `explore` would return with these as initial states.
 
-    The spec is compiled once, which takes longer than most explorations. The first result has the compile time.
+    The spec is compiled once, which takes longer than most explorations. The first result has the compile time. With
+    `symmetric` (see `compile_native`) the counts are those of representatives; verdicts and the lengths of traces are
+    the same.
     """
     started = time.perf_counter()
-    compiled = compile_native(spec, declared_properties(plan), quick=plan.quick)
+    compiled = compile_native(spec, declared_properties(plan), quick=plan.quick, symmetric=symmetric)
     compile_seconds = time.perf_counter() - started
     for initial in starts:
         yield explore_compiled(compiled, plan, initial, compile_seconds)[0]
@@ -160,8 +187,11 @@ def explore_compiled(
     """Explore a compiled spec from some initial states; return the result and the exploration on packed states."""
     names = declared_properties(plan)
     found = _search(compiled, plan, names, initial)
-    result = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found).result(compile_seconds)
-    return result, found
+    trace_of = None
+    if compiled.symmetry is not None:
+        trace_of = RepresentedTraces(compiled.spec, compiled.native.layout, compiled.symmetry, initial).trace
+    builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, trace_of)
+    return builder.result(compile_seconds), found
 
 
 def extra_masks(extra: Sequence[nodes.Predicate], first_bit: int) -> tuple[int, int]:

@@ -16,6 +16,9 @@ from checker.run.memory import peak_memory
 from checker.run.plan import Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
 
+Path = list[tuple[int | None, Any]]
+"""A path of packed states as pairs (instance, words); the instance of the initial state is None."""
+
 MOST_INSTANCES = 65535
 MOST_PROPERTIES = 63
 """Limits of the packed formats: uint16 instances, of which one value is reserved, and 63 of 64 mask bits."""
@@ -68,7 +71,8 @@ class ResultBuilder:
     """Builds the result of an exploration of packed states.
 
     Traces are rebuilt with the interpreter: it names the action of each instance, and explains each violation.
-    `state_of` unpacks the words of a state. Bit i of the exploration is the property names[i].
+    `state_of` unpacks the words of a state. Bit i of the exploration is the property names[i]. `trace_of` converts a
+    path to a trace; by default the trace has the states of the path.
     """
 
     def __init__(
@@ -79,8 +83,10 @@ class ResultBuilder:
         plan: Plan,
         names: list[str],
         found: exploration.Exploration,
+        trace_of: Callable[[Path], tuple[TraceStep, ...]] | None = None,
     ):
         self.engine, self.spec, self.state_of = engine, spec, state_of
+        self.trace_of = self._trace if trace_of is None else trace_of
         self.plan, self.names, self.found = plan, names, found
 
     def result(self, compile_seconds: float) -> Result:
@@ -113,7 +119,7 @@ class ResultBuilder:
         outcome = self.found.outcome
         return "violation" if outcome in ("stopped", "error") else outcome  # type: ignore[return-value]
 
-    def _trace(self, path: list[tuple[int | None, Any]]) -> tuple[TraceStep, ...]:
+    def _trace(self, path: Path) -> tuple[TraceStep, ...]:
         """Return a path of packed states as a trace, with the action and arguments of each step."""
         steps: list[TraceStep] = []
         for instance, words in path:
@@ -129,16 +135,16 @@ class ResultBuilder:
         found = self.found
         result = []
         for bit, where in sorted(found.violations.items()):
-            trace = self._trace(found.path_to(where))
+            trace = self.trace_of(found.path_to(where))
             result.append(violations.false_property(self.spec, self.names[bit], trace))
         if found.error is not None:
-            trace = self._trace(found.path(found.error.state))
+            trace = self.trace_of(found.path(found.error.state))
             action, arguments = self.spec.arguments_of(found.error.instance, trace[-1].state)
             result.append(violations.bounds_in_action(self.spec, action, arguments, trace))
         if found.property_error is not None:
-            result.append(self._failed_property(self._trace(found.path_to(found.property_error))))
+            result.append(self._failed_property(self.trace_of(found.path_to(found.property_error))))
         if self.plan.deadlock and found.deadlock is not None:
-            result.append(violations.deadlock(self._trace(found.path(found.deadlock))))
+            result.append(violations.deadlock(self.trace_of(found.path(found.deadlock))))
         return result
 
     def _failed_property(self, trace: tuple[TraceStep, ...]) -> Violation:

@@ -62,6 +62,8 @@ def define_emit(spec: SpecFunctions) -> None:
     # No check for the end of the buffer: a state emits each instance at most once, and the buffer has at least as many
     # entries as there are instances (`outbox_capacity`).
     write_words(builder, entry, [*read_words(builder, function.args[1], layout.words), instance])
+    if spec.representative is not None:
+        builder.call(spec.representative, [entry])
     builder.store(item(builder, entry, word(1), layout.entry_words), next_field)
     # The counters belong to this shard. Only the worker on the shard writes them, so the addition need not be atomic.
     counter = item(builder, builder.load(struct_field(builder, sink, _GENERATED)), instance, 1)

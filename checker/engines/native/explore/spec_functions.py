@@ -24,6 +24,8 @@ class SpecFunctions:
     - `i64 check_step(i64* old, i64* new, i64 mask)`: returns the bits of the step invariants in `mask` that are false,
       and bit 63 as above. None if the spec has no step invariants.
     - `i1 within_constraint(i64* state)`: returns whether every constraint is true. None if the spec has no constraint.
+    - `void representative(i64* state)`: replaces a successor by the state that is stored in its place. None if states
+      are stored as they are.
     """
 
     module: ir.Module
@@ -35,6 +37,7 @@ class SpecFunctions:
     check_state: ir.Function
     check_step: ir.Function | None = None
     within_constraint: ir.Function | None = None
+    representative: ir.Function | None = None
 
     @property
     def layout(self) -> MemoryLayout:
