@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from checker.errors import InputError
 from kafka_tools.advise import frameworks
 from kafka_tools.advise.configuration_keys import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
     LIBRDKAFKA_ALIASES,
     ROLES,
     Client,
@@ -57,7 +58,7 @@ class ClusterConfig:
     """A cluster and its clients: the Kafka version, the kind of client, and the written settings with an effect.
 
     `frameworks` run the clients, `options` are the settings of these frameworks. `has_broker_file`: a file configures a
-    broker, so that the defaults of the broker apply to its topics.
+    broker, so that the defaults of the broker apply to its topics. `controller_files` configure a controller.
     """
 
     version: str
@@ -66,6 +67,7 @@ class ClusterConfig:
     frameworks: frozenset[Framework] = frozenset()
     options: Mapping[str, WrittenSetting] = field(default_factory=dict)
     has_broker_file: bool = False
+    controller_files: frozenset[str] = frozenset()
     replication_factor: int | None = None
     commits: str | None = None
     without_effect: tuple[str, ...] = ()
@@ -126,6 +128,7 @@ def gather(
         frameworks=present,
         options=options,
         has_broker_file=any(_is_of_broker(read, client) for read in reads),
+        controller_files=frozenset(read.file for read in reads if _is_of_controller(read)),
         without_effect=tuple(sorted({*gathering.without_effect, *(name for read in reads for name in read.idle)})),
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
@@ -134,8 +137,16 @@ def gather(
 
 def _is_of_broker(read: ConfigurationFile, client: Client) -> bool:
     """Return whether a file configures a broker: it has a broker's setting with an effect, or nothing else."""
-    settings = read.roles.get("broker", ())
-    return any(key_of("broker", client, given.name) for given in settings) or set(read.roles) == {"broker"}
+    settings = [given for given in read.roles.get("broker", ()) if given.name != ELIGIBLE_LEADER_REPLICAS_VERSION]
+    return bool(settings) and (
+        any(key_of("broker", client, given.name) for given in settings) or set(read.roles) == {"broker"}
+    )
+
+
+def _is_of_controller(read: ConfigurationFile) -> bool:
+    """Return whether a file configures a controller; Strimzi gives brokers and controllers the same settings."""
+    roles = [given.value for given in read.roles.get("broker", ()) if given.name == "process.roles"]
+    return Framework.STRIMZI in read.frameworks or any("controller" in value.split(",") for value in roles)
 
 
 def _options_of(reads: Sequence[ConfigurationFile]) -> dict[str, WrittenSetting]:
@@ -262,7 +273,7 @@ class _Gathering:
                 )
             if value is None:
                 raise InputError(f"{given.where}: {given.written_name} is not {key.says} (ConfigException)")
-            if earlier is not None and earlier.value != value:
+            if earlier is not None and earlier.value != value and not key.may_differ:
                 raise InputError(
                     f"{given.where}: {given.written_name} has two different values ({earlier.where}): "
                     + _way_out(given, earlier)

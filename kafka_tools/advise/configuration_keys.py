@@ -20,6 +20,9 @@ MOST = 2**31 - 1
 BY_DURATION = "by_duration:"
 """The prefix of an auto.offset.reset value that goes back by a duration (KIP-1106, 4.0)."""
 
+ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
+"""The feature of KIP-966. It is a property of the cluster, not of a broker's file."""
+
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 """A number as Java reads it. Python would also accept 1_000."""
 
@@ -29,7 +32,7 @@ class ConfigurationKey:
     """A setting. `choices` maps each accepted text to its usual spelling; without choices the value is a number.
 
     `any_case`: capitals are accepted. `pattern`: a regular expression of further accepted values. `shown`: whether the
-    value may be printed.
+    value may be printed. `may_differ`: nodes of one cluster have different values.
     """
 
     choices: Mapping[str, str] | None = None
@@ -38,6 +41,7 @@ class ConfigurationKey:
     shown: bool = True
     any_case: bool = True
     pattern: str = ""
+    may_differ: bool = False
 
     def value_of(self, text: str) -> str | None:
         """Return the usual spelling of a value, or None if the setting does not accept it."""
@@ -104,8 +108,8 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "min.insync.replicas": ConfigurationKey(low=1),
         "unclean.leader.election.enable": _BOOL,
         "log.flush.interval.messages": ConfigurationKey(low=1, high=2**63 - 1),
-        "eligible.leader.replicas.version": ConfigurationKey(high=1),
-        "process.roles": _TEXT,
+        ELIGIBLE_LEADER_REPLICAS_VERSION: ConfigurationKey(high=1),
+        "process.roles": ConfigurationKey(shown=False, may_differ=True),
         "zookeeper.connect": _TEXT,
     },
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_tools.advise.cluster import ClusterConfig
-from kafka_tools.advise.configuration_keys import BY_DURATION, MOST, Role
+from kafka_tools.advise.cluster import CHANGED, ClusterConfig
+from kafka_tools.advise.configuration_keys import BY_DURATION, ELIGIBLE_LEADER_REPLICAS_VERSION, MOST, Role
 from kafka_tools.advise.frameworks import offset_commits
+from kafka_tools.advise.written_settings import Precedence, WrittenSetting
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
+    ELIGIBLE_LEADER_REPLICAS,
     ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT,
     IDEMPOTENT_BY_DEFAULT,
     KRAFT_ONLY,
@@ -203,7 +205,8 @@ def _resolve_topic(resolution: _ConfigResolution) -> None:
     if KRAFT_ONLY.applies_to(version) and has_zookeeper and cluster.get("broker", "process.roles") is None:
         resolution.refuse(f"ConfigException: Kafka {version} has no ZooKeeper mode: process.roles has to be set")
     _resolve_replication_factor(resolution)
-    resolution.take("min.insync.replicas", "1", ("topic", "min.insync.replicas"), ("broker", "min.insync.replicas"))
+    _resolve_eligible_leader_replicas(resolution)
+    _resolve_min_isr(resolution)
     resolution.take(
         "unclean.leader.election.enable",
         "false",
@@ -211,12 +214,6 @@ def _resolve_topic(resolution: _ConfigResolution) -> None:
         ("broker", "unclean.leader.election.enable"),
     )
     resolution.take("flush.messages", "never", ("topic", "flush.messages"), ("broker", "log.flush.interval.messages"))
-    resolution.take(
-        "eligible.leader.replicas.version",
-        "1" if ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT.applies_to(version) else "0",
-        ("broker", "eligible.leader.replicas.version"),
-        why=f"default of a new cluster of Kafka {version}",
-    )
     replicas, in_sync = int(resolution.choices["replication.factor"].value), resolution.choices["min.insync.replicas"]
     if int(in_sync.value) > replicas:
         resolution.notes.append(
@@ -227,6 +224,47 @@ def _resolve_topic(resolution: _ConfigResolution) -> None:
                 else "every write with acks=all is refused"
             )
         )
+
+
+def _resolve_eligible_leader_replicas(resolution: _ConfigResolution) -> None:
+    """Set the feature. Without information it is off, as on a cluster that was created before 4.1."""
+    cluster, name = resolution.cluster, ELIGIBLE_LEADER_REPLICAS_VERSION
+    is_for_new_clusters = ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT.applies_to(cluster.version)
+    why = "assumed: an upgraded cluster" if is_for_new_clusters else ""
+    level = resolution.take(name, "0", ("broker", name), why=why)
+    if level == "1" and not ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version):
+        resolution.refuse(f"Kafka {cluster.version} has no feature {name} (KIP-966, 4.0)")
+    if is_for_new_clusters and ("broker", name) not in cluster.written:
+        resolution.notes.append(
+            "eligible leader replicas are on in a cluster that was created with 4.1 or later, and off in one that was "
+            f"upgraded: the answers are for an upgraded cluster; for a new one, add --set {name}=1"
+        )
+
+
+def _resolve_min_isr(resolution: _ConfigResolution) -> None:
+    """Set min.insync.replicas. With eligible leader replicas, the value of a broker's file is not in effect.
+
+    The active controller then records its own value for the cluster, and removes the dynamic values of brokers.
+    Source: ActivationRecordsGenerator, ConfigurationControlManager.maybeGenerateElrSafetyRecords.
+    """
+    cluster, name = resolution.cluster, "min.insync.replicas"
+    given = cluster.written.get(("broker", name))
+    has_elr = resolution.choices[ELIGIBLE_LEADER_REPLICAS_VERSION].value == "1"
+    if not has_elr or given is None or ("topic", name) in cluster.written or _is_of_cluster(cluster, given):
+        resolution.take(name, "1", ("topic", name), ("broker", name))
+        return
+    resolution.choose(name, "1", "default of the controller")
+    resolution.notes.append(
+        f"with eligible leader replicas, {name} of the active controller's file applies to the cluster, not that of a "
+        f"broker ({given.where}): name the controller's file; if it has the same value, add --set {name}={given.value}"
+    )
+
+
+def _is_of_cluster(cluster: ClusterConfig, given: WrittenSetting) -> bool:
+    """Return whether a broker's setting is that of a controller's file, of the cluster, or a change that is tried."""
+    if given.file in cluster.controller_files and given.precedence == Precedence.FILE:
+        return True
+    return given.precedence in (Precedence.OVERRIDE, Precedence.COMMAND_LINE) or given.where == CHANGED
 
 
 def _resolve_replication_factor(resolution: _ConfigResolution) -> None:

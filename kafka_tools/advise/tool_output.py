@@ -1,4 +1,4 @@
-"""The output of `kafka-configs.sh --describe` and `kafka-topics.sh --describe`."""
+"""The output of `kafka-configs.sh --describe`, `kafka-topics.sh --describe` and `kafka-features.sh describe`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import Role
-from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from kafka_tools.advise.configuration_keys import ELIGIBLE_LEADER_REPLICAS_VERSION, Role
+from kafka_tools.advise.written_settings import ConfigurationFile, Precedence, WrittenSetting
 
 _DESCRIBED = re.compile(
     r"^(?:(?:All|Dynamic|(Default)) )?configs for (topic|broker)s?[ :]+'?([^\s']+)'?.*? are:?(?:\s+(\S+))?",
@@ -18,15 +18,22 @@ _DESCRIBED = re.compile(
 
 _DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
 
+_FEATURE = re.compile(rf"^Feature:\s*{re.escape(ELIGIBLE_LEADER_REPLICAS_VERSION)}\s.*\bFinalizedVersionLevel:\s*(\d+)")
+"""The line of eligible leader replicas in what `kafka-features.sh describe` prints."""
+
 _TOPIC_LINE = re.compile(r"^Topic:\s*(\S+).*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
 """The first line of a topic in what `kafka-topics.sh --describe` prints."""
 
 
 def described(path: Path, text: str) -> ConfigurationFile | None:
-    """Return the output of `kafka-configs.sh --describe` or `kafka-topics.sh --describe`; None if it is neither."""
+    """Return the settings in the output of a tool, or None for another text.
+
+    A dynamic value takes precedence over that of a broker's file, and that of one broker over that of the cluster.
+    """
     settings: dict[Role, list[WrittenSetting]] = {}
     names: dict[Role, str] = {}
     role: Role | None = None
+    precedence = Precedence.FILE
 
     def of(found: Role, name: str | None, place: int) -> list[WrittenSetting]:
         if name is not None and names.setdefault(found, name) != name:
@@ -34,18 +41,24 @@ def described(path: Path, text: str) -> ConfigurationFile | None:
         return settings.setdefault(found, [])
 
     for number, line in enumerate(text.splitlines(), start=1):
-        heading, topic = _DESCRIBED.match(line), _TOPIC_LINE.match(line)
+        heading, topic, feature = _DESCRIBED.match(line), _TOPIC_LINE.match(line), _FEATURE.match(line)
         if heading:
             default, kind, name, listed = heading.groups()
             role = "topic" if kind.lower() == "topic" else "broker"
+            if role == "broker":
+                precedence = Precedence.OVERRIDE if default else Precedence.ENFORCED
             of(role, None if default else name, number).extend(_listed(path, listed, number))
+        elif feature:
+            of("broker", None, number).append(
+                WrittenSetting(ELIGIBLE_LEADER_REPLICAS_VERSION, feature.group(1), path.name, number)
+            )
         elif topic:
             name, factor, listed = topic.groups()
             found = of("topic", name, number)
             found.append(WrittenSetting("replication.factor", factor, path.name, number))
             found.extend(_listed(path, listed, number))
         elif role and (setting := _DESCRIBED_SETTING.match(line)):
-            settings[role].append(WrittenSetting(setting.group(1), setting.group(2), path.name, number))
+            settings[role].append(WrittenSetting(setting.group(1), setting.group(2), path.name, number, precedence))
     return ConfigurationFile(path.name, {role: tuple(found) for role, found in settings.items()}) if settings else None
 
 

@@ -15,12 +15,12 @@ class Precedence(IntEnum):
     FRAMEWORK = 0
     """The framework's own value, which every file may change."""
     SHARED = 1
-    """A value for several clients, such as `spring.kafka.properties`."""
+    """A value for several clients, such as `spring.kafka.properties`, or for the topics that a framework creates."""
     FILE = 2
     OVERRIDE = 3
-    """A value for one client, such as `producer.override.acks` of a connector."""
+    """A value for one client, such as `producer.override.acks` of a connector; a cluster's dynamic default."""
     ENFORCED = 4
-    """The framework's own value, which no file changes."""
+    """The framework's own value, which no file changes; a broker's dynamic value."""
     COMMAND_LINE = 5
 
 

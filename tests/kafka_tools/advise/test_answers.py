@@ -138,6 +138,7 @@ def test_transactions_are_reported_as_not_explored():
 def test_eligible_leader_replicas_help_when_one_replica_is_left():
     names = ["idempotent-producer.properties", "topic-described.txt"]
     assert yeses(answers("4.0", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
+    names.append("features-described.txt")
     assert not yeses(answers("4.1", *names, failures=["power-loss"], questions=PARTITION[:1])[1])
 
 

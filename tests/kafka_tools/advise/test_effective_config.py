@@ -127,9 +127,54 @@ def test_zookeeper_is_refused_since_4_0():
     assert config("3.7", "server-zookeeper-shipped.properties").refusal is None
 
 
-def test_eligible_leader_replicas_are_on_for_new_clusters_since_4_1():
-    assert config("4.0", "producer-shipped.properties")["eligible.leader.replicas.version"] == "0"
-    assert config("4.1", "producer-shipped.properties")["eligible.leader.replicas.version"] == "1"
+@pytest.mark.parametrize("version", ["3.7", "4.0", "4.1"])
+def test_eligible_leader_replicas_are_off_unless_they_are_known_to_be_on(version):
+    found = config(version, "producer-shipped.properties")
+    assert found["eligible.leader.replicas.version"] == "0"
+    assert any("upgraded cluster" in note for note in found.notes) == (version == "4.1")
+
+
+def test_the_features_of_a_cluster_show_eligible_leader_replicas():
+    found = config("4.1", "producer-shipped.properties", "features-described.txt")
+    assert found["eligible.leader.replicas.version"] == "1"
+    assert found["replication.factor"] == "3"
+    assert "has no feature" in config("3.7", "features-described.txt").refusal
+
+
+def elr_config(tmp_path, **files):
+    """Settle files of nodes, by name, with eligible leader replicas."""
+    reads = []
+    for name, text in files.items():
+        path = tmp_path / f"{name}.properties"
+        path.write_text(text)
+        reads.append(read(f"broker={path}"))
+    return resolve(gather(reads, "4.1", assigned=["eligible.leader.replicas.version=1"]))
+
+
+def test_with_eligible_leader_replicas_the_controllers_min_isr_applies(tmp_path):
+    found = elr_config(tmp_path, node="process.roles=broker,controller\nmin.insync.replicas=2\n")
+    assert found["min.insync.replicas"] == "2"
+    found = elr_config(tmp_path, node="process.roles=broker\nmin.insync.replicas=2\n")
+    assert found["min.insync.replicas"] == "1"
+    assert any("active controller's file" in note for note in found.notes)
+    both = {"node": "process.roles=broker\n", "control": "process.roles=controller\nmin.insync.replicas=2\n"}
+    assert elr_config(tmp_path, **both)["min.insync.replicas"] == "2"
+
+
+def test_with_eligible_leader_replicas_the_dynamic_min_isr_of_one_broker_is_removed(tmp_path):
+    default = "Default configs for brokers in the cluster are:\n  min.insync.replicas=2 sensitive=false synonyms={}\n"
+    assert elr_config(tmp_path, node=default)["min.insync.replicas"] == "2"
+    one = "Dynamic configs for broker 1 are:\n  min.insync.replicas=2 sensitive=false synonyms={}\n"
+    assert elr_config(tmp_path, node=one)["min.insync.replicas"] == "1"
+
+
+def test_a_dynamic_value_takes_precedence_over_the_file_of_a_broker(tmp_path):
+    path = tmp_path / "described.txt"
+    path.write_text(
+        "Default configs for brokers in the cluster are:\n  min.insync.replicas=1 sensitive=false synonyms={}\n"
+    )
+    found = resolve(gather([read(str(FIXTURES / "server-durable.properties")), read(str(path))], "3.7"))
+    assert found["min.insync.replicas"] == "1"
 
 
 @pytest.mark.parametrize(
