@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from checker.cli.options import JsonFile, MaxStates, OutFolder, Workers
-from kafka_tools.advise.versions import LATEST, VERSIONS
+from kafka_tools.advise.versions import LATEST, OLDEST
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -21,7 +21,7 @@ def advise(
     ],
     kafka: Annotated[
         str,
-        typer.Option(metavar="VERSION", help=f"The version of Kafka: {', '.join(VERSIONS[:-1])} or {LATEST}."),
+        typer.Option(metavar="VERSION", help=f"The release of Kafka, from {OLDEST} to {LATEST}; 2.8 means 2.8.0."),
     ] = LATEST,
     client: Annotated[
         Literal["java", "librdkafka"] | None,

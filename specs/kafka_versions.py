@@ -1,9 +1,14 @@
-"""Rules that differ between releases of Apache Kafka, and the conditions of idempotence: one table for specs and tools.
+"""Rules that differ between releases of Apache Kafka: one table for specs, tools and docs.
 
-Plain Python without imports from the checker, so that every tool can import it.
+Plain Python without imports from the checker, so that every tool can import it. To add a rule, add a constant: every
+`Change` of this module is part of the table `CHANGES`. Say in tests/golden/kafka_changes.toml where the change is found
+and run collect_kafka_changes.py there: a test compares the table with what it found in the history and the jars of
+Apache Kafka.
 """
 
 from dataclasses import dataclass
+
+from specs.kafka_releases import RELEASES, release_line, release_number
 
 MAX_IN_FLIGHT_WITH_IDEMPOTENCE = 5
 """The largest max.in.flight.requests.per.connection of an idempotent producer: the broker caches five batches."""
@@ -11,51 +16,544 @@ MAX_IN_FLIGHT_WITH_IDEMPOTENCE = 5
 
 @dataclass(frozen=True)
 class Change:
-    """A change of behaviour: its ticket, its first release, and the patch releases of earlier branches that have it."""
+    """A change of Kafka's behaviour.
+
+    `since` is the release from which on all later releases have the change, `backports` the first patch releases of
+    earlier branches that have it. A `since` after the last release says that no release has the change yet.
+
+    `concerns` names the part that has to be of such a release: producer, consumer, broker or controller.
+    `opens` are the entries of the catalogue of bugs that exist because of this change, `closes` those that exist no
+    longer where this change and all others that close the entry apply. An entry is a name such as R8 (the scenarios
+    `r8_...`), or a ticket.
+    """
 
     summary: str
     ticket: str
     since: str
     backports: tuple[str, ...] = ()
+    concerns: str = ""
+    opens: tuple[str, ...] = ()
+    closes: tuple[str, ...] = ()
 
     def applies_to(self, version: str) -> bool:
         """Return whether a release such as "3.7" or "3.0.1" has the change."""
         release = release_number(version)
         return release >= release_number(self.since) or any(
-            release[:2] == release_number(patch)[:2] and release >= release_number(patch) for patch in self.backports
+            release_line(version) == release_line(patch) and release >= release_number(patch)
+            for patch in self.backports
         )
 
+    @property
+    def releases(self) -> list[str]:
+        """Every release that has the change."""
+        return [release for release in RELEASES if self.applies_to(release)]
 
-def release_number(version: str) -> tuple[int, int, int]:
-    """Return a version as a number that can be compared; raise ValueError if it is not of the form 3.7 or 3.0.1."""
-    major, minor, patch = (*map(int, version.split(".")), 0, 0)[:3]
-    return major, minor, patch
 
+# Defaults of the producer's settings, and the conditions of idempotence.
 
-ACKS_ALL_BY_DEFAULT = Change("the default of acks is all", "KIP-679", "3.0")
+RETRIES_UNLIMITED_BY_DEFAULT = Change(
+    "the default of retries is 2147483647 instead of 0; delivery.timeout.ms limits the time",
+    "KIP-91",
+    "2.1.0",
+    concerns="producer",
+)
+ACKS_ALL_BY_DEFAULT = Change("the default of acks is all instead of 1", "KIP-679", "3.0.0", concerns="producer")
+IDEMPOTENCE_DECLARED_DEFAULT = Change(
+    "enable.idempotence is documented as true by default", "KIP-679", "3.0.0", concerns="producer", opens=("P10",)
+)
 IDEMPOTENT_BY_DEFAULT = Change(
-    # KIP-679 declares it for 3.0; 3.0.0 and 3.1.0 leave it off by mistake.
     "a producer is idempotent by default",
     "KAFKA-13598",
-    "3.2",
+    "3.2.0",
     backports=("3.0.1", "3.1.1"),
+    concerns="producer",
+    closes=("P10",),
+)
+CONFLICT_TURNS_DEFAULT_OFF = Change(
+    "a setting that conflicts with idempotence turns the default off, and only the log reports it",
+    "KAFKA-13673",
+    "3.2.0",
+    backports=("3.0.1", "3.1.1"),
+    concerns="producer",
+    opens=("KAFKA-13673",),
 )
 REFUSES_DEFAULT_IN_CONFLICT = Change(
     "more requests in flight than idempotence allows are refused; before, they turned the default off",
     "KAFKA-17927",
-    "4.0",
+    "4.0.0",
+    concerns="producer",
+)
+LINGER_5_BY_DEFAULT = Change("the default of linger.ms is 5 instead of 0", "KIP-1030", "4.0.0", concerns="producer")
+CONNECT_IDEMPOTENCE_OFF = Change(
+    "Connect turns the idempotence of its producers off",
+    "KAFKA-13759",
+    "3.2.0",
+    backports=("3.0.2", "3.1.1"),
+    concerns="producer",
+)
+
+# The producer's queue, buffers and partitioner.
+
+MUTES_PARTITION_IN_FLIGHT = Change(
+    "with one request in flight, a partition is muted while one of its batches is in flight",
+    "KAFKA-3197",
+    "0.10.0.0",
+    concerns="producer",
+    closes=("P4",),
+)
+STICKY_PARTITIONER = Change(
+    "records without a key go to one partition until its batch is full, instead of round robin",
+    "KIP-480",
+    "2.4.0",
+    concerns="producer",
+)
+UNIFORM_STICKY_PARTITIONER = Change(
+    "the partition for records without a key changes after batch.size bytes and may depend on the brokers' load",
+    "KIP-794",
+    "3.3.0",
+    concerns="producer",
+)
+DRAIN_INDEX_PER_NODE = Change(
+    "a drain remembers the next partition of each node instead of one for all nodes",
+    "KAFKA-13834",
+    "3.3.0",
+    concerns="producer",
+    closes=("P14",),
+)
+CLOSE_WAKES_ALLOCATION = Change(
+    "closing the producer wakes the threads that wait for buffer memory",
+    "KAFKA-9449",
+    "2.5.0",
+    backports=("2.4.1",),
+    concerns="producer",
+    closes=("KAFKA-9449",),
+)
+SENDS_FROM_POOLED_BUFFER = Change(
+    "a produce request is written from the batch's buffer instead of from a copy",
+    "KAFKA-10818",
+    "2.8.0",
+    concerns="producer",
+    opens=("P13",),
+)
+EXPIRED_BATCH_KEEPS_BUFFER = Change(
+    "a batch that expires in flight keeps its buffer until its request completes",
+    "KAFKA-19012",
+    "4.2.0",
+    backports=("3.9.2", "4.0.2", "4.1.2"),
+    concerns="producer",
+    closes=("P13",),
+)
+EXPONENTIAL_RETRY_BACKOFF = Change(
+    "retry.backoff.ms grows exponentially up to retry.backoff.max.ms", "KIP-580", "3.7.0", concerns="producer"
+)
+RETRIES_AT_ONCE_AFTER_ELECTION = Change(
+    "a retry does not wait for its backoff if the leader has changed", "KIP-951", "3.7.0", concerns="producer"
+)
+
+# Idempotence.
+
+IDEMPOTENT_PRODUCER = Change(
+    "producers may be idempotent: the broker checks sequences",
+    "KIP-98",
+    "0.11.0.0",
+    concerns="producer and broker",
+    opens=("I1", "I4"),
+)
+CACHES_FIVE_BATCHES = Change(
+    "the broker caches five batches of a producer, and five requests may be in flight",
+    "KAFKA-5494",
+    "1.0.0",
+    concerns="producer and broker",
+    opens=("I5", "I12", "I15"),
+    closes=("I1",),
+)
+STATE_CHANGES_AFTER_APPEND = Change(
+    "the broker changes its producer state only after the append",
+    "KAFKA-6683",
+    "1.1.0",
+    backports=("1.0.2",),
+    concerns="broker",
+    closes=("I15",),
+)
+SEQUENCES_RESET_IN_ORDER = Change(
+    "after a reset of sequences the batches in flight keep their order",
+    "KAFKA-8483",
+    "2.3.0",
+    concerns="producer",
+    closes=("I5",),
+)
+STATE_OUTLIVES_RETENTION = Change(
+    "the broker keeps a producer's state when retention deletes its records",
+    "KAFKA-7190",
+    "2.4.0",
+    concerns="broker",
+    closes=("I4",),
+)
+BUMPS_EPOCH_ON_LOST_STATE = Change(
+    "an idempotent producer raises its epoch after a lost or rejected sequence; a broker without state for a "
+    "producer accepts any first sequence",
+    "KIP-360",
+    "2.5.0",
+    concerns="producer and broker",
+    opens=("I2", "I3", "I6", "I7", "I13"),
+    closes=("I4",),
+)
+BUMP_RESETS_IDLE_PARTITIONS = Change(
+    "a raised epoch resets the sequences of idle partitions too",
+    "KAFKA-12152",
+    "2.8.0",
+    backports=("2.7.1",),
+    concerns="producer",
+    closes=("I6",),
+)
+SNAPSHOT_FORCED_TO_DISK = Change(
+    "a snapshot of producer state is forced to disk", "KAFKA-9892", "2.8.0", concerns="broker"
+)
+PRODUCER_EXPIRATION_SETTING = Change(
+    "producer.id.expiration.ms (1 day) limits the age of producer state; before, transactional.id.expiration.ms did "
+    "(7 days)",
+    "KIP-854",
+    "3.4.0",
+    concerns="broker",
+)
+EMPTY_STATE_NEEDS_SEQUENCE_0 = Change(
+    "with transaction version 2, a transactional batch of a producer without state has to begin at sequence 0",
+    "KAFKA-18202",
+    "4.1.0",
+    concerns="broker",
+)
+EMPTY_LOG_NEEDS_SEQUENCE_0 = Change(
+    "a log that never held a record accepts only sequence 0 from a producer without state",
+    "KAFKA-15591",
+    "4.5.0",
+    concerns="broker",
+    closes=("I2",),
+)
+
+# Transactions.
+
+VERIFIES_TRANSACTIONS = Change(
+    "the leader verifies with the coordinator that a partition is part of a transaction before it appends",
+    "KIP-890, part 1",
+    "3.6.0",
+    concerns="broker",
+)
+EPOCH_PER_TRANSACTION = Change(
+    "transaction version 2 can be enabled: every transaction raises the producer's epoch",
+    "KIP-890, part 2",
+    "4.0.0",
+    concerns="producer and broker",
+)
+
+# Truncation, leader epochs and fetches of followers.
+
+CLEAN_ELECTIONS_BY_DEFAULT = Change(
+    "the default of unclean.leader.election.enable is false instead of true", "KIP-106", "0.11.0.0", concerns="broker"
+)
+TRUNCATES_BY_EPOCH = Change(
+    "a follower truncates to the end of its last leader epoch instead of to its high watermark",
+    "KIP-101",
+    "0.11.0.0",
+    concerns="broker",
+    opens=("R3", "R4", "KAFKA-10706"),
+    closes=("R1", "R2"),
+)
+ANSWER_NAMES_EPOCH = Change(
+    "the leader's answer on the end of an epoch names the epoch too",
+    "KIP-279",
+    "2.0.0",
+    concerns="broker",
+    closes=("R3",),
+)
+EPOCH_BEGINS_AT_ELECTION = Change(
+    "a leader epoch begins with the election instead of with the first record",
+    "KAFKA-7415",
+    "2.1.0",
+    backports=("2.0.1",),
+    concerns="broker",
+    closes=("R3", "R4"),
+)
+TRUNCATES_IN_EVERY_EPOCH = Change(
+    "a follower truncates in every new leader epoch, even if the leader is the same broker",
+    "KAFKA-7164",
+    "2.1.0",
+    backports=("2.0.1",),
+    concerns="broker",
+    closes=("R6",),
+)
+JOINS_AT_EPOCH_START = Change(
+    "a follower joins the ISR only with the log with which the leader's epoch began",
+    "KAFKA-7128",
+    "2.1.0",
+    backports=("2.0.1",),
+    concerns="broker",
+    closes=("R7",),
+)
+REQUESTS_CARRY_EPOCH = Change(
+    "fetches and questions of followers carry the leader epoch, and others are rejected",
+    "KIP-320",
+    "2.1.0",
+    concerns="broker",
+    closes=("R5",),
+)
+IGNORES_EPOCH_0_IN_RECOVERY = Change(
+    "the epoch cache is disabled for old message formats; by mistake, recovery skips leader epoch 0",
+    "KAFKA-7897",
+    "2.2.0",
+    backports=("2.1.1",),
+    concerns="broker",
+    opens=("R16",),
+)
+RECOVERS_EPOCH_0 = Change(
+    "recovery of the epoch cache includes leader epoch 0",
+    "KAFKA-10432",
+    "2.7.0",
+    backports=("2.6.1",),
+    concerns="broker",
+    closes=("R16",),
+)
+TRUNCATES_CACHE_AT_END = Change(
+    "the epoch cache is truncated even if the log is not",
+    "KAFKA-10706",
+    "2.7.0",
+    backports=("2.6.1",),
+    concerns="broker",
+    closes=("KAFKA-10706",),
+)
+READS_SIZE_ONCE = Change(
+    "a read takes the size of the log file once",
+    "KAFKA-9835",
+    "2.6.0",
+    backports=("2.5.1",),
+    concerns="broker",
+    closes=("R15",),
+)
+TRUNCATES_ON_FETCH = Change(
+    "a follower truncates by the answer to its fetch instead of asking before it fetches",
+    "KAFKA-10554",
+    "2.8.0",
+    concerns="broker",
+    opens=("R8", "R9", "KAFKA-15510"),
+)
+IGNORES_DIVERGING_FETCH = Change(
+    "a diverging fetch does not count as progress of the follower",
+    "KAFKA-13141",
+    "3.0.0",
+    backports=("2.7.2", "2.8.1"),
+    concerns="broker",
+    closes=("R8",),
+)
+TRUNCATES_BEFORE_HIGH_WATERMARK = Change(
+    "a follower truncates before it adopts the leader's high watermark",
+    "KAFKA-14704",
+    "3.5.0",
+    backports=("3.4.1",),
+    concerns="broker",
+    closes=("R9",),
+)
+REMEMBERS_LAST_FETCHED_EPOCH = Change(
+    "an empty answer does not make a follower forget its last epoch",
+    "KAFKA-15510",
+    "3.7.0",
+    concerns="broker",
+    closes=("KAFKA-15510",),
+)
+REJECTS_NEWER_RECORDS = Change(
+    "a follower ignores an answer to a fetch of another leader epoch, and appends no record of a newer epoch",
+    "KAFKA-18723",
+    "4.0.1",
+    backports=("3.9.1",),
+    concerns="broker",
+    closes=("R14",),
+)
+FENCES_APPENDS_AFTER_IO_ERROR = Change(
+    "a log rejects appends after a failed write", "KAFKA-10778", "2.8.0", concerns="broker", closes=("R17",)
+)
+
+# The ISR, the high watermark and elections.
+
+LAG_TIME_30_S = Change(
+    "the default of replica.lag.time.max.ms is 30 s instead of 10 s", "KIP-537", "2.5.0", concerns="broker"
+)
+CONTROLLER_CHANGES_ISR = Change(
+    "a leader asks the controller to change the ISR (AlterPartition); before, it wrote to ZooKeeper",
+    "KIP-497",
+    "2.7.0",
+    concerns="broker and controller",
+)
+FENCED_MAY_NOT_JOIN = Change(
+    "a fenced broker, or one in controlled shutdown, does not join the ISR (KRaft)",
+    "KIP-841",
+    "3.3.0",
+    concerns="broker and controller",
+    closes=("KIP-841",),
+)
+CHECKS_BROKER_EPOCHS = Change(
+    "a broker joins the ISR only with the broker epoch of its fetch (KRaft)",
+    "KIP-903",
+    "3.5.0",
+    concerns="broker and controller",
+    closes=("R10",),
+)
+SHRINK_KEEPS_LEADER_EPOCH = Change(
+    "a smaller ISR alone does not raise the leader epoch", "KAFKA-15021", "3.6.0", concerns="controller"
 )
 HIGH_WATERMARK_WAITS_FOR_MIN_ISR = Change(
-    "the high watermark does not advance while the ISR is below min.insync.replicas", "KAFKA-15583", "3.7"
+    "the high watermark does not advance while the ISR is below min.insync.replicas",
+    "KAFKA-15583",
+    "3.7.0",
+    concerns="broker",
+    closes=("R13",),
 )
 MIN_ISR_CAPPED = Change(
-    "min.insync.replicas is capped at the number of replicas; before, acks=all was refused", "KAFKA-15583", "3.7"
+    "min.insync.replicas is capped at the number of replicas; before, acks=all was refused",
+    "KAFKA-15583",
+    "3.7.0",
+    concerns="broker",
 )
-LINGER_5_BY_DEFAULT = Change("the default of linger.ms is 5", "KIP-1030", "4.0")
-RESET_BY_DURATION = Change("auto.offset.reset may be a duration", "KIP-1106", "4.0")
-KRAFT_ONLY = Change("brokers do not start with ZooKeeper", "KIP-500", "4.0")
-ELIGIBLE_LEADER_REPLICAS = Change("eligible leader replicas can be enabled", "KIP-966", "4.0")
-ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT = Change("a new cluster has eligible leader replicas", "KIP-966", "4.1")
+KRAFT_ONLY = Change("brokers do not start with ZooKeeper", "KIP-500", "4.0.0", concerns="broker and controller")
+LEADER_AND_ISR_REMOVED = Change(
+    "brokers learn of leaders from the metadata log only; LeaderAndIsr requests are not accepted",
+    "KAFKA-18399",
+    "4.0.0",
+    concerns="broker and controller",
+)
+DETECTS_UNCLEAN_SHUTDOWN = Change(
+    "the controller recognizes a broker that restarts after an unclean shutdown",
+    "KAFKA-18635",
+    "4.0.0",
+    concerns="controller",
+)
+ELIGIBLE_LEADER_REPLICAS = Change(
+    "eligible leader replicas can be enabled", "KIP-966", "4.0.0", concerns="controller", opens=("KAFKA-19522",)
+)
+CLEARS_ELR_WITH_MIN_ISR = Change(
+    "a change of min.insync.replicas clears the eligible leader replicas (ClearElrRecord)",
+    "KIP-966",
+    "4.0.0",
+    concerns="controller",
+)
+ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT = Change(
+    "a new cluster has eligible leader replicas", "KIP-966", "4.1.0", concerns="controller", closes=("R11",)
+)
+LAST_KNOWN_LEADER_MUST_LIVE = Change(
+    "a last known leader that is fenced is not elected; before, the test was inverted",
+    "KAFKA-19522",
+    "4.1.0",
+    concerns="controller",
+    closes=("KAFKA-19522",),
+)
+
+# Consumers.
+
+COMMITS_CARRY_EPOCH = Change(
+    "a committed offset carries the leader epoch", "KIP-320", "2.1.0", concerns="consumer and broker"
+)
+OFFSETS_EXPIRE_WITH_GROUP = Change(
+    "committed offsets expire only after the group is empty",
+    "KIP-211",
+    "2.1.0",
+    concerns="broker",
+    closes=("KAFKA-4682",),
+)
+CONSUMER_DETECTS_TRUNCATION = Change(
+    "a consumer detects by leader epochs that records below its position were truncated",
+    "KIP-320",
+    "2.3.0",
+    concerns="consumer",
+    closes=("C6",),
+)
+STATIC_MEMBERS = Change(
+    "a consumer with group.instance.id keeps its partitions during a restart",
+    "KIP-345",
+    "2.3.0",
+    concerns="consumer and broker",
+)
+COOPERATIVE_REBALANCE = Change(
+    "a consumer may keep the partitions that do not move during a rebalance",
+    "KIP-429",
+    "2.4.0",
+    concerns="consumer",
+    opens=("C5",),
+)
+READS_FROM_FOLLOWERS = Change("a consumer may read from a follower", "KIP-392", "2.4.0", concerns="consumer and broker")
+SESSION_TIMEOUT_45_S = Change(
+    "the default of session.timeout.ms is 45 s instead of 10 s", "KIP-735", "3.0.0", concerns="consumer"
+)
+REVOKES_BEFORE_REJOIN = Change(
+    "an evicted consumer gives its partitions up before it joins again",
+    "KAFKA-12983",
+    "3.0.0",
+    backports=("2.7.2", "2.8.1"),
+    concerns="consumer",
+    closes=("KAFKA-12983",),
+)
+CHECKS_CLAIMS_BY_GENERATION = Change(
+    "the sticky assignor accepts only a single claim of the latest generation on a partition",
+    "KAFKA-12984",
+    "3.0.0",
+    concerns="consumer",
+    closes=("C5",),
+)
+CONSUMER_PROTOCOL = Change(
+    "the consumer group protocol of KIP-848 is generally available: the broker assigns partitions",
+    "KIP-848",
+    "4.0.0",
+    concerns="consumer and broker",
+)
+RESET_BY_DURATION = Change("auto.offset.reset may be a duration", "KIP-1106", "4.0.0", concerns="consumer")
+COMMIT_FENCED_BY_ASSIGNMENT_EPOCH = Change(
+    "a commit with an older member epoch is accepted if the partition was assigned in that epoch or before",
+    "KIP-1251",
+    "4.3.0",
+    concerns="broker",
+)
+
+CHANGES: dict[str, Change] = {name: value for name, value in globals().items() if isinstance(value, Change)}
+"""Every rule of this module by the name of its constant."""
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """An entry of the catalogue of bugs with the changes that opened and closed it."""
+
+    name: str
+    opened_by: tuple[Change, ...]
+    closed_by: tuple[Change, ...]
+
+    def exists_in(self, version: str) -> bool:
+        """Return whether a release has the bug: a change that opens it applies, and not all that close it do."""
+        is_open = not self.opened_by or any(change.applies_to(version) for change in self.opened_by)
+        is_closed = bool(self.closed_by) and all(change.applies_to(version) for change in self.closed_by)
+        return is_open and not is_closed
+
+    @property
+    def releases(self) -> list[str]:
+        """Every release that has the bug."""
+        return [release for release in RELEASES if self.exists_in(release)]
+
+    @property
+    def fixed_in(self) -> list[str]:
+        """The first release without the bug on each branch that had it, or nothing if no release fixes it."""
+        ends = {patch for change in self.closed_by for patch in (change.since, *change.backports)}
+        return [release for release in RELEASES if release in ends and not self.exists_in(release)]
+
+
+def catalogue_entry(name: str) -> CatalogueEntry:
+    """Return an entry of the catalogue, such as R8. No change opens or closes an entry that all releases have."""
+    changes = CHANGES.values()
+    return CatalogueEntry(
+        name,
+        tuple(change for change in changes if name in change.opens),
+        tuple(change for change in changes if name in change.closes),
+    )
+
+
+def fixed_bugs(version: str) -> list[CatalogueEntry]:
+    """Return the entries of the catalogue that exist in a release and that a later release fixes."""
+    names = dict.fromkeys(name for change in CHANGES.values() for name in change.closes)
+    entries = map(catalogue_entry, names)
+    return [entry for entry in entries if entry.exists_in(version) and entry.fixed_in]
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from kafka_tools.advise.cluster import CHANGED, ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION, ELIGIBLE_LEADER_REPLICAS_VERSION, MOST, Role
 from kafka_tools.advise.frameworks import offset_commits
+from kafka_tools.advise.versions import unexplored_bugs
 from kafka_tools.advise.written_settings import Precedence, WrittenSetting
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
     ELIGIBLE_LEADER_REPLICAS,
     ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT,
+    IDEMPOTENCE_DECLARED_DEFAULT,
     IDEMPOTENT_BY_DEFAULT,
     KRAFT_ONLY,
     LINGER_5_BY_DEFAULT,
     MIN_ISR_CAPPED,
     REFUSES_DEFAULT_IN_CONFLICT,
     RESET_BY_DURATION,
+    RETRIES_UNLIMITED_BY_DEFAULT,
     Conflict,
     idempotence_conflicts,
 )
@@ -95,6 +98,7 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
         _resolve_java_producer(resolution)
     _resolve_topic(resolution)
     _resolve_consumer(resolution)
+    resolution.notes.extend(filter(None, [unexplored_bugs(cluster.version)]))
     is_transactional = ("producer", "transactional.id") in cluster.written
     return EffectiveConfig(resolution.choices, tuple(resolution.notes), resolution.refusal, is_transactional)
 
@@ -135,7 +139,9 @@ def _resolve_java_producer(resolution: _ConfigResolution) -> None:
     is_on = resolution.choices["enable.idempotence"].value == "true"
     acks = "all" if ACKS_ALL_BY_DEFAULT.applies_to(version) else "1"
     resolution.take("acks", "all" if is_on else acks, ("producer", "acks"))
-    resolution.take("retries", str(2**31 - 1), ("producer", "retries"))
+    # KafkaProducer.configureRetries: before 2.1 an idempotent producer has another default.
+    retries = 2**31 - 1 if is_on or RETRIES_UNLIMITED_BY_DEFAULT.applies_to(version) else 0
+    resolution.take("retries", str(retries), ("producer", "retries"))
     resolution.take(_IN_FLIGHT, "5", ("producer", _IN_FLIGHT))
     _check_timeouts(resolution)
 
@@ -151,10 +157,11 @@ def _resolve_idempotence(
         resolution.choose("enable.idempotence", "true", "a transactional.id is set")
     elif not by_default:
         resolution.choose("enable.idempotence", "false", f"default of {_product(cluster)}")
-        if cluster.version == "3.0":
+        if IDEMPOTENCE_DECLARED_DEFAULT.applies_to(cluster.version):
+            fixes = " or ".join(sorted((IDEMPOTENT_BY_DEFAULT.since, *IDEMPOTENT_BY_DEFAULT.backports)))
             resolution.notes.append(
-                "Kafka 3.0.0 declares idempotence on by default and leaves it off (KAFKA-13598): "
-                "set enable.idempotence=true, or use 3.0.1"
+                f"Kafka {cluster.version} declares idempotence on by default and leaves it off "
+                f"({IDEMPOTENT_BY_DEFAULT.ticket}): set enable.idempotence=true, or use {fixes}"
             )
     elif conflicts:
         name = conflicts[0].setting
@@ -171,7 +178,7 @@ def _resolve_idempotence(
 def _check_timeouts(resolution: _ConfigResolution) -> None:
     cluster = resolution.cluster
     delivery = cluster.get("producer", "delivery.timeout.ms")
-    if delivery is None:
+    if delivery is None or not RETRIES_UNLIMITED_BY_DEFAULT.applies_to(cluster.version):
         return
     linger = int(cluster.get("producer", "linger.ms") or (5 if LINGER_5_BY_DEFAULT.applies_to(cluster.version) else 0))
     request = int(cluster.get("producer", "request.timeout.ms") or 30_000)

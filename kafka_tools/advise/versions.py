@@ -1,15 +1,30 @@
-"""The versions of Apache Kafka that advice supports; `specs.kafka_versions` has the rules that differ between them."""
+"""The releases of Apache Kafka that advice supports; `specs.kafka_versions` has the rules that differ between them."""
 
 from __future__ import annotations
 
 from checker.errors import InputError
+from specs.kafka_releases import OLDEST_SUPPORTED, RELEASES, find_release
+from specs.kafka_versions import fixed_bugs
 
-VERSIONS = ("2.8", "3.0", "3.0.1", "3.2", "3.7", "4.0", "4.1")
-LATEST = VERSIONS[-1]
+OLDEST = OLDEST_SUPPORTED
+LATEST = RELEASES[-1]
+
+EXPLORED = frozenset({"KAFKA-13673", "P10", "R11", "R13"})
+"""Entries of the catalogue that depend on the release and that the model of advice contains."""
 
 
 def supported(version: str) -> str:
-    """Return a version; raise InputError if it is not supported."""
-    if version not in VERSIONS:
-        raise InputError(f"Kafka {version} is not a supported version: choose from {', '.join(VERSIONS)}")
-    return version
+    """Return the full number of a release, such as 2.8.0 for 2.8; raise InputError if it is not supported."""
+    try:
+        return find_release(version, OLDEST)
+    except ValueError as error:
+        raise InputError(f"--kafka: {error}") from None
+
+
+def unexplored_bugs(version: str) -> str:
+    """Return a note on the bugs of a release that later ones fix and that the model leaves out, or ""."""
+    bugs = [entry for entry in fixed_bugs(version) if entry.name not in EXPLORED]
+    if not bugs:
+        return ""
+    fixes = "; ".join(f"{entry.name} (fixed in {', '.join(entry.fixed_in)})" for entry in bugs)
+    return f"not explored: bugs of Kafka {version} that later releases fix (docs/versions.md): {fixes}"

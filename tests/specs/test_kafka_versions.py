@@ -1,14 +1,22 @@
-"""Kafka's rules by release: where they begin, and what conflicts with idempotence."""
+"""Kafka's rules by release: where they begin, which bugs they open and close, what conflicts with idempotence.
+
+tests/golden/kafka_changes.json has the evidence; `test_kafka_changes` compares the table with it.
+"""
+
+import re
 
 import pytest
 
+from specs.kafka_releases import RELEASES, describe_releases, find_release, release_line, release_number
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
+    CHANGES,
     IDEMPOTENT_BY_DEFAULT,
     REFUSES_DEFAULT_IN_CONFLICT,
     Change,
+    catalogue_entry,
+    fixed_bugs,
     idempotence_conflicts,
-    release_number,
 )
 from specs.producer.plain.configured import VERSIONS, ConfiguredProducer
 
@@ -29,6 +37,77 @@ def test_releases_that_have_a_change(change, releases):
 
 def test_a_patch_release_is_later_than_its_minor_release():
     assert release_number("3.0") == release_number("3.0.0") < release_number("3.0.1") < release_number("3.10")
+
+
+def test_releases_are_in_order():
+    numbers = [release_number(release) for release in RELEASES]
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_line_begins_with_its_first_release():
+    """Patch levels count up from 0 without a gap: a missing release would be called unknown."""
+    for line in {release_line(release) for release in RELEASES}:
+        numbers = [release_number(release) for release in RELEASES if release_line(release) == line]
+        patches = [number[3] if len(line) == 3 else number[2] for number in numbers]
+        assert patches == list(range(len(patches)))
+
+
+@pytest.mark.parametrize("version", ["", "3", "3.x", "3.7.0.0.0", "3.7.", "-1.0"])
+def test_what_is_not_a_version(version):
+    with pytest.raises(ValueError, match="is not a version"):
+        find_release(version)
+
+
+def test_ranges_of_releases():
+    assert describe_releases(["3.0.0", "2.8.2", "3.0.2", "2.8.1"]) == "2.8.1 to 3.0.0, 3.0.2"
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_described(name):
+    change = CHANGES[name]
+    assert re.fullmatch(r"(KIP|KAFKA)-\d+(, part \d)?", change.ticket)
+    assert change.since in RELEASES or release_number(change.since) > release_number(RELEASES[-1])
+    assert set(change.backports) <= set(RELEASES)
+    assert all(release_number(patch) < release_number(change.since) for patch in change.backports)
+    assert all(release_line(patch) != release_line(change.since) for patch in change.backports)
+    parts = {"producer", "consumer", "broker", "controller", "producer and broker", "consumer and broker"}
+    assert change.concerns in parts | {"broker and controller"}
+
+
+def test_a_change_reaches_later_patches_of_its_branches_alone():
+    change = Change("", "KAFKA-1", "3.9.1", backports=("3.7.2",))
+    assert [
+        version for version in ("3.7.1", "3.7.2", "3.8.1", "3.9.0", "3.9.2", "4.0.0") if change.applies_to(version)
+    ] == [
+        "3.7.2",
+        "3.9.2",
+        "4.0.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "releases"),
+    [
+        ("R4", "0.11.0.0 to 2.0.0"),
+        ("R8", "2.8.0"),
+        ("R14", "0.10.0.0 to 3.9.0, 4.0.0"),
+        ("KAFKA-19522", "4.0.0 to 4.0.2"),
+        ("P10", "3.0.0, 3.1.0"),
+        ("P13", "2.8.0 to 3.9.1, 4.0.0 to 4.0.1, 4.1.0 to 4.1.1"),
+        ("C5", "2.4.0 to 2.8.2"),
+        ("I2", "2.5.0 to 4.4.0"),
+        ("I7", "2.5.0 to 4.4.0"),
+    ],
+)
+def test_releases_that_have_a_bug(name, releases):
+    assert describe_releases(catalogue_entry(name).releases) == releases
+
+
+def test_fixed_bugs_name_each_branch():
+    entries = {entry.name: entry for entry in fixed_bugs("2.8.0")}
+    assert entries["R8"].fixed_in == ["2.7.2", "2.8.1", "3.0.0"]
+    assert "I2" not in entries
+    assert "R7" not in entries
 
 
 @pytest.mark.parametrize("settings", [("0", None, None), ("1", None, None), (None, 0, None), (None, None, 6)])
