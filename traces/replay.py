@@ -7,6 +7,7 @@ import itertools
 from checker.errors import BoundsError, Disabled, InputError
 from checker.explain.differences import changes
 from checker.explain.guards import why_disabled
+from checker.explain.lassos import WrongLassoError, check_lasso
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
@@ -17,7 +18,8 @@ from checker.run.result import TraceStep, Violation
 def replay(spec: Spec, violation: Violation) -> None:
     """Execute a counterexample again; raise InputError at the first step that differs from the recording.
 
-    The property must be violated at the end of the trace, or the recorded failing action must fail there.
+    The property must be violated at the end of the trace, or the recorded failing action must fail there. A lasso must
+    be a fair behaviour that violates the property, under the fairness of the spec.
     """
     trace = violation.trace
     if not trace:
@@ -26,8 +28,18 @@ def replay(spec: Spec, violation: Violation) -> None:
         raise InputError("step 1 cannot be replayed: it is not an initial state of the spec")
     for number, (before, step) in enumerate(itertools.pairwise(trace), 2):
         _replay_step(spec, number, before, step)
+    if violation.kind == "liveness":
+        _check_lasso(spec, violation)
+        return
     if not _is_violated(spec, violation):
         raise InputError(f"the trace can be replayed, but {violation.property} is not violated at its end")
+
+
+def _check_lasso(spec: Spec, violation: Violation) -> None:
+    try:
+        check_lasso(spec, violation)
+    except WrongLassoError as error:
+        raise InputError(f"the trace can be replayed, but {error}") from None
 
 
 def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) -> None:

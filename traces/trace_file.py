@@ -11,13 +11,16 @@ import hashlib
 import importlib.metadata
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from checker.errors import BoundsError, InputError
 from checker.explain.differences import changes
 from checker.language.error_location import source_files
+from checker.language.fairness import Fairness
+from checker.language.roles import LIVENESS_ROLES
 from checker.language.spec import Spec
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 from traces.json_values import Plain, from_plain_json, to_plain_json
@@ -32,7 +35,7 @@ class Origin:
 
     `spec` and `scenario` are names; `scenario` is None if the command line set the constants. `target` is the name of
     the spec on the command line, `command` the command that found the violation, and `fingerprint` a hash of the spec's
-    source (see `fingerprint_of`).
+    source (see `fingerprint_of`). `fairness` is that of the spec, on which a lasso depends.
     """
 
     spec: str
@@ -42,6 +45,7 @@ class Origin:
     fingerprint: str
     command: str
     tidemark: str
+    fairness: Mapping[str, Fairness] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -51,7 +55,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class TraceFile:
-    """The content of a trace file: origin, violation, and the steps as plain JSON."""
+    """The content of a trace file: origin, violation, and the steps and the lasso as plain JSON."""
 
     path: Path
     origin: Origin
@@ -60,6 +64,7 @@ class TraceFile:
     explanation: str
     failed_action: dict[str, Any] | None
     steps: list[dict[str, Any]]
+    lasso: dict[str, Any]
 
 
 def tidemark_version() -> str:
@@ -82,7 +87,7 @@ def fingerprint_of(spec: type[Spec]) -> str:
 def origin_of(spec: Spec, name: str, scenario: str | None, target: str, command: str) -> Origin:
     """Return the origin of traces of a spec with this name; `target` is its name on the command line."""
     fingerprint = fingerprint_of(type(spec))
-    return Origin(name, scenario, target, dict(spec.constants), fingerprint, command, tidemark_version())
+    return Origin(name, scenario, target, dict(spec.constants), fingerprint, command, tidemark_version(), spec.fairness)
 
 
 def steps_to_json(spec: Spec, trace: tuple[TraceStep, ...]) -> list[dict[str, Any]]:
@@ -96,6 +101,28 @@ def steps_to_json(spec: Spec, trace: tuple[TraceStep, ...]) -> list[dict[str, An
             arguments = arguments_to_json(spec, step.action, step.arguments)
             steps.append({"action": step.action, "arguments": arguments, "changed": changed, "state": state})
     return steps
+
+
+LASSO_KEYS = ("loop_start", "bindings", "owed_since", "fairness")
+"""The keys that only a violation of a liveness property has, see `lasso_to_json`."""
+
+
+def lasso_to_json(spec: Spec, violation: Violation) -> dict[str, Any]:
+    """Return the lasso of a liveness violation as JSON, or {} for another violation.
+
+    `loop_start` and `owed_since` are indices of steps, from 0 on. The state of the last step equals the one of
+    `loop_start`. `bindings` are the values of the property's parameters, `fairness` the sentences on fair actions.
+    """
+    if violation.loop_start is None:
+        return {}
+    parameters = spec.parameters_of(violation.property)
+    values = dict(violation.bindings)
+    return {
+        "loop_start": violation.loop_start,
+        "bindings": {found.name: to_plain_json(found.type, values[found.name]) for found in parameters},
+        "owed_since": violation.owed_since,
+        "fairness": list(violation.fairness),
+    }
 
 
 def arguments_to_json(spec: Spec, action: str | None, arguments: tuple[Any, ...]) -> dict[str, Plain]:
@@ -126,6 +153,10 @@ def trace_to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str,
         "steps": steps_to_json(spec, violation.trace),
         "failed_action": failed
         and {"action": failed.action, "arguments": arguments_to_json(spec, failed.action, failed.arguments)},
+        "fair": {
+            name: {"strength": found.strength, "for_each": found.for_each} for name, found in origin.fairness.items()
+        },
+        **lasso_to_json(spec, violation),
     }
 
 
@@ -160,6 +191,8 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         fingerprint=content["source_fingerprint"],
         command=content["command"],
         tidemark=content["tidemark"],
+        # Absent in files that were written before there was fairness.
+        fairness={name: Fairness(**found) for name, found in content.get("fair", {}).items()},
     )
     steps = [_checked_step(path, number, step) for number, step in enumerate(content["steps"], 1)]
     return TraceFile(
@@ -170,6 +203,7 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         explanation=content["explanation"],
         failed_action=content["failed_action"],
         steps=steps,
+        lasso={key: content[key] for key in LASSO_KEYS} if content["kind"] == "liveness" else {},
     )
 
 
@@ -203,7 +237,25 @@ def rebuild_violation(file: TraceFile, spec: Spec) -> Violation:
     """Rebuild the violation of a trace file for `spec`; raise InputError if a step does not belong to that spec."""
     trace = tuple(_step(file, spec, number, step) for number, step in enumerate(file.steps, 1))
     failed = file.failed_action and _call(file, spec, len(trace) + 1, file.failed_action)
-    return Violation(file.property, file.kind, trace, file.explanation, failed or None)
+    return Violation(file.property, file.kind, trace, file.explanation, failed or None, **_lasso(file, spec))
+
+
+def _lasso(file: TraceFile, spec: Spec) -> dict[str, Any]:
+    """Return the parts of a violation that only a lasso has."""
+    if not file.lasso:
+        return {}
+    start, since, given = (file.lasso[key] for key in ("loop_start", "owed_since", "bindings"))
+    if not all(isinstance(index, int) and 0 <= index < len(file.steps) for index in (start, since)):
+        raise InputError(f"{file.path}: loop_start and owed_since must be indices of its {len(file.steps)} steps")
+    if spec.roles.get(file.property) not in LIVENESS_ROLES:
+        raise InputError(f"{file.path}: {file.property} is not a liveness property of {file.origin.spec}")
+    try:
+        bindings = tuple(
+            (found.name, from_plain_json(found.type, given[found.name])) for found in spec.parameters_of(file.property)
+        )
+    except (KeyError, TypeError, BoundsError):
+        raise InputError(f"{file.path}: the bindings of {file.property} cannot be read: {given}") from None
+    return dict(loop_start=start, owed_since=since, bindings=bindings, fairness=tuple(file.lasso["fairness"]))
 
 
 def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> TraceStep:

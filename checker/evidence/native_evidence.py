@@ -36,7 +36,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
     the other premises are evaluated afterwards. Raises SpecError if the spec is outside the language.
     """
     started = time.perf_counter()
-    names = declared_properties(plan)
+    names = declared_properties(spec, plan)
     with garbage_collection_paused():
         program = compile_spec(spec, names)
         premises = [premise.predicate for premise in premises_of(program)[: MOST_PROPERTIES - len(names)]]

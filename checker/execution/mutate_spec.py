@@ -56,7 +56,8 @@ def task_for(target: str, settings: tuple[str, ...]) -> tuple[MutationTask, Scen
     constants = dict(scenario.constants) if scenario is not None else {}
     constants |= settings_of(entry.spec, settings)
     properties = checked_properties(scenario) if scenario is not None else tuple(property_names(entry.spec))
-    return MutationTask(entry.target, tuple(constants.items()), properties), scenario
+    fair = tuple(scenario.fair.items()) if scenario is not None else ()
+    return MutationTask(entry.target, tuple(constants.items()), properties, fair), scenario
 
 
 def _json_stream(name: str) -> AbstractContextManager[TextIO | None]:

@@ -29,6 +29,8 @@ def replayed(path: Path) -> Counterexample:
     entry = registry.select_spec(file.origin.target)
     try:
         spec = entry.spec(**file.origin.constants)
+        unfair = dict.fromkeys(spec.fairness.keys() - file.origin.fairness.keys())
+        spec = spec.with_fairness({**unfair, **file.origin.fairness})
         violation = trace_file.rebuild_violation(file, spec)
         if not violation.trace:
             raise InputError("it has no steps")
@@ -46,6 +48,8 @@ def show_trace(path: Path, *, format: str, against: tuple[str, ...], out: Path |
     if not against:
         show_counterexample(found, format, out)
         return
+    if found.violation.loop_start is not None:
+        raise InputError(f"{path}: --against compares finite traces, and this one loops: omit --against")
     sides = [_side(found, name) for name in against]
     if format == "text":
         _show_lines(comparison_lines(found, sides), out)

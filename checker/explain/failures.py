@@ -33,7 +33,21 @@ def explain(spec: Spec, name: str, state: State, old: State | None = None) -> st
             return f"{name} is false (no explanation: {type(error).__name__}: {error})"
         generic = _sentence(reason)
         words = message_of(function)
-        return _says(words, returned.scope, reason, generic) if words else generic
+        return _says(words, returned.scope, reason.bindings, generic) if words else generic
+
+
+def explain_with_message(spec: Spec, name: str, state: State, bindings: dict[str, Any], generic: str) -> str:
+    """Return the `says=...` text of a property with the values in a state, then the generic explanation.
+
+    `bindings` are the values of the property's parameters. Without a text, returns the generic explanation.
+    """
+    function = getattr(type(spec), name)
+    words = message_of(function)
+    if not words:
+        return generic
+    with spec.bound():
+        scope = EvaluationScope(function, {"self": spec.in_state(state)})
+        return _says(words, scope, bindings, generic)
 
 
 def failure_bindings(spec: Spec, name: str, state: State, old: State | None = None) -> dict[str, Any]:
@@ -56,13 +70,13 @@ def _sentence(reason: FailureReason) -> str:
     return f"{bound}: {reason.text}" if bound else reason.text
 
 
-def _says(words: str, scope: EvaluationScope, reason: FailureReason, generic: str) -> str:
+def _says(words: str, scope: EvaluationScope, bindings: dict[str, Any], generic: str) -> str:
     """Return the `says=` text with its values, then the generic explanation on the next line.
 
     If the text cannot be evaluated, returns the generic explanation with a note.
     """
     try:
-        own = scope.binding(reason.bindings | {_SHOW: show}).evaluate(_format_expression(words))
+        own = scope.binding(bindings | {_SHOW: show}).evaluate(_format_expression(words))
     except Exception as error:
         return f"{generic} (says= cannot be evaluated: {type(error).__name__}: {error})"
     return f"{own}\n{generic}"

@@ -55,6 +55,12 @@ def bounds_in_property(spec: Spec, name: str, trace: Trace) -> Violation:
     return Violation(name, "bounds_error", trace, f"{name} cannot be evaluated: {message}")
 
 
+def bounds_in_liveness(spec: Spec, name: str, method: str, arguments: tuple[Any, ...], trace: Trace) -> Violation:
+    """Return the violation by a liveness property of which the goal or premise cannot be evaluated in a last state."""
+    message = _bounds_message(spec, lambda: spec.holds(method, trace[-1].state, arguments=arguments))
+    return Violation(name, "bounds_error", trace, f"{ActionCall(method, arguments)} cannot be evaluated: {message}")
+
+
 def bounds_in_init(spec: Spec) -> Violation:
     """Return the violation by an `init` that leaves a type's bounds."""
     message = _bounds_message(spec, spec.initial_states)

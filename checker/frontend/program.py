@@ -23,10 +23,10 @@ from checker.language.types import BoolType, Type
 def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:
     """Return the typed program of a spec.
 
-    `properties` names the properties to include; None includes all. Raises SpecError, with the file, the line and what
-    to write instead, if the source is outside the language.
+    `properties` names the invariants, step invariants and reachables to include; None includes all. Raises SpecError,
+    with the file, the line and what to write instead, if the source is outside the language.
     """
-    return FrontendCompiler(spec).program(spec.properties if properties is None else properties)
+    return FrontendCompiler(spec).program(spec.safety_properties if properties is None else properties)
 
 
 class FrontendCompiler:

@@ -6,8 +6,22 @@ from checker.errors import BoundsError, Disabled, SpecError
 from checker.language.declarations import Bag, Constant, Map, Option, Seq, SetOf
 from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
+from checker.language.fairness import Fairness
 from checker.language.interpreter import State, Step
-from checker.language.roles import action, constraint, implies, invariant, lemma, reachable, require, step_invariant
+from checker.language.roles import (
+    action,
+    always_eventually,
+    constraint,
+    eventually,
+    eventually_always,
+    implies,
+    invariant,
+    leads_to,
+    lemma,
+    reachable,
+    require,
+    step_invariant,
+)
 from checker.language.spec import Bug, Scenario, Spec
 
 __all__ = [
@@ -21,6 +35,7 @@ __all__ = [
     "Domain",
     "Drawing",
     "Enum",
+    "Fairness",
     "Lane",
     "Log",
     "Map",
@@ -35,9 +50,13 @@ __all__ = [
     "Step",
     "Struct",
     "action",
+    "always_eventually",
     "constraint",
+    "eventually",
+    "eventually_always",
     "implies",
     "invariant",
+    "leads_to",
     "lemma",
     "reachable",
     "replace",

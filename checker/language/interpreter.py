@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Self
 
 from checker.errors import BoundsError, Disabled, SpecError, UserError
 from checker.language.declarations import Binding
-from checker.language.roles import PROPERTY_ROLES, Role
+from checker.language.fairness import Fairness
+from checker.language.roles import LIVENESS_ROLES, PROPERTY_ROLES, SAFETY_ROLES, Role
 from checker.language.source import Source, source_of
 from checker.language.types import BagType, SetType, Type
 from checker.language.values import show
@@ -152,6 +153,8 @@ class Interpreter:
     roles: ClassVar[dict[str, Role]] = {}
     constants: dict[str, int | bool | str]
     variables: dict[str, Type]
+    fairness: dict[str, Fairness] = {}
+    """The fair actions, and `fair_next` if the whole next-state relation is fair."""
     _binding: Binding
     _values: dict[str, Any] | None
     _shapes: list[ActionShape] | None = None
@@ -168,8 +171,13 @@ class Interpreter:
 
     @property
     def properties(self) -> list[str]:
-        """The names of invariants, step invariants and reachables."""
+        """The names of the properties: those of states and steps, and those of behaviours."""
         return self.names_of(*PROPERTY_ROLES)
+
+    @property
+    def safety_properties(self) -> list[str]:
+        """The names of invariants, step invariants and reachables."""
+        return self.names_of(*SAFETY_ROLES)
 
     def bound(self) -> AbstractContextManager[None]:
         """While this holds, ranges and domains have the members that this spec's constants give."""
@@ -268,6 +276,9 @@ class Interpreter:
         return self._collected(source, argument, kind, count)
 
     def _collected(self, source: Source, argument: ast.arg, kind: Type, count: int) -> ParameterDeclaration:
+        if self.roles.get(source.tree.name) in LIVENESS_ROLES:
+            message = f"{argument.arg} has {count} values: a property takes a parameter of at most {ENUMERATED} values"
+            raise source.error(argument, message)
         collection = _binding_collection(source, argument.arg)
         if collection is None:
             raise source.error(
@@ -390,15 +401,16 @@ class Interpreter:
             )
             return State(self._run(action, state.values, given))
 
-    def holds(self, name: str, state: State, old: State | None = None) -> bool:
+    def holds(self, name: str, state: State, old: State | None = None, arguments: tuple[Any, ...] = ()) -> bool:
         """Return whether a property is true in `state`, or a step invariant for the step from `old` to `state`.
 
-        Raises BoundsError if a value leaves its type's bounds.
+        `arguments` are those of a property with parameters. Raises BoundsError if a value leaves its type's bounds.
         """
         with self.bound():
             working = self._working(state.values)
             # The old state gets its own working copy, because the two differ in their values only.
-            arguments = () if old is None else (self._working(old.values),)
+            if old is not None:
+                arguments = (self._working(old.values),)
             try:
                 return bool(getattr(working, name)(*arguments))
             except _RUNTIME_ERRORS as error:

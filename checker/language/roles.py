@@ -6,7 +6,9 @@ import enum
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from checker.errors import Disabled
+from checker.errors import Disabled, SpecError
+from checker.language.fairness import Fairness, Strength
+from checker.language.source import source_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -20,9 +22,19 @@ class Role(enum.Enum):
     REACHABLE = "reachable"
     CONSTRAINT = "constraint"
     LEMMA = "lemma"
+    EVENTUALLY = "eventually"
+    ALWAYS_EVENTUALLY = "always eventually"
+    EVENTUALLY_ALWAYS = "eventually always"
+    LEADS_TO = "leads to"
 
 
-PROPERTY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
+SAFETY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
+"""Roles of properties that a state or a step decides."""
+
+LIVENESS_ROLES = (Role.EVENTUALLY, Role.ALWAYS_EVENTUALLY, Role.EVENTUALLY_ALWAYS, Role.LEADS_TO)
+"""Roles of properties that only a whole behaviour decides."""
+
+PROPERTY_ROLES = (*SAFETY_ROLES, *LIVENESS_ROLES)
 
 
 def require(condition: bool) -> None:
@@ -51,9 +63,45 @@ def message_of(method: Any) -> str:
     return getattr(method, "_says", "")
 
 
-def action(method: Method) -> Method:
-    """Mark a method as an action: one atomic step, with an instance for each choice of arguments."""
-    return _marked(method, Role.ACTION)
+def fairness_of(method: Any) -> Fairness | None:
+    """Return the fairness that `@action` gave a method, or None."""
+    return getattr(method, "_fairness", None)
+
+
+def premise_of(method: Any) -> str:
+    """Return the name of the premise that `@leads_to` gave a method, or ""."""
+    return getattr(method, "_premise", "")
+
+
+def action(
+    method: Method | None = None, *, fair: Strength | None = None, for_each: tuple[str, ...] | str | None = None
+) -> Any:
+    """Mark a method as an action: one atomic step, with an instance for each choice of arguments.
+
+    `fair` is None (no promise), "weak" or "strong". `for_each` names the parameters of which each choice is fair by
+    itself; the default is all parameters, and `()` makes the action as a whole fair.
+    """
+
+    def mark(found: Method) -> Method:
+        try:
+            if for_each is not None and fair is None:
+                raise SpecError('for_each needs fair="weak" or fair="strong"')
+            fairness = Fairness(fair, for_each) if fair is not None else None
+            if fairness is not None:
+                fairness.require_parameters(found.__name__, _parameters(found))
+        except SpecError as error:
+            source = source_of(found)
+            raise source.error(source.tree, f"@action of {found.__name__}: {error.message}") from None
+        found._fairness = fairness  # type: ignore[attr-defined]
+        return _marked(found, Role.ACTION)
+
+    return mark(method) if method is not None else mark
+
+
+def _parameters(method: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a method's parameters after `self`."""
+    code = method.__code__
+    return code.co_varnames[1 : code.co_argcount]
 
 
 def _property(method: Method | None, role: Role, says: str) -> Any:
@@ -86,3 +134,33 @@ def lemma(method: Method | None = None, *, says: str = "") -> Any:
 def constraint(method: Method) -> Method:
     """Mark a method as a constraint: a state in which it is false is checked, but its successors are not explored."""
     return _marked(method, Role.CONSTRAINT)
+
+
+def eventually(method: Method | None = None, *, says: str = "") -> Any:
+    """Mark a method as an eventuality: every fair behaviour comes to a state in which it is true."""
+    return _property(method, Role.EVENTUALLY, says)
+
+
+def always_eventually(method: Method | None = None, *, says: str = "") -> Any:
+    """Mark a method as a recurrence: in every fair behaviour it is true again and again, for ever."""
+    return _property(method, Role.ALWAYS_EVENTUALLY, says)
+
+
+def eventually_always(method: Method | None = None, *, says: str = "") -> Any:
+    """Mark a method as a stabilisation: in every fair behaviour it is true from some state on."""
+    return _property(method, Role.EVENTUALLY_ALWAYS, says)
+
+
+def leads_to(premise: str, *, says: str = "") -> Callable[[Method], Method]:
+    """Mark a method as a response: in every fair behaviour, it becomes true at or after each state with the premise.
+
+    `premise` is the name of a helper of the spec. Its parameters are also parameters of the method, by name.
+    """
+    if not isinstance(premise, str):
+        raise SpecError('@leads_to needs the name of its premise, a helper of the spec: @leads_to("is_sent")')
+
+    def mark(found: Method) -> Method:
+        found._premise = premise  # type: ignore[attr-defined]
+        return _marked(found, Role.LEADS_TO, says)
+
+    return mark

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self
 from checker.errors import SpecError, UserError
 from checker.language.declarations import Binding, Constant, is_type
 from checker.language.drawing import Drawing
+from checker.language.fairness import NEXT, Fairness, Strength, fairness_from
 from checker.language.interpreter import Interpreter
-from checker.language.roles import role_of
+from checker.language.roles import Role, fairness_of, role_of
 from checker.language.source import declaration_error
 from checker.language.symbols import OpenNumber
 from checker.language.values import attached
@@ -62,6 +63,8 @@ class Spec(Interpreter):
     abstract: ClassVar[bool] = True
     declared_constants: ClassVar[dict[str, Constant]] = {}
     declared_variables: ClassVar[dict[str, Any]] = {}
+    declared_fairness: ClassVar[dict[str, Fairness]] = {}
+    fair_next: ClassVar[Strength | None] = None
     draws: ClassVar[Drawing | None] = None
 
     def __init_subclass__(cls, abstract: bool = False, **named: Any):
@@ -78,6 +81,9 @@ class Spec(Interpreter):
             if is_type(value) and not is_nested_class:
                 setattr(cls, attribute, StateVariable(attribute, value))
         cls._collect()
+        if cls.fair_next not in (None, "weak", "strong"):
+            message = f"fair_next is 'weak', 'strong' or None, not {cls.fair_next!r}"
+            raise declaration_error(cls, NEXT, message)
         if cls.draws is not None and not abstract:
             cls.draws.check(cls)
 
@@ -88,6 +94,7 @@ class Spec(Interpreter):
         `name = None` in a subclass removes an action or property. An override keeps the role of what it overrides.
         """
         cls.declared_constants, cls.declared_variables, cls.roles = {}, {}, {}
+        cls.declared_fairness = {}
         # From the oldest base on, so that a derived class overrides and a variable keeps the place of its first
         # declaration.
         for base in reversed(cls.__mro__):
@@ -100,8 +107,13 @@ class Spec(Interpreter):
                     cls.declared_variables[attribute] = value.declaration
                 elif (role := role_of(value)) is not None:
                     cls.roles[attribute] = role
+                    # A new decorator replaces the fairness too; an override without one keeps it.
+                    cls.declared_fairness.pop(attribute, None)
+                    if (fairness := fairness_of(value)) is not None:
+                        cls.declared_fairness[attribute] = fairness
                 elif value is None:
                     cls.roles.pop(attribute, None)
+                    cls.declared_fairness.pop(attribute, None)
 
     def __init__(self, **constants: int | bool | str):
         unknown = sorted(constants.keys() - self.declared_constants.keys())
@@ -112,6 +124,9 @@ class Spec(Interpreter):
         # Defaults are checked too: a wrong one is reported at the first use of the spec.
         values = {name: self.declared_constants[name].check(value) for name, value in (defaults | constants).items()}
         self._values = None
+        self.fairness = dict(self.declared_fairness)
+        if self.fair_next is not None:
+            self.fairness[NEXT] = Fairness(self.fair_next)
         self._bind(values)
 
     def _bind(self, values: dict[str, int | bool | str]) -> None:
@@ -125,6 +140,17 @@ class Spec(Interpreter):
             except UserError as error:
                 message = f"{type(self).__name__}.{variable}: {error.message}"
                 raise declaration_error(type(self), variable, message) from None
+
+    def with_fairness(self, changes: Mapping[str, Fairness | str | None]) -> Self:
+        """Return the spec with the fairness of some actions, or of `fair_next`, changed; None removes a promise.
+
+        Raises SpecError for an unknown action or a wrong value.
+        """
+        check_fairness_changes(type(self), changes)
+        copied = copy.copy(self)
+        fairness = {name: fairness_from(value, self.fairness.get(name)) for name, value in changes.items()}
+        copied.fairness = {name: found for name, found in (self.fairness | fairness).items() if found is not None}
+        return copied
 
     def unbounded(self, names: Collection[str]) -> Self:
         """Return the spec with some constants left open, for the prover.
@@ -153,6 +179,22 @@ class Spec(Interpreter):
         return (cls.__doc__ or "").strip().split("\n")[0]
 
 
+def check_fairness_changes(spec: type[Spec], changes: Mapping[str, Fairness | str | None]) -> None:
+    """Raise SpecError if a change of fairness names no action of a spec, or if its value is not a fairness."""
+    actions = [name for name, role in spec.roles.items() if role is Role.ACTION]
+    for name, value in changes.items():
+        if name not in (*actions, NEXT):
+            raise SpecError(f"fair names {name}, which is not an action of {spec.name}; write fair={{ACTION: None}}")
+        if value is not None and not isinstance(value, Fairness) and value not in ("weak", "strong"):
+            raise SpecError(f"fair[{name!r}] is {value!r}: write 'weak', 'strong', Fairness(...) or None")
+        if isinstance(value, Fairness) and value.for_each and name == NEXT:
+            raise SpecError("fair_next has no parameters: write 'weak' or 'strong'")
+        if isinstance(value, Fairness) and name != NEXT:
+            code = getattr(spec, name).__code__
+            value.require_parameters(name, code.co_varnames[1 : code.co_argcount])
+
+
+FairnessChanges = Mapping[str, Fairness | str | None]
 Expectation = str | Mapping[str, int | None]
 
 
@@ -162,7 +204,8 @@ class Scenario:
 
     `expect` is "holds", "error", or a mapping from each violated property to the number of states of its shortest
     counterexample (None leaves it open). `properties` names the properties to check (None: all). With `deadlock`, a
-    state without successors violates the built-in property `deadlock`.
+    state without successors violates the built-in property `deadlock`. `fair` changes the fairness of actions:
+    `{"retry": None}` removes the promise that `retry` is fair (see `Spec.with_fairness`).
     """
 
     spec: type[Spec]
@@ -172,8 +215,13 @@ class Scenario:
     properties: tuple[str, ...] | list[str] | None = None
     deadlock: bool = False
     description: str = ""
+    fair: FairnessChanges = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        try:
+            check_fairness_changes(self.spec, self.fair)
+        except SpecError as error:
+            raise SpecError(f"scenario {self.spec.name}/{self.name}: {error.message}") from None
         expected = list(self.expect) if isinstance(self.expect, Mapping) else []
         known = [*self.spec.roles, "deadlock"]
         for name in [*expected, *(self.properties or ())]:
@@ -183,6 +231,10 @@ class Scenario:
             raise SpecError(
                 f"scenario {self.spec.name}/{self.name}: expect is {self.expect!r}, not 'holds', 'error' or a mapping"
             )
+
+    def configured_spec(self) -> Spec:
+        """Return the spec with the constants and the fairness of the scenario."""
+        return self.spec(**self.constants).with_fairness(self.fair)
 
 
 @dataclass(frozen=True)
@@ -195,6 +247,7 @@ class Bug:
     `promises` names the properties that the fixed scenarios check (None: all); with `deadlock` they also check the
     built-in property `deadlock`. `description` describes the bug, `remedy` the fixed scenarios.
     `spec` is the faulty spec. If the remedy is another spec and not a constant, `fixed_spec` is that spec.
+    `fair` changes the fairness of actions in all scenarios, `fixed_fair` also in the fixed ones (see `Scenario.fair`).
     """
 
     name: str
@@ -210,6 +263,8 @@ class Bug:
     fixed_spec: type[Spec] | None = None
     fixed_name: str = ""
     deadlock: bool = False
+    fair: FairnessChanges = field(default_factory=dict)
+    fixed_fair: FairnessChanges = field(default_factory=dict)
 
     def scenarios(self) -> list[Scenario]:
         """Return the faulty scenario, then the fixed ones; raise SpecError for a name that is not a property."""
@@ -217,7 +272,15 @@ class Bug:
         remedy = self.remedy or (f"Fixed: {self.description}" if self.description else "")
         faulty = {**self.size, **self.faulty}
         found = [
-            Scenario(self.spec, self.name, faulty, self.violates, list(self.violates), description=self.description)
+            Scenario(
+                self.spec,
+                self.name,
+                faulty,
+                self.violates,
+                list(self.violates),
+                description=self.description,
+                fair=self.fair,
+            )
         ]
         fixed_name = self.fixed_name or f"{self.name}_fixed"
         sizes = {fixed_name: self.size, f"{fixed_name}_larger": self.larger}
@@ -229,6 +292,7 @@ class Bug:
                 properties=self.promises,
                 deadlock=self.deadlock,
                 description=remedy,
+                fair={**self.fair, **self.fixed_fair},
             )
             for name, size in sizes.items()
             if size is not None

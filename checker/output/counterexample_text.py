@@ -11,6 +11,7 @@ from checker.language.spec import Spec
 from checker.language.types import MapType, SeqType, StructType, Type
 from checker.language.values import show
 from checker.output.styled_lines import BLANK, Line, line
+from checker.run.expectation import states_text
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 
 _WIDTH = 100
@@ -21,6 +22,7 @@ _HEADLINES: dict[Kind, str] = {
     "step_invariant": "{property} is violated by the last step: counterexample of {states}",
     "reachable": "{property} is never reached",
     "deadlock": "deadlock: trace of {states}",
+    "liveness": "{property} is violated: {states}",
     "bounds_error": "{property} leaves the bounds of a type: trace of {states}",
     "explanation": "{property}: trace of {states}",
     "walk": "no property is violated: trace of {states}",
@@ -29,7 +31,35 @@ _HEADLINES: dict[Kind, str] = {
 
 def counterexample_lines(spec: Spec, name: str, violation: Violation) -> list[Line]:
     """Return the lines that show a violation of the spec called `name`."""
-    return [*_header(spec, name, violation), *trace_lines(spec, violation.trace, violation.failed_action)]
+    return [
+        *_header(spec, name, violation),
+        *trace_lines(spec, violation.trace, violation.failed_action),
+        *_loop_lines(violation),
+    ]
+
+
+def _loop_lines(violation: Violation) -> list[Line]:
+    """Return the lines after the trace of a lasso: the loop, and why the fair actions do not help."""
+    if violation.loop_start is None:
+        return []
+    margin = " " * (len(str(len(violation.trace) + 1)) + 4)
+    back = f"{margin}this is state {violation.loop_start + 1} again"
+    return [
+        *([line((back, "dim"))] if len(violation.trace) > violation.loop_start + 1 else []),
+        BLANK,
+        line((f"  {loop_text(violation)}", "bold red")),
+        *(line(f"    {sentence}") for sentence in violation.fairness),
+    ]
+
+
+def loop_text(violation: Violation) -> str:
+    """Return the loop of a lasso by the numbers of its states: `then for ever: 8 -> 9 -> 8`."""
+    assert violation.loop_start is not None
+    first = violation.loop_start + 1
+    if len(violation.loop) == 1:
+        return f"then for ever: the system stays in state {first}"
+    numbers = [*range(first, first + len(violation.loop)), first]
+    return f"then for ever: {' -> '.join(map(str, numbers))}"
 
 
 def trace_lines(spec: Spec, trace: tuple[TraceStep, ...], failed_action: ActionCall | None = None) -> list[Line]:
@@ -88,8 +118,7 @@ def constants_text(constants: Mapping[str, Any]) -> str:
 
 
 def _header(spec: Spec, name: str, violation: Violation) -> Iterator[Line]:
-    states = f"{violation.length} state{'' if violation.length == 1 else 's'}"
-    headline = _HEADLINES[violation.kind].format(property=violation.property, states=states)
+    headline = _HEADLINES[violation.kind].format(property=violation.property, states=states_text(violation))
     yield line((name, "bold"), f"  {constants_text(spec.constants)}")
     yield line((headline, "bold red"))
     for text in violation.explanation.splitlines():

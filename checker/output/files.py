@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import tempfile
@@ -52,6 +53,8 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         },
         "reached": result.reached,
         "unreached": list(result.unreached),
+        "liveness": [dataclasses.asdict(found) for found in result.liveness],
+        "undecided": result.undecided,
         "findings": None if result.findings is None else [_finding_to_json(found) for found in result.findings],
     }
 
@@ -64,6 +67,7 @@ def violation_to_json(spec: Spec, violation: Violation) -> dict[str, Any]:
         "length": violation.length or None,
         "explanation": violation.explanation,
         "trace": trace_file.steps_to_json(spec, violation.trace),
+        **trace_file.lasso_to_json(spec, violation),
     }
 
 

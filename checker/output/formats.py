@@ -10,6 +10,8 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
+from checker.errors import InputError
+
 # The command line imports this module whenever it starts, so it imports nothing that takes time.
 if TYPE_CHECKING:
     from checker.language.spec import Spec
@@ -37,19 +39,31 @@ class Writer(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """A format: the ending of its files, and the module that writes it, imported on first use."""
+    """A format: the ending of its files, and the module that writes it, imported on first use.
+
+    `shows_loops`: it shows the loop of a counterexample to a liveness property. The other formats refuse one.
+    """
 
     ending: str
     module: str
+    shows_loops: bool = False
 
     def write(self, counterexample: Counterexample) -> str:
-        """Return a counterexample in this format; raise UserError if a program or package is missing."""
+        """Return a counterexample in this format.
+
+        Raises UserError if a program or package is missing, or if the format cannot show the loop of a lasso.
+        """
+        if counterexample.violation.loop_start is not None and not self.shows_loops:
+            shown = ", ".join(name for name, found in FORMATS.items() if found.shows_loops)
+            raise InputError(
+                f"{self.ending} files cannot show the loop of a counterexample to a liveness property: use {shown}"
+            )
         return cast(Writer, importlib.import_module(self.module)).write(counterexample)
 
 
 FORMATS: dict[str, Format] = {
-    "text": Format(".txt", "checker.output.writers.text"),
-    "json": Format(".json", "checker.output.writers.trace_json"),
+    "text": Format(".txt", "checker.output.writers.text", shows_loops=True),
+    "json": Format(".json", "checker.output.writers.trace_json", shows_loops=True),
     "itf": Format(".itf.json", "checker.output.writers.itf"),
     "dot": Format(".dot", "checker.output.writers.dot"),
     "svg": Format(".svg", "checker.output.writers.svg"),

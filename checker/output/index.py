@@ -13,7 +13,7 @@ from checker.output.counterexample_text import constants_text
 from checker.output.files import make_folder, open_for_writing, stem_of
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
-from checker.run.expectation import ExpectationComparison, end_text
+from checker.run.expectation import ExpectationComparison, end_text, undecided_sentences
 from checker.run.finished import FinishedRun
 from checker.run.result import Result
 
@@ -54,6 +54,7 @@ class IndexReport:
         sentences = list(comparison.sentences) if comparison is not None else []
         if result.ended not in ("complete", "violation"):
             sentences.append(f"not fully explored: {end_text(result)}")
+        sentences += undecided_sentences(result)
         self._rows.append(
             IndexRow(
                 run.name,

@@ -80,6 +80,8 @@ def _case(run: Run, result: Result, name: str, problems: list[Problem]) -> Eleme
     wrong = [problem for problem in own if not problem.accepted]
     if wrong:
         _say(case, "failure", wrong[0].message, "\n".join(_text(problem) for problem in wrong))
+    elif name in result.undecided:
+        ElementTree.SubElement(case, "skipped", message=f"not decided: {result.undecided[name]}")
     elif not own and result.ended not in ("complete", "violation"):
         ElementTree.SubElement(case, "skipped", message=f"not decided: {end_text(result)}")
     return case

@@ -7,10 +7,10 @@ import sys
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
-from checker.run.expectation import ExpectationComparison, end_text
+from checker.run.expectation import ExpectationComparison, end_text, undecided_sentences
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
-from checker.run.result import Result, Verdict, Violation
+from checker.run.result import LivenessStatistics, Result, Verdict, Violation
 
 _STYLES: dict[Verdict, str] = {"holds": "green", "violated": "red", "error": "red", "incomplete": "yellow"}
 
@@ -85,6 +85,7 @@ def row(name: str, name_width: int, result: Result, comparison: ExpectationCompa
     lines = [line(*spans)]
     if comparison is not None and not comparison.is_open:
         lines += [line((f"    {sentence}", "red")) for sentence in comparison.sentences]
+    lines += [line((f"    {sentence}", "yellow")) for sentence in undecided_sentences(result)]
     return lines
 
 
@@ -124,10 +125,18 @@ def run_details(result: Result) -> list[Line]:
         lines.append(line("  explored all levels up to the violation"))
     elif result.ended != "complete":
         lines.append(line((f"  not fully explored: {end_text(result)}", "yellow")))
+    lines += [line(f"  {_liveness_text(found)}") for found in result.liveness]
     never_enabled = [action for action, coverage in result.coverage.items() if not coverage.generated]
     if never_enabled and result.ended == "complete":
         lines.append(line((f"  never enabled: {', '.join(never_enabled)}", "yellow")))
     return lines
+
+
+def _liveness_text(found: LivenessStatistics) -> str:
+    """Return the work of deciding a liveness property: regions, states, steps, components and seconds."""
+    regions = f"{found.obligations} region{'' if found.obligations == 1 else 's'}"
+    counts = f"{found.states:,} states, {found.edges:,} steps, {found.components:,} components"
+    return f"{found.property}: {regions}, {counts}, {found.seconds:.2f} s"
 
 
 def coverage_table(result: Result) -> list[Line]:

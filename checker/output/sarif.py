@@ -15,7 +15,7 @@ from checker.evidence.spec_findings import findings_by_spec
 from checker.explain.differences import changes
 from checker.explain.locations import SourceLocation, last_action, location_of, location_of_error
 from checker.output import styled_lines
-from checker.output.counterexample_text import change_lines, state_lines
+from checker.output.counterexample_text import change_lines, loop_text, state_lines
 from checker.output.files import open_for_writing
 from checker.output.problems import BOUNDS, Problem, location_of_finding, problems_of
 from checker.output.reports import ReportTarget
@@ -162,6 +162,9 @@ def _how(run: Run, violation: Violation) -> _Json:
         flow.append(
             _step_location(run, violation.failed_action.action, f"{violation.failed_action} cannot be executed")
         )
+    if violation.loop_start is not None:
+        action = violation.trace[violation.loop_start].action or "init"
+        flow.append(_step_location(run, action, "\n".join([loop_text(violation), *violation.fairness])))
     if flow:
         found["codeFlows"] = [{"message": {"text": "The counterexample"}, "threadFlows": [{"locations": flow}]}]
     return found

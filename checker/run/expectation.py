@@ -40,7 +40,7 @@ class ExpectationComparison:
 
 
 def property_names(spec: type[Spec]) -> list[str]:
-    """Return the names of a spec's invariants, step invariants and reachables."""
+    """Return the names of a spec's properties, those of behaviours included."""
     return [name for name, role in spec.roles.items() if role in PROPERTY_ROLES]
 
 
@@ -75,9 +75,17 @@ def compare_with_expectation(result: Result, expected: Expectation) -> Expectati
         wanted = "every property to hold" if expected == "holds" else "an error"
         differences = [f"expected {wanted}, but {_violation_text(violation)}" for violation in result.violations]
         missing = [] if differences else [f"expected {wanted}, but {_end_found(result)}"]
-    return ExpectationComparison(
-        tuple(differences), tuple(missing), stopped_early=result.ended not in ("complete", "violation")
-    )
+    return ExpectationComparison(tuple(differences), tuple(missing), stopped_early=is_stopped_early(result))
+
+
+def is_stopped_early(result: Result) -> bool:
+    """Return whether a run ended before it decided every property, without having found the violations to look for."""
+    return result.ended not in ("complete", "violation") or bool(result.undecided)
+
+
+def undecided_sentences(result: Result) -> list[str]:
+    """Return a sentence for each property that a run could not decide."""
+    return [f"{name} is undecided: {reason}" for name, reason in result.undecided.items()]
 
 
 def unexpected_violations(result: Result, expected: Expectation | None) -> list[Violation]:
@@ -98,7 +106,9 @@ def _of_another_length(result: Result, expected: Mapping[str, int | None]) -> li
 
 
 def _end_found(result: Result) -> str:
-    return "every property holds" if result.verdict == "holds" else f"the run was stopped: {end_text(result)}"
+    if result.verdict == "holds":
+        return "every property holds"
+    return "; ".join([f"the run was stopped: {end_text(result)}", *undecided_sentences(result)])
 
 
 def _violation_text(violation: Violation) -> str:
@@ -106,13 +116,19 @@ def _violation_text(violation: Violation) -> str:
         return violation.explanation
     if violation.kind == "reachable":
         return f"{violation.property} is never reached"
-    return f"{violation.property} is violated ({violation.length} states)"
+    return f"{violation.property} is violated ({states_text(violation)})"
+
+
+def states_text(violation: Violation) -> str:
+    """Return the number of states of a counterexample: `9 states`, for a lasso `9 states, then a loop`."""
+    states = f"{violation.length} state{'' if violation.length == 1 else 's'}"
+    return states if violation.loop_start is None else f"{states}, then a loop"
 
 
 def end_text(result: Result) -> str:
     """Return the reason for the end of a run as text."""
     return {
-        "complete": "complete",
+        "complete": f"{', '.join(result.undecided)} undecided" if result.undecided else "complete",
         "violation": "stopped at the violation",
         "max_states": "the limit on states was reached",
         "max_depth": "the limit on depth was reached",

@@ -88,10 +88,13 @@ class GuaranteeTable:
         return list(self._by_key.values())
 
     def add(self, exploration: TableExploration, result: Result) -> None:
-        """Record the result of an exploration; raise SpecError if a value left its bounds."""
+        """Record the result of an exploration; raise SpecError if it has an error or is undecided."""
         for violation in result.violations:
             if violation.kind == "bounds_error":
                 raise SpecError(f"table {self.table.name}, {exploration.spec.name}: {violation.explanation}")
+        for name, reason in result.undecided.items():
+            # A cell without a violation is answered with no, which an undecided property must never be.
+            raise SpecError(f"table {self.table.name}, {exploration.spec.name}: {name} is undecided: {reason}")
         self._results[_key(exploration)] = result
 
     @property

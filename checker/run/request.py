@@ -119,7 +119,8 @@ def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request)
     if request.deadlock and DEADLOCK not in properties:
         properties = (*properties, DEADLOCK)
     name = scenario.name if scenario is not None else None
-    return Run(entry, name, entry.spec(**(constants | settings)), properties, expected, request.keep_going, settings)
+    spec = entry.spec(**(constants | settings)).with_fairness(scenario.fair if scenario is not None else {})
+    return Run(entry, name, spec, properties, expected, request.keep_going, settings)
 
 
 def _known_properties(spec: type[Spec]) -> list[str]:

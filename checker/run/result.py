@@ -10,7 +10,9 @@ from checker.language.interpreter import State, call_text
 from checker.run.finding import Finding
 
 Verdict = Literal["holds", "violated", "error", "incomplete"]
-Kind = Literal["invariant", "step_invariant", "reachable", "deadlock", "bounds_error", "walk", "explanation"]
+Kind = Literal[
+    "invariant", "step_invariant", "reachable", "deadlock", "liveness", "bounds_error", "walk", "explanation"
+]
 End = Literal["complete", "violation", "max_states", "max_depth", "interrupted"]
 
 
@@ -46,6 +48,17 @@ class Violation:
     `failed_action` is the action instance that left the bounds in the last state of the trace: it has no successor.
     A `reachable` that is never reached has an empty trace. Two kinds are not violations: `walk`, the trace of a random
     walk without a violation, and `explanation`, a trace that explains a recorded log.
+
+    A `liveness` violation is a lasso: a stem, and a loop that is repeated for ever. The trace holds the stem and one
+    round of the loop. `loop_start` is the index in the trace of the first state of the loop, and the last state of the
+    trace equals that state: the step that closes the loop is the last step of the trace. If `loop_start` is the last
+    index, no step closes the loop, and the system stays in the last state for ever.
+
+        trace        0   1   2   3   4        loop_start = 2
+        state        a   b   c   d   c        a -> b -> c -> d -> c -> d -> ...
+
+    `bindings` are the values of the property's parameters, and `owed_since` is the index of the state in which the
+    obligation that is never met begins. `fairness` has a sentence for each fair action: why it does not help.
     """
 
     property: str
@@ -53,11 +66,26 @@ class Violation:
     trace: tuple[TraceStep, ...]
     explanation: str
     failed_action: ActionCall | None = None
+    loop_start: int | None = None
+    bindings: tuple[tuple[str, Any], ...] = ()
+    owed_since: int | None = None
+    fairness: tuple[str, ...] = ()
 
     @builtins.property
     def length(self) -> int:
-        """The number of states of the counterexample, the initial one included."""
-        return len(self.trace)
+        """The number of states of the counterexample, the initial one included.
+
+        For a lasso it is the number of states up to the first state of the loop. The stem is a shortest one, so this
+        number does not depend on the engine.
+        """
+        return len(self.trace) if self.loop_start is None else self.loop_start + 1
+
+    @builtins.property
+    def loop(self) -> tuple[TraceStep, ...]:
+        """The states of the loop of a lasso, without the repeated one; one state if the system stays in it."""
+        if self.loop_start is None:
+            return ()
+        return self.trace[self.loop_start : max(len(self.trace) - 1, self.loop_start + 1)]
 
 
 @dataclass(frozen=True)
@@ -66,6 +94,23 @@ class Coverage:
 
     generated: int = 0
     distinct: int = 0
+
+
+@dataclass(frozen=True)
+class LivenessStatistics:
+    """The work of deciding a liveness property.
+
+    `obligations` counts the choices of the property's parameters. `states` and `edges` count the states in which an
+    obligation is open and the steps between them that change the state, `components` the strongly connected components
+    of these graphs; each is a sum over the obligations. `seconds` is the time of the decision.
+    """
+
+    property: str
+    obligations: int
+    states: int
+    edges: int
+    components: int
+    seconds: float
 
 
 @dataclass
@@ -77,7 +122,9 @@ class Result:
     the first. `reached` maps each `@reachable` that was reached to the number of states of the shortest trace to it;
     `unreached` names the others. `findings` are the parts of the spec that a complete exploration never used, or None
     if they were not requested or the exploration is not complete. `seconds` is the time of the exploration without
-    `compile_seconds`, and `memory_bytes` the peak memory of the process.
+    `compile_seconds`, and `memory_bytes` the peak memory of the process. `liveness` has the work for each liveness
+    property that was decided; its time is not in `seconds`. `undecided` maps each property that the run could not
+    decide to the reason, a sentence.
     """
 
     engine: str
@@ -94,6 +141,8 @@ class Result:
     reached: dict[str, int] = field(default_factory=dict)
     unreached: tuple[str, ...] = ()
     findings: tuple[Finding, ...] | None = None
+    liveness: tuple[LivenessStatistics, ...] = ()
+    undecided: dict[str, str] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
@@ -107,4 +156,4 @@ class Result:
             return "error"
         if self.violations:
             return "violated"
-        return "holds" if self.ended == "complete" else "incomplete"
+        return "holds" if self.ended == "complete" and not self.undecided else "incomplete"

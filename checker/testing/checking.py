@@ -8,7 +8,13 @@ from typing import Literal
 
 from checker.errors import SpecError
 from checker.language.spec import Scenario, Spec
-from checker.run.expectation import checked_properties, compare_with_expectation, end_text, stop_for
+from checker.run.expectation import (
+    checked_properties,
+    compare_with_expectation,
+    end_text,
+    stop_for,
+    undecided_sentences,
+)
 from checker.run.plan import DEADLOCK, Plan, Stop
 from checker.run.result import Result
 
@@ -48,14 +54,16 @@ class SpecChecks:
             properties.append(DEADLOCK)
         result = self._explore(given, tuple(properties), "first")
         if result.verdict != "holds":
-            sentences = [] if result.violations else [f"{given.name} was not explored completely: {end_text(result)}"]
+            is_cut = result.ended not in ("complete", "violation")
+            sentences = [f"{given.name} was not explored completely: {end_text(result)}"] if is_cut else []
+            sentences += undecided_sentences(result)
             raise CheckFailed(_failure_text(given, given.name, sentences, result))
         return result
 
     def check_scenario(self, scenario: Scenario, name: str = "") -> Result:
         """Explore a scenario and return the result; raise CheckFailed if it differs from the expected result."""
         __tracebackhide__ = True
-        spec = scenario.spec(**scenario.constants)
+        spec = scenario.configured_spec()
         result = self._explore(spec, checked_properties(scenario), stop_for(scenario.expect))
         comparison = compare_with_expectation(result, scenario.expect)
         if not comparison.matches:

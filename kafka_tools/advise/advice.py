@@ -82,7 +82,8 @@ class GuaranteeAnswer:
         """`yes` with a counterexample, `no` after a complete exploration, `undecided` if a limit was reached first."""
         if self.violation is not None:
             return "yes"
-        return "no" if self.result.ended == "complete" else "undecided"
+        is_decided = self.result.ended == "complete" and self.question.property not in self.result.undecided
+        return "no" if is_decided else "undecided"
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ class _RemedySearch:
                     self._record_remedy(answer, trial.changes)
                 for answer, exploration in trial.asked:
                     result = self._known[exploration]
-                    if result.ended == "complete" and not result.violations:
+                    if result.verdict == "holds":
                         self._record_remedy(answer, trial.changes)
             self._report()
             if not self._advice.is_whole:

@@ -27,6 +27,7 @@ from checker.errors import BoundsError, InputError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.language.interpreter import State
+from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run.memory import peak_memory
@@ -77,13 +78,15 @@ def explore(
 
     `checkpoint` is a folder that the driver and all executors see; it keeps every complete level. None stands for a
     temporary folder of this machine. `partitions` is the number of partitions of the states; an existing checkpoint
-    keeps its number. The result has no findings. Raises UserError if the spec is outside the language, the checkpoint
-    belongs to another exploration or is damaged, or a task fails at every attempt.
+    keeps its number. The result has no findings, and liveness properties are undecided. Raises UserError if the spec is
+    outside the language, the checkpoint belongs to another exploration or is damaged, or a task fails at every attempt.
     """
     cores = spark.sparkContext.defaultParallelism
     plan = replace(plan, workers=cores)
     started = time.perf_counter()
-    compiled = _compile(spec, [name for name in plan.properties if name != DEADLOCK])
+    liveness = liveness_names(spec, plan.properties)
+    check_liveness(spec, liveness)
+    compiled = _compile(spec, [name for name in plan.properties if name != DEADLOCK and name not in liveness])
     compile_seconds = time.perf_counter() - started
     try:
         initial = initial_states(spec)
@@ -95,7 +98,12 @@ def explore(
         with Jobs(spark, compiled.code, folder, kept.partitions, plan.cancelled) as jobs:
             outcome = search.run(jobs, initial)
         found = search.exploration(outcome)
-        return ResultBuilder("spark", spec, compiled.state_of, plan, compiled.names, found).result(compile_seconds)
+        builder = ResultBuilder("spark", spec, compiled.state_of, plan, compiled.names, found)
+        result = builder.result(compile_seconds)
+        if result.ended != "violation":
+            why = "the spark engine does not decide liveness properties: use --engine native"
+            result.undecided = dict.fromkeys(liveness, why)
+        return result
 
 
 def _compile(spec: Spec, names: list[str]) -> _Compiled:

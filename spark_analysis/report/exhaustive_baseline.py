@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from checker.errors import UserError
-from checker.language.roles import PROPERTY_ROLES, Role
+from checker.language.roles import SAFETY_ROLES, Role
 from checker.language.spec import Spec
 from checker.run import ledger
 from checker.run.plan import DEADLOCK, Plan
@@ -48,7 +48,7 @@ def baseline_of(spec: Spec, run: WalkRun, configuration: int, max_states: int) -
 def _explored(spec: Spec, run: WalkRun, max_states: int) -> ExhaustiveBaseline:
     from checker.engines.native.engine import explore
 
-    names = [name for name in run.properties if spec.roles.get(name) in PROPERTY_ROLES]
+    names = [name for name in run.properties if spec.roles.get(name) in SAFETY_ROLES]
     names = [name for name in names if spec.roles[name] is not Role.REACHABLE]
     plan = Plan(tuple(names), stop="all", max_states=max_states, deadlock=DEADLOCK in run.properties)
     try:

@@ -13,6 +13,7 @@ from checker.engines.native.walk.walker import MOST_WEIGHT, Walker
 from checker.errors import BoundsError, InputError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
+from checker.language.roles import LIVENESS_ROLES
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import checked_properties, expectation_for, property_names
@@ -116,12 +117,17 @@ def _checked(
 ) -> tuple[tuple[str, ...], str | list[str] | None]:
     """Return the properties to check, with `deadlock` last, and the expected verdict."""
     usual = checked_properties(scenario) if scenario is not None else tuple(property_names(spec))
-    chosen = usual
+    # A walk is finite, so it decides no liveness property.
+    chosen = tuple(name for name in usual if name not in _liveness(spec))
     if request.properties:
         known = [*property_names(spec), "deadlock"]
         for name in request.properties:
             if name not in known:
                 raise InputError(f"unknown property {name}: {registry.suggestion(name, known)}")
+            if name in _liveness(spec):
+                raise InputError(
+                    f"{name} is a liveness property, which no finite walk decides: check it with python -m checker run"
+                )
         chosen = tuple(dict.fromkeys(request.properties))
     wanted = [name for name in chosen if name != "deadlock"]
     if "deadlock" in chosen or request.deadlock:
@@ -130,6 +136,10 @@ def _checked(
         return tuple(wanted), None
     expected = expectation_for(scenario, tuple(wanted))
     return tuple(wanted), expected if isinstance(expected, str) else list(expected)
+
+
+def _liveness(spec: type[Spec]) -> list[str]:
+    return [name for name, role in spec.roles.items() if role in LIVENESS_ROLES]
 
 
 def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:

@@ -38,6 +38,7 @@ from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.declared_types import Domain
 from checker.language.interpreter import State
+from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.types import DomainType
@@ -150,7 +151,8 @@ def explore(spec: Spec, plan: Plan) -> Result:
     the spec is outside the language.
     """
     started = time.perf_counter()
-    compiled = compile_native(spec, declared_properties(plan), quick=plan.quick)
+    check_liveness(spec, liveness_names(spec, plan.properties))
+    compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick)
     compile_seconds = time.perf_counter() - started
     try:
         initial = initial_states(spec)
@@ -169,29 +171,34 @@ def explore_from(
     the same.
     """
     started = time.perf_counter()
-    compiled = compile_native(spec, declared_properties(plan), quick=plan.quick, symmetric=symmetric)
+    compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick, symmetric=symmetric)
     compile_seconds = time.perf_counter() - started
     for initial in starts:
         yield explore_compiled(compiled, plan, initial, compile_seconds)[0]
         compile_seconds = 0.0
 
 
-def declared_properties(plan: Plan) -> list[str]:
-    """Return the properties of a plan that a spec declares: all but `deadlock`."""
-    return [name for name in plan.properties if name != DEADLOCK]
+def declared_properties(spec: Spec, plan: Plan) -> list[str]:
+    """Return the properties of a plan that states and steps decide: all but `deadlock` and liveness properties."""
+    decided_later = liveness_names(spec, plan.properties)
+    return [name for name in plan.properties if name != DEADLOCK and name not in decided_later]
 
 
 def explore_compiled(
     compiled: CompiledSpec, plan: Plan, initial: list[State], compile_seconds: float
 ) -> tuple[Result, exploration.Exploration]:
     """Explore a compiled spec from some initial states; return the result and the exploration on packed states."""
-    names = declared_properties(plan)
+    names = declared_properties(compiled.spec, plan)
     found = _search(compiled, plan, names, initial)
     trace_of = None
     if compiled.symmetry is not None:
         trace_of = RepresentedTraces(compiled.spec, compiled.native.layout, compiled.symmetry, initial).trace
     builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, trace_of)
-    return builder.result(compile_seconds), found
+    result = builder.result(compile_seconds)
+    if result.ended != "violation":
+        why = "the native engine does not decide liveness properties: use --engine python"
+        result.undecided = dict.fromkeys(liveness_names(compiled.spec, plan.properties), why)
+    return result, found
 
 
 def extra_masks(extra: Sequence[nodes.Predicate], first_bit: int) -> tuple[int, int]:
@@ -205,6 +212,9 @@ def _search(compiled: CompiledSpec, plan: Plan, names: list[str], initial: list[
     """Run the search that a plan describes."""
     spec = compiled.spec
     awaited = plan.stop if isinstance(plan.stop, frozenset) else frozenset()
+    if liveness_names(spec, list(awaited)):
+        # Liveness is decided after the exploration, which must be complete.
+        awaited = frozenset()
     extra_mask, extra_step_mask = extra_masks(compiled.extra, first_bit=len(names))
     return breadth_first_search(
         compiled.kernels,

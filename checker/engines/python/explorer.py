@@ -8,12 +8,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from checker.engines.python.liveness import ExploredGraph, LivenessDecider
 from checker.errors import BoundsError, SpecError
 from checker.explain import violations
 from checker.language.error_location import line_in, source_files, with_location
 from checker.language.interpreter import State, Step
+from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
+from checker.run.liveness import decide_liveness
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
@@ -27,7 +30,8 @@ def explore(spec: Spec, plan: Plan) -> Result:
 
     Properties are checked in each new state, step invariants on each step, including steps to known states. States
     outside the constraints are checked, but not expanded. A run that the plan lets stop at its findings ends with the
-    level in which it has them. A value that leaves its bounds always ends the run with the level.
+    level in which it has them. A value that leaves its bounds always ends the run with the level. Liveness properties
+    are decided after the exploration, if it did not end at a violation.
 
     Raises SpecError if the spec's own code raises an exception other than BoundsError.
     """
@@ -46,14 +50,18 @@ class ExploredStates:
 def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
     """Explore as `explore` does, and return the states too."""
     exploration = _Exploration(spec, plan)
+    names = liveness_names(spec, plan.properties)
     try:
-        ended = exploration.run()
+        check_liveness(spec, names)
+        result = exploration.result(exploration.run())
+        if names:
+            exploration.decide_liveness(names, result)
     except Exception as error:
         files = source_files(type(spec))
         if isinstance(error, SpecError) or line_in(files, error.__traceback__):
             raise with_location(error, files) from error
         raise
-    return ExploredStates(exploration.result(ended), exploration.states, exploration.changing)
+    return ExploredStates(result, exploration.states, exploration.changing)
 
 
 class _Exploration:
@@ -118,6 +126,14 @@ class _Exploration:
             reached=self._reached,
             unreached=tuple(name for name in self._reachables if name not in self._reached),
         )
+
+    def decide_liveness(self, names: list[str], result: Result) -> None:
+        """Decide liveness properties on the explored states, and add the outcomes to the result."""
+        depths = [depth for depth, size in enumerate(self._levels) for _ in range(size)]
+        is_inside = [self._spec.within_constraints(state) for state in self.states]
+        graph = ExploredGraph(self._spec, self.states, self._index, depths, is_inside, self._trace)
+        decider = LivenessDecider(graph)
+        decide_liveness(names, self._plan, result, decider.decide, states_outside=is_inside.count(False))
 
     def _start(self) -> list[int]:
         """Store the initial states and return those to expand."""

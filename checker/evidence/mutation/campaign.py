@@ -14,6 +14,7 @@ from checker.errors import UserError
 from checker.evidence.mutation.injection import mutated
 from checker.evidence.mutation.mutants import Mutant, mutants_of
 from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, mutant_run_of, verdict_of
+from checker.language.fairness import Fairness
 from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK, Plan
@@ -46,15 +47,19 @@ def _mutated_spec(target: str) -> _MutatedSpec:
 
 @dataclass(frozen=True)
 class MutationTask:
-    """The subject of a campaign: a spec by its name on the command line, its constants, and the properties to check."""
+    """The subject of a campaign: a spec by its name on the command line, its constants, and the properties to check.
+
+    `fair` has the changes of fairness that a scenario makes.
+    """
 
     target: str
     constants: tuple[tuple[str, int | bool | str], ...]
     properties: tuple[str, ...]
+    fair: tuple[tuple[str, Fairness | str | None], ...] = ()
 
     def spec(self) -> Spec:
         """Return the spec with its constants set; raise UserError if the name is unknown."""
-        return _mutated_spec(self.target).spec(**dict(self.constants))
+        return _mutated_spec(self.target).spec(**dict(self.constants)).with_fairness(dict(self.fair))
 
 
 @dataclass

@@ -35,7 +35,7 @@ def mutant_run_of(result: Result) -> MutantRun:
         for violation in result.violations
     }
     coverage = {name: (found.generated, found.distinct) for name, found in result.coverage.items()}
-    is_complete = result.ended in ("complete", "violation")
+    is_complete = result.ended in ("complete", "violation") and not result.undecided
     return MutantRun(result.distinct_states, result.generated_states, result.levels, coverage, violated, is_complete)
 
 

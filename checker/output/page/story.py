@@ -107,7 +107,7 @@ def story_of(spec: Spec, violation: Violation, *, lemmas: bool = False, enabled_
     `lemmas`: include the values of lemmas. `enabled_steps`: include the enabled steps of each state, for which the
     interpreter must be able to enumerate the parameters of actions.
     """
-    names = [*spec.properties, *(spec.names_of(Role.LEMMA) if lemmas else [])]
+    names = [*spec.safety_properties, *(spec.names_of(Role.LEMMA) if lemmas else [])]
     builder = _StoryBuilder(spec, violation, names, enabled_steps)
     return Story(tuple(builder.steps()), _lane_titles(spec), tuple(builder.transfers))
 

@@ -1,0 +1,258 @@
+"""Small specs with liveness properties; the verdicts follow from TLA+'s definitions by hand."""
+
+from checker.language import (
+    Bag,
+    Constant,
+    Domain,
+    Enum,
+    Map,
+    Range,
+    Spec,
+    Struct,
+    action,
+    always_eventually,
+    constraint,
+    eventually,
+    eventually_always,
+    invariant,
+    leads_to,
+    require,
+)
+
+
+class Batch(Domain):
+    size, prefix = "batches", "p"
+
+
+class Progress(Enum):
+    NEW = "new"
+    SENT = "sent"
+    LOST = "lost"
+    DONE = "done"
+
+
+class Retry(Spec):
+    """Batches are sent, may be lost, and are sent again."""
+
+    batches = Constant(2, at_least=1)
+    progress = Map(Batch, Progress)
+
+    @action(fair="weak")
+    def send(self, batch: Batch):
+        require(self.progress[batch] == Progress.NEW)
+        self.progress[batch] = Progress.SENT
+
+    @action
+    def lose(self, batch: Batch):
+        require(self.progress[batch] == Progress.SENT)
+        self.progress[batch] = Progress.LOST
+
+    @action(fair="weak")
+    def retry(self, batch: Batch):
+        require(self.progress[batch] == Progress.LOST)
+        self.progress[batch] = Progress.SENT
+
+    @action(fair="strong")
+    def deliver(self, batch: Batch):
+        require(self.progress[batch] == Progress.SENT)
+        self.progress[batch] = Progress.DONE
+
+    def is_sent(self, batch):
+        return self.progress[batch] == Progress.SENT
+
+    @leads_to("is_sent", says="{batch} is {self.progress[batch]} for ever")
+    def is_done(self, batch: Batch):
+        return self.progress[batch] == Progress.DONE
+
+    @eventually
+    def all_done(self):
+        return all(self.progress[batch] == Progress.DONE for batch in Batch)
+
+    @always_eventually
+    def none_lost(self):
+        return all(self.progress[batch] != Progress.LOST for batch in Batch)
+
+    @eventually_always
+    def stays_done(self):
+        return all(self.progress[batch] == Progress.DONE for batch in Batch)
+
+
+class Clock(Spec):
+    """A cycle of hours. `rest` changes nothing."""
+
+    hours = Constant(3, at_least=1)
+    hour = Range(0, "hours")
+
+    @action(fair="weak")
+    def tick(self):
+        self.hour = self.hour + 1 if self.hour < self.hours else 0
+
+    @action(fair="weak")
+    def rest(self):
+        self.hour = self.hour
+
+    @always_eventually
+    def is_midnight(self):
+        return self.hour == 0
+
+    @eventually_always
+    def is_always_midnight(self):
+        return self.hour == 0
+
+
+class DeadEnd(Spec):
+    """Two ways; one of them ends before the goal."""
+
+    place = Range(0, 3)
+
+    @action(fair="strong")
+    def right(self):
+        require(self.place == 0)
+        self.place = 3
+
+    @action(fair="strong")
+    def wrong(self):
+        require(self.place == 0)
+        self.place = 1
+
+    @eventually
+    def arrives(self):
+        return self.place == 3
+
+
+class SelfLoop(Spec):
+    """`poll` is always enabled, and changes the state only once there is something to poll."""
+
+    produced = Range(0, 1)
+    polled = Range(0, 1)
+
+    @action
+    def produce(self):
+        require(self.produced == 0)
+        self.produced = 1
+
+    @action(fair="strong")
+    def poll(self):
+        self.polled = self.produced
+
+    @eventually
+    def is_polled(self):
+        return self.polled == 1
+
+
+class WholeNext(Spec):
+    """No action is fair by itself; the whole next-state relation is weakly fair."""
+
+    fair_next = "weak"
+    left = Range(0, 2)
+    flag = Range(0, 1)
+
+    @action
+    def work(self):
+        require(self.left < 2)
+        self.left += 1
+
+    @action
+    def flip(self):
+        require(self.left > 0)
+        self.flag = 1 - self.flag
+
+    @eventually
+    def starts(self):
+        return self.left > 0
+
+    @eventually
+    def finishes(self):
+        return self.left == 2
+
+
+class Chooser(Spec):
+    """A server that serves one of two clients: fair as a whole or for each client."""
+
+    served = Map(Batch, Range(0, 1))
+    batches = Constant(2)
+
+    @action(fair="weak", for_each=())
+    def serve(self, batch: Batch):
+        self.served[batch] = 1 - self.served[batch]
+
+    @eventually
+    def somebody(self):
+        return any(self.served[batch] == 1 for batch in Batch)
+
+    @eventually
+    def everybody(self, batch: Batch):
+        return self.served[batch] == 1
+
+
+class Letter(Struct):
+    number: Range(0, 299)
+
+
+class Mail(Spec):
+    """Letters from a bag are delivered in any order, and a new one replaces the letter 0 for ever."""
+
+    box = Bag(Letter, 2)
+    delivered = Range(0, 1)
+
+    def init(self):
+        self.box = [Letter(number=0), Letter(number=7)]
+
+    @action(fair="strong")
+    def deliver(self, letter: Letter):
+        require(letter in self.box)
+        self.box.remove(letter)
+        if letter.number == 7:
+            self.delivered = 1
+
+    @action(fair="weak")
+    def post(self):
+        require(Letter(number=0) not in self.box)
+        self.box.add(Letter(number=0))
+
+    @eventually
+    def arrives(self):
+        return self.delivered == 1
+
+
+class Bounded(Spec):
+    """A counter under a constraint."""
+
+    count = Range(0, 9)
+    most = Constant(5)
+
+    @action(fair="weak")
+    def increment(self):
+        require(self.count < 9)
+        self.count += 1
+
+    @constraint
+    def is_small(self):
+        return self.count <= self.most
+
+    @invariant
+    def is_counted(self):
+        return self.count >= 0
+
+    @eventually
+    def ends(self):
+        return self.count == 9
+
+    @eventually
+    def passes_three(self):
+        return self.count > 3
+
+
+class Overflow(Spec):
+    """The goal leaves the bounds of a type in state 2."""
+
+    count = Range(0, 3)
+
+    @action(fair="weak")
+    def increment(self):
+        require(self.count < 3)
+        self.count += 1
+
+    @eventually
+    def is_even(self, divisor: Range(1, 2)):
+        return 6 // (2 - self.count) == divisor
