@@ -21,10 +21,10 @@ class Change:
     `since` is the release from which on all later releases have the change, `backports` the first patch releases of
     earlier branches that have it. A `since` after the last release says that no release has the change yet.
 
-    `concerns` names the part that has to be of such a release: producer, consumer, broker or controller.
-    `opens` are the entries of the catalogue of bugs that exist because of this change, `closes` those that exist no
-    longer where this change and all others that close the entry apply. An entry is a name such as R8 (the scenarios
-    `r8_...`), or a ticket.
+    `concerns` names the part that has to be of such a release: producer, consumer, broker, controller, connect or
+    streams. `opens` are the entries of the catalogue of bugs that exist because of this change, `closes` those that
+    exist no longer where this change and all others that close the entry apply. An entry is a name such as R8 (the
+    scenarios `r8_...`), or a ticket.
     """
 
     summary: str
@@ -84,14 +84,6 @@ REFUSES_DEFAULT_IN_CONFLICT = Change(
     concerns="producer",
 )
 LINGER_5_BY_DEFAULT = Change("the default of linger.ms is 5 instead of 0", "KIP-1030", "4.0.0", concerns="producer")
-CONNECT_IDEMPOTENCE_OFF = Change(
-    "Connect turns the idempotence of its producers off",
-    "KAFKA-13759",
-    "3.2.0",
-    backports=("3.0.2", "3.1.1"),
-    concerns="producer",
-)
-
 # The producer's queue, buffers and partitioner.
 
 MUTES_PARTITION_IN_FLIGHT = Change(
@@ -442,6 +434,33 @@ LAST_KNOWN_LEADER_MUST_LIVE = Change(
     "4.1.0",
     concerns="controller",
     closes=("KAFKA-19522",),
+)
+
+# Settings that Kafka Connect and Kafka Streams give their clients.
+
+CONNECT_OVERRIDES = Change("a connector may override client settings", "KIP-458", "2.3.0", concerns="connect")
+CONNECT_OVERRIDES_BY_DEFAULT = Change("every override is allowed by default", "KIP-722", "3.0.0", concerns="connect")
+CONNECT_IDEMPOTENCE_OFF = Change(
+    "Connect turns the idempotence of its producers off",
+    "KAFKA-13759",
+    "3.2.0",
+    backports=("3.0.2", "3.1.1"),
+    concerns="connect",
+)
+CONNECT_EXACTLY_ONCE = Change("exactly.once.source.support", "KIP-618", "3.3.0", concerns="connect")
+CONNECT_DELIVERY_TIMEOUT = Change(
+    "Connect sets delivery.timeout.ms instead of retries", "KIP-91", "2.1.0", concerns="connect"
+)
+CONNECT_KEEPS_REQUEST_TIMEOUT = Change(
+    "Connect no longer sets request.timeout.ms", "KAFKA-12361", "3.0.0", concerns="connect"
+)
+STREAMS_DELIVERY_TIMEOUT = Change(
+    "Streams sets delivery.timeout.ms instead of retries", "KIP-91", "2.1.0", concerns="streams"
+)
+STREAMS_EXACTLY_ONCE_BETA = Change("processing.guarantee=exactly_once_beta", "KIP-447", "2.6.0", concerns="streams")
+STREAMS_EXACTLY_ONCE_V2 = Change("processing.guarantee=exactly_once_v2", "KIP-732", "3.0.0", concerns="streams")
+STREAMS_EXACTLY_ONCE_V2_ALONE = Change(
+    "exactly_once and exactly_once_beta are refused", "KAFKA-16331", "4.0.0", concerns="streams"
 )
 
 # Consumers.

@@ -13,23 +13,23 @@ from dataclasses import dataclass
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.written_settings import Framework, Precedence, WrittenSetting
-from specs.kafka_versions import Change
+from specs.kafka_versions import (
+    CONNECT_DELIVERY_TIMEOUT,
+    CONNECT_EXACTLY_ONCE,
+    CONNECT_IDEMPOTENCE_OFF,
+    CONNECT_KEEPS_REQUEST_TIMEOUT,
+    CONNECT_OVERRIDES,
+    CONNECT_OVERRIDES_BY_DEFAULT,
+    STREAMS_DELIVERY_TIMEOUT,
+    STREAMS_EXACTLY_ONCE_BETA,
+    STREAMS_EXACTLY_ONCE_V2,
+    STREAMS_EXACTLY_ONCE_V2_ALONE,
+    Change,
+)
 
 _MOST = str(2**31 - 1)
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
-CONNECT_IDEMPOTENCE_OFF = Change(
-    "Connect turns the idempotence of its producers off", "KAFKA-13759", "3.2", backports=("3.0.2", "3.1.1")
-)
-CONNECT_OVERRIDES = Change("a connector may override client settings", "KIP-458", "2.3")
-CONNECT_OVERRIDES_BY_DEFAULT = Change("every override is allowed by default", "KIP-722", "3.0")
-CONNECT_EXACTLY_ONCE = Change("exactly.once.source.support", "KIP-618", "3.3")
-CONNECT_DELIVERY_TIMEOUT = Change("delivery.timeout.ms", "KIP-91", "2.1")
-CONNECT_KEEPS_REQUEST_TIMEOUT = Change("Connect no longer sets request.timeout.ms", "KAFKA-12573", "3.0")
-STREAMS_DELIVERY_TIMEOUT = Change("Streams sets delivery.timeout.ms instead of retries", "KIP-91", "2.1")
-STREAMS_EXACTLY_ONCE_BETA = Change("processing.guarantee=exactly_once_beta", "KIP-447", "2.6")
-STREAMS_EXACTLY_ONCE_V2 = Change("processing.guarantee=exactly_once_v2", "KIP-732", "3.0")
-STREAMS_EXACTLY_ONCE_V2_ALONE = Change("exactly_once and exactly_once_beta are refused", "KAFKA-16331", "4.0")
 SPRING_DISABLES_AUTO_COMMIT = Change("Spring's container turns auto-commit off by default", "spring-kafka 2.3", "2.3")
 
 CLIENTS: Mapping[Framework, tuple[Role, ...]] = {

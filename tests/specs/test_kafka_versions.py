@@ -70,8 +70,8 @@ def test_a_change_is_described(name):
     assert set(change.backports) <= set(RELEASES)
     assert all(release_number(patch) < release_number(change.since) for patch in change.backports)
     assert all(release_line(patch) != release_line(change.since) for patch in change.backports)
-    parts = {"producer", "consumer", "broker", "controller", "producer and broker", "consumer and broker"}
-    assert change.concerns in parts | {"broker and controller"}
+    parts = {"producer", "consumer", "broker", "controller", "connect", "streams"}
+    assert change.concerns in parts | {"producer and broker", "consumer and broker", "broker and controller"}
 
 
 def test_a_change_reaches_later_patches_of_its_branches_alone():
