@@ -159,8 +159,16 @@ CACHES_FIVE_BATCHES = Change(
     opens=("I5", "I12", "I15"),
     closes=("I1",),
 )
+REPORTS_UNKNOWN_PRODUCER = Change(
+    "a broker without state for a producer answers a first sequence above 0 with UNKNOWN_PRODUCER_ID; before, it "
+    "answered out of order",
+    "KAFKA-5793",
+    "1.0.0",
+    concerns="producer and broker",
+)
 STATE_CHANGES_AFTER_APPEND = Change(
-    "the broker changes its producer state only after the append",
+    "the broker changes its producer state only after the append; a sequence below the cached ones is out of order "
+    "instead of a duplicate",
     "KAFKA-6683",
     "1.1.0",
     backports=("1.0.2",),
@@ -229,6 +237,19 @@ VERIFIES_TRANSACTIONS = Change(
     "KIP-890, part 1",
     "3.6.0",
     concerns="broker",
+)
+VERIFICATION_KEEPS_LOWEST_SEQUENCE = Change(
+    "while batches of a transaction are verified, the leader accepts no sequence above the lowest it has seen",
+    "KAFKA-14920",
+    "3.6.0",
+    concerns="broker",
+)
+TRANSACTIONS_POLL_WITHOUT_FREE_NODE = Change(
+    "a transactional producer polls if no node is free for a request to the coordinator; before, it only slept",
+    "KAFKA-10520",
+    "2.7.0",
+    concerns="producer",
+    closes=("I16",),
 )
 EPOCH_PER_TRANSACTION = Change(
     "transaction version 2 can be enabled: every transaction raises the producer's epoch",

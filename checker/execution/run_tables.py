@@ -30,7 +30,8 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
 
     `page` is the Markdown page to update, if there is one.
 
-    The status is 1 if an answer differs from the documented one or a note shows nothing, and 3 after an interrupt.
+    The status is 1 if an answer differs from the documented one, and no note of its cell explains that, or if a note
+    shows nothing. It is 3 after an interrupt.
     Raises InputError if a family has no table, or an option does not apply to tables.
     """
     usual = RunSettings(
@@ -118,8 +119,9 @@ def _status(tabulation: GuaranteeTable) -> int:
     """Print the differences from the documentation to standard error, and return the exit status."""
     for row, column in tabulation.differences():
         where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
-        documented = _ANSWERS[row.cells[column].documented]
-        print(f"not as documented: {where}: {column}, documented: {documented}", file=sys.stderr)
+        cell = row.cells[column]
+        found = f"as documented, although note {cell.differs} differs" if cell.differs else "not as documented"
+        print(f"{found}: {where}: {column}, documented: {_ANSWERS[cell.documented]}", file=sys.stderr)
     for name in tabulation.unconfirmed_notes():
         print(f"the note {name} has a check that shows nothing", file=sys.stderr)
     if tabulation.differences() or tabulation.unconfirmed_notes():
@@ -174,7 +176,8 @@ class _Output:
             "command": self._command(shown) if shown is not None else None,
             "counterexample": mark,
             "trace": self._files.get(mark) if mark is not None else None,
-            "notes": list(cell.notes),
+            "notes": list(cell.all_notes),
+            "differs": cell.differs or None,
             "distinct_states": answer.distinct_states,
             "explored": [
                 {

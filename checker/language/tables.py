@@ -30,11 +30,22 @@ class GuaranteeCell:
     """A question whether something bad can happen: yes if a check finds a violation, no if all its properties hold.
 
     `documented` is the answer in the documentation of the real system, or None. `notes` names notes of the table.
+    `differs` names the note that explains why the answer is not the documented one; empty: it is.
     """
 
     checks: tuple[GuaranteeCheck, ...]
     documented: bool | None = None
     notes: tuple[str, ...] = ()
+    differs: str = ""
+
+    def __post_init__(self) -> None:
+        if self.differs and self.documented is None:
+            raise SpecError(f"a cell differs from the documentation ({self.differs}) but names no documented answer")
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes of the cell, the one that explains a difference included."""
+        return tuple(dict.fromkeys((*self.notes, *([self.differs] if self.differs else []))))
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,7 @@ class Table:
         if not row.refused and row.cells.keys() != self.columns.keys():
             raise SpecError(f"{here}: its cells must be the columns {', '.join(self.columns)}")
         for cell in row.cells.values():
-            for name in cell.notes:
+            for name in cell.all_notes:
                 if name not in self.notes:
                     raise SpecError(f"{here} names the note {name}, which the table does not have")
 

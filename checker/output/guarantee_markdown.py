@@ -39,7 +39,7 @@ def markdown(
     labels = Labels(tabulation)
     lines = ["In short:", "", *short_table(tabulation), "", "In full:", "", *full_table(tabulation, labels), ""]
     reasons = dict.fromkeys(row.refused for row in tabulation.table.rows if row.refused)
-    for paragraph in (*tabulation.table.legend, *(f"Refused: {reason}." for reason in reasons)):
+    for paragraph in (*_legend(tabulation), *(f"Refused: {reason}." for reason in reasons)):
         lines += [*_wrapped(paragraph), ""]
     lines += [*_notes(tabulation, labels, anchored), "", "Counterexamples:", ""]
     lines += _counterexamples(tabulation, labels, place_of, anchored)
@@ -50,14 +50,22 @@ def markdown(
     return lines
 
 
+def _legend(tabulation: GuaranteeTable) -> Iterable[str]:
+    yield from tabulation.table.legend
+    cells = [cell for row in tabulation.table.rows for cell in row.cells.values()]
+    if any(tabulation.is_as_documented(cell) is False for cell in cells):
+        yield "Bold: the documentation gives the other answer. The notes of the cell say why."
+
+
 def conclusion(tabulation: GuaranteeTable) -> str:
-    """Return the size of the explorations, and how many documented answers they confirm."""
+    """Return the size of the explorations, and how many documented answers they confirm and refute."""
     cells = [cell for row in tabulation.table.rows for cell in row.cells.values() if cell.documented is not None]
-    known = sum(tabulation.answer(cell).is_yes == cell.documented for cell in cells)
+    confirmed = sum(tabulation.is_as_documented(cell) is True for cell in cells)
+    refuted = sum(tabulation.is_as_documented(cell) is False for cell in cells)
     return (
         f"{tabulation.explored} of {len(tabulation.explorations)} explorations, "
         f"{tabulation.distinct_states:,} distinct states. "
-        f"Documented answers: {len(cells)}; confirmed: {known}."
+        f"Documented answers: {len(cells)}; confirmed: {confirmed}{f'; refuted: {refuted}' if refuted else ''}."
     )
 
 
@@ -125,7 +133,9 @@ def _cell_text(tabulation: GuaranteeTable, cell: GuaranteeCell, labels: Labels) 
         words = [f"yes, {answer.shown.violation.length}", f"[{labels.of(answer.shown)}]"]
     elif answer.is_yes is False:
         words = [f"no, {answer.distinct_states:,}"]
-    return " ".join([*words, *sorted(f"[{labels.notes[name]}]" for name in cell.notes)])
+    if tabulation.is_as_documented(cell) is False:
+        words[0] = f"**{words[0]}**"
+    return " ".join([*words, *sorted(f"[{labels.notes[name]}]" for name in cell.all_notes)])
 
 
 def _heading(tabulation: GuaranteeTable) -> list[str]:

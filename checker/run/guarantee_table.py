@@ -129,13 +129,21 @@ class GuaranteeTable:
         return CellAnswer(shortest, tuple(explored.values()), is_finished)
 
     def differences(self) -> list[tuple[GuaranteeRow, str]]:
-        """Return the rows and columns of the known answers that differ from the documented ones."""
+        """Return the rows and columns of the known answers that differ from the documented ones against expectation.
+
+        A cell that names a note for its difference is expected to differ: it is returned if it does not.
+        """
         return [
             (row, column)
             for row in self.table.rows
             for column, cell in row.cells.items()
-            if cell.documented is not None and self.answer(cell).is_yes not in (None, cell.documented)
+            if self.is_as_documented(cell) is bool(cell.differs)
         ]
+
+    def is_as_documented(self, cell: GuaranteeCell) -> bool | None:
+        """Return whether the answer to a cell is the documented one; None if one of them is not known."""
+        answer = self.answer(cell).is_yes
+        return None if answer is None or cell.documented is None else answer == cell.documented
 
     def unconfirmed_notes(self) -> list[str]:
         """Return the names of notes with a finished check that found no violation, once for each such check."""

@@ -26,7 +26,11 @@ class Verification(Struct):
 
 
 class LeaderState(ProducerState):
-    """A leader's producer state under every possible request, restart, truncation and expiry."""
+    """A leader's producer state under every possible request, restart, truncation and expiry.
+
+    Without state of the producer it accepts only sequence 0, as in 0.11. Later versions accept more, and the sequences
+    are then not contiguous (`any_sequence_without_state`).
+    """
 
     batches = Constant(1)
     log_size = Constant(3)
@@ -232,7 +236,11 @@ class FollowerState(LeaderState):
 
 
 scenarios = [
-    Scenario(LeaderState, "requests", description="Any requests: the log has one copy of each, in sequence."),
+    Scenario(
+        LeaderState,
+        "requests",
+        description="Any requests, sequence 0 first (0.11): the log has one copy of each, in sequence.",
+    ),
     Scenario(
         LeaderState,
         "markers_and_verification",

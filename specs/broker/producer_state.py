@@ -93,9 +93,10 @@ class ProducerState(Spec, abstract=True):
     """`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`; 1 before KAFKA-5494 (Kafka 1.0)."""
     snapshot_batches = Constant(1, at_least=1)
     """The batches of a producer in a snapshot: 1, because `ProducerStateManager.writeSnapshot` writes lastSeq()."""
-    no_state = Constant("never_held", one_of=("any", "never_held", "full", "unknown_producer_id"))
+    no_state = Constant("any", one_of=("any", "never_held", "full", "unknown_producer_id"))
     """The sequences that a leader without state for the producer accepts: any (KIP-360, Kafka 2.5 to 4.4); any, but
-    only 0 if the log never held a record (KAFKA-15591, 4.5); only 0; only 0, else UNKNOWN_PRODUCER_ID (0.11 to 2.4)."""
+    only 0 if the log never held a record (KAFKA-15591, 4.5, not released); only 0 (0.11); only 0, else
+    UNKNOWN_PRODUCER_ID (1.0 to 2.4). `specs.broker.versions` has the value of each version."""
     old_sequence = Constant("out_of_order", one_of=("out_of_order", "duplicate"))
     """The answer to a sequence below the cached ones: out of order in Kafka; DUPLICATE_SEQUENCE_NUMBER is a variant."""
 

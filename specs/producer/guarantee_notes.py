@@ -2,6 +2,7 @@
 
 from checker.language.tables import GuaranteeCheck, GuaranteeNote
 from specs.broker.network import BrokerNetwork
+from specs.broker.versions import KAFKA_1_1
 from specs.producer.acks import Acks
 from specs.producer.idempotent.leader_move import IdempotentLeaderMove
 from specs.producer.idempotent.producer import IdempotentProducer
@@ -9,7 +10,10 @@ from specs.producer.plain.producer import PlainProducer
 
 ONE_BATCH = dict(batches=1, max_in_flight=1, log_size=2)
 TWO_BATCHES = dict(batches=2, max_in_flight=2, log_size=4)
-SIX_BATCHES = dict(batches=6, max_in_flight=5, log_size=12)
+
+KNOWN_TWO = dict(first_sequence=1, batches=3, max_in_flight=2, log_size=5)
+KNOWN_SIX = dict(first_sequence=1, batches=7, max_in_flight=5, log_size=13)
+"""The same with a first batch that is in the log and acknowledged, so that the leader has state of the producer."""
 
 NOTES = {
     "replicas": GuaranteeNote(
@@ -62,13 +66,36 @@ NOTES = {
             ),
         ),
     ),
+    "first": GuaranteeNote(
+        "Brokers from 2.5 to 4.4 accept any sequence of a producer that they have no state of. If the leader refuses "
+        "the first batch and accepts the second, it refuses the first from then on: the second is in the log without "
+        "it, and the client resends it until delivery.timeout.ms. If anything then bumps the epoch, the first is "
+        "appended after the second, or once more (I2, KAFKA-14359, KAFKA-15591). Once a batch of the producer is "
+        "acknowledged, the answers are those of 4.5; with one request in flight they always are.",
+        (
+            GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_gap",)),
+            GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_endless_retry",)),
+        ),
+    ),
+    "unknown": GuaranteeNote(
+        "Brokers from 2.1 to 2.4 answer the second batch with UNKNOWN_PRODUCER_ID if they refused the first. The "
+        "client bumps its epoch, even while it sends the first again: if the response to that is lost, the first is "
+        "appended under both epochs.",
+        (
+            GuaranteeCheck(
+                IdempotentProducer,
+                dict(KAFKA_1_1, **TWO_BATCHES, max_epoch=2, max_refusals=1, max_disconnects=1),
+                ("no_duplicate",),
+            ),
+        ),
+    ),
     "memory": GuaranteeNote(
         "The documentation says exactly one copy. A broker that restarts remembers one batch of a producer, not five: "
-        "if the responses of two batches are lost with it, both are appended again (I7; derived from the source, not "
-        "reproduced). Two connections after a leader change, with five in flight, have the same effect.",
+        "if the responses of two batches are lost with it, both are appended again (I7; seen with brokers of 3.9, 4.3 "
+        "and 4.4). Two connections after a leader change, with five in flight, have the same effect.",
         (
             GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_restarts=1), ("no_duplicate",)),
-            GuaranteeCheck(IdempotentLeaderMove, dict(SIX_BATCHES, max_disconnects=1), ("no_duplicate",)),
+            GuaranteeCheck(IdempotentLeaderMove, dict(KNOWN_SIX, max_disconnects=1), ("no_duplicate",)),
         ),
     ),
     "rewrite": GuaranteeNote(
@@ -88,18 +115,18 @@ NOTES = {
     "stall": GuaranteeNote(
         "A batch is refused until its delivery.timeout.ms if it is in the log but no longer in the broker's cache (the "
         "broker restarted, or five later batches follow), or if its predecessor expired on its first attempt. The "
-        "batches behind it wait as long (docs/idempotence.md; derived from the source, not reproduced).",
+        "batches behind it wait as long (docs/idempotence.md).",
         (
             GuaranteeCheck(
-                IdempotentProducer, dict(TWO_BATCHES, max_disconnects=1, max_timeouts=1), ("no_endless_retry",)
+                IdempotentProducer, dict(KNOWN_TWO, max_disconnects=1, max_timeouts=1), ("no_endless_retry",)
             ),
             GuaranteeCheck(
                 IdempotentProducer, dict(TWO_BATCHES, max_restarts=1, max_late_acks=1), ("no_endless_retry",)
             ),
             GuaranteeCheck(
-                IdempotentProducer, dict(SIX_BATCHES, max_late_acks=1, max_disconnects=1), ("no_endless_retry",)
+                IdempotentProducer, dict(KNOWN_SIX, max_late_acks=1, max_disconnects=1), ("no_endless_retry",)
             ),
-            GuaranteeCheck(IdempotentLeaderMove, SIX_BATCHES, ("no_endless_retry",)),
+            GuaranteeCheck(IdempotentLeaderMove, KNOWN_SIX, ("no_endless_retry",)),
         ),
     ),
 }

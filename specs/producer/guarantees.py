@@ -1,12 +1,14 @@
 """The table of docs/producer.md: which guarantees each combination of a producer's settings gives.
 
 The documented answers are from Kafka's documentation of `acks`, `retries`, `enable.idempotence` and
-`max.in.flight.requests.per.connection`, and from the class comment of KafkaProducer, for 4.x.
+`max.in.flight.requests.per.connection`, and from the class comment of KafkaProducer, for 4.x. It promises an idempotent
+producer exactly one copy of each record, and the order of a partition's records; it does not mention gaps.
 """
 
 from itertools import product
 
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
+from specs.broker.versions import KAFKA_1_1, KAFKA_2_5, KAFKA_4_5
 from specs.producer.acks import Acks
 from specs.producer.guarantee_notes import NOTES
 from specs.producer.idempotent.failover import IdempotentFailover
@@ -16,6 +18,9 @@ from specs.producer.plain.sessions import ProducerSessions
 
 ACKS, RETRIES, IN_FLIGHT = ("0", "1", "all"), (0, 3), (1, 2, 5, 6)
 """Three retries stand for any number above 0: the faults of a row cannot exhaust them."""
+
+BROKERS = {"2.5 to 4.4": KAFKA_2_5, "2.1 to 2.4": KAFKA_1_1, "4.5 (unreleased)": KAFKA_4_5}
+"""The brokers that a 4.x client connects to, by their rules for a producer without state; the released ones first."""
 
 COLUMNS = {
     "loss": "loses an acknowledged record",
@@ -50,10 +55,12 @@ LEGEND = (
     "refuses a batch forever while the client keeps resending it (until delivery.timeout.ms). Gap: a record is in the "
     "log while an earlier one is neither in the log nor known to have failed. Answers with the same steps, in any "
     "order, share a counterexample.",
+    "Broker: the version of the brokers, which matters only to an idempotent producer. The client is that of 4.x.",
     "Explored: one partition, and one fault of each kind at any moment. Without idempotence: six records, a retriable"
     " refusal and a connection that closes and loses its contents; and three records, a connection that closes, a "
     "leader that moves, and (acks=all) a refusal after the append. With idempotence: six batches, a refusal, a "
-    "connection that closes, and a failover to a follower. For loss also: two records, three brokers, "
+    "connection that closes, and a failover to a follower; the producer is new to the partition. For loss also: two "
+    "records, three brokers, "
     "min.insync.replicas=2, one crash, no unclean election. For a restart also: six records, a refusal, and one crash"
     " of the producer's process, whose successor sends unacknowledged records again. With acks=0, retries and "
     "requests in flight have no effect, since a request is complete once it is written.",
@@ -78,9 +85,9 @@ def plain_checks(acks, retries, in_flight, restart, properties):
         yield GuaranteeCheck(PlainProducer, dict(settings, max_in_flight=in_flight, **faults), properties)
 
 
-def idempotent_checks(in_flight, restart, column):
+def idempotent_checks(in_flight, broker, restart, column):
     """Yield the explorations of an idempotent producer."""
-    size = dict(batches=6, max_in_flight=in_flight, log_size=12, max_epoch=2)
+    size = dict(BROKERS[broker], batches=6, max_in_flight=in_flight, log_size=12, max_epoch=2)
     faults = dict(max_refusals=1, max_disconnects=1, max_failovers=1, max_follower_restarts=0)
     yield GuaranteeCheck(IdempotentFailover, dict(size, **faults), IDEMPOTENT_PROPERTIES[column])
     if restart:
@@ -94,7 +101,7 @@ def replication_check(acks):
     return GuaranteeCheck(Acks, dict(sizes, acks=acks), ("no_acked_loss",))
 
 
-def documented(column, acks, retries, in_flight, idempotent, restart):
+def documented(column, acks, retries, in_flight, idempotent, broker, restart):
     """Return the answer of Kafka's documentation; None: it gives none."""
     if column == "loss":
         return acks != "all"
@@ -106,19 +113,37 @@ def documented(column, acks, retries, in_flight, idempotent, restart):
     return None
 
 
-def notes(column, acks, retries, in_flight, idempotent, restart):
+def differs(column, in_flight, idempotent, broker, restart):
+    """Return the name of the note that explains why the answer is not the documented one; else an empty text."""
+    if not idempotent or restart or in_flight == 1:
+        return ""
+    if broker == "2.5 to 4.4" and column in ("duplicate", "reorder"):
+        return "first"
+    return "unknown" if broker == "2.1 to 2.4" and column == "duplicate" else ""
+
+
+def notes(column, acks, retries, in_flight, idempotent, broker, restart):
     """Return the names of the notes of a cell."""
     if acks == "0":
         return ()
     if column == "loss":
         return ("replicas",) if acks == "all" else ()
     if column == "stuck":
-        return ("stall",) if idempotent and in_flight > 1 else ()
+        return stuck_notes(in_flight, idempotent, broker)
+    if column == "gap":
+        return ("first",) if idempotent and in_flight > 1 and broker == "2.5 to 4.4" else ()
     if column == "duplicate" and not restart:
         return duplicate_notes(retries, in_flight, idempotent)
     if column == "reorder" and not idempotent:
         return reorder_notes(retries, in_flight, restart)
     return ()
+
+
+def stuck_notes(in_flight, idempotent, broker):
+    """Return the names of the notes of an answer on a producer that is stuck."""
+    if not idempotent or in_flight == 1:
+        return ()
+    return ("first", "stall") if broker == "2.5 to 4.4" else ("stall",)
 
 
 def duplicate_notes(retries, in_flight, idempotent):
@@ -135,32 +160,34 @@ def reorder_notes(retries, in_flight, restart):
     return ("split", "zombie") if retries == 0 and not restart else ()
 
 
-def row(acks, retries, in_flight, idempotent, restart):
+def row(acks, retries, in_flight, idempotent, broker, restart):
     """Return the row of a combination."""
     settings = {
         "acks": acks,
         "retries": "0" if retries == 0 else ">0",
         "in flight": str(in_flight),
         "idempotence": "on" if idempotent else "off",
+        "broker": broker,
         "restart": "yes" if restart else "no",
     }
     if idempotent:
         refusal = refusal_of(acks, retries, in_flight)
         if refusal:
             return GuaranteeRow(settings, refused=refusal)
-    combination = (acks, retries, in_flight, idempotent, restart)
+    combination = (acks, retries, in_flight, idempotent, broker, restart)
     return GuaranteeRow(settings, {column: cell(column, *combination) for column in COLUMNS})
 
 
-def cell(column, acks, retries, in_flight, idempotent, restart):
+def cell(column, acks, retries, in_flight, idempotent, broker, restart):
     """Return one cell of a row."""
     checks = [replication_check(acks)] if column == "loss" else []
     if idempotent:
-        checks += idempotent_checks(in_flight, restart, column)
+        checks += idempotent_checks(in_flight, broker, restart, column)
     else:
         checks += plain_checks(acks, retries, in_flight, restart, SENDER_PROPERTIES[column])
-    combination = (column, acks, retries, in_flight, idempotent, restart)
-    return GuaranteeCell(tuple(checks), documented(*combination), notes(*combination))
+    combination = (column, acks, retries, in_flight, idempotent, broker, restart)
+    explained = differs(column, in_flight, idempotent, broker, restart)
+    return GuaranteeCell(tuple(checks), documented(*combination), notes(*combination), explained)
 
 
 def refusal_of(acks, retries, in_flight):
@@ -171,11 +198,19 @@ def refusal_of(acks, retries, in_flight):
     return "enable.idempotence=true requires acks=all, retries>0 and at most 5 in flight (ConfigException)"
 
 
+def combinations():
+    """Yield every combination of settings; the version of the brokers matters only to an idempotent producer."""
+    for acks, retries, in_flight, idempotent in product(ACKS, RETRIES, IN_FLIGHT, (False, True)):
+        is_checked = idempotent and not refusal_of(acks, retries, in_flight)
+        for broker, restart in product(BROKERS if is_checked else ("any",), (False, True)):
+            yield acks, retries, in_flight, idempotent, broker, restart
+
+
 tables = [
     Table(
         "guarantees",
         COLUMNS,
-        tuple(row(*combination) for combination in product(ACKS, RETRIES, IN_FLIGHT, (False, True), (False, True))),
+        tuple(row(*combination) for combination in combinations()),
         NOTES,
         LEGEND,
     )

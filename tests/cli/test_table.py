@@ -70,6 +70,34 @@ def test_an_answer_that_differs_from_the_documentation_fails(checker, tmp_path):
     assert "not as documented: resets yes, limit 1: falls, documented: no" in outcome.err
 
 
+def differing(tmp_path, answer, documented):
+    """Write a table with a cell that is expected to differ from the documentation, and return its path."""
+    page = tmp_path / "differing_table.py"
+    text = Path(TABLE).read_text().replace("cell(True, 1, True)", f"cell({answer}, 1, {documented}, 'deeper')")
+    text = text.replace("documented=None):", "documented=None, differs=''):")
+    page.write_text(text.replace('documented, ("deeper",)', 'documented, ("deeper",), differs'))
+    return page
+
+
+def test_a_difference_that_a_note_explains_is_bold(checker, tmp_path):
+    outcome = checker(
+        "run", differing(tmp_path, True, False), "--table", "--engine", "python", "--workers", "1", "--json", "-"
+    )
+    assert outcome.status == 0
+    found = json.loads(outcome.out.splitlines()[2])["cells"]["falls"]
+    assert (found["answer"], found["documented"], found["differs"]) == ("yes", "no", "deeper")
+    outcome = checker("run", differing(tmp_path, True, False), "--table", "--engine", "python", "--workers", "1")
+    assert ["yes", "1", "**yes, 3** [c1] [a]"] in cells(outcome)
+    assert "Bold: the documentation gives the other answer." in outcome.out
+    assert "Documented answers: 3; confirmed: 2; refuted: 1." in outcome.out
+
+
+def test_a_difference_that_is_expected_and_not_found_fails(checker, tmp_path):
+    outcome = checker("run", differing(tmp_path, True, True), "--table", "--engine", "python", "--workers", "1")
+    assert outcome.status == 1
+    assert "as documented, although note deeper differs: resets yes, limit 1: falls, documented: yes" in outcome.err
+
+
 def test_a_note_that_shows_nothing_fails(checker, tmp_path):
     wrong = tmp_path / "silent_table.py"
     wrong.write_text(Path(TABLE).read_text().replace('("below_limit", "deadlock")', '("is_two",)'))

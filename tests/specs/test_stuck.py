@@ -8,6 +8,7 @@ import pytest
 
 from checker.language import Disabled
 from specs.broker.network import BrokerNetwork, SequenceCheckedBroker
+from specs.producer.idempotent.catalogue import KNOWN_TWO, TWO
 from specs.producer.idempotent.failover import IdempotentFailover
 from specs.producer.idempotent.mistakes import Librdkafka
 from specs.producer.idempotent.producer import IdempotentProducer
@@ -16,7 +17,6 @@ from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sequence_checked import SequenceCheckedProducer
 from specs.producer.plain.sessions import ProducerSessions
 
-TWO = dict(batches=2, max_in_flight=2, log_size=4)
 FAULTS = dict(refusals=1, disconnects=1, max_in_flight=2)
 
 
@@ -73,10 +73,11 @@ def stuck(spec):
         ProducerSessions(records=2, retries=2, **FAULTS),
         BrokerNetwork(records=2, disconnects=1),
         SequenceCheckedBroker(records=2, disconnects=1),
-        IdempotentProducer(**TWO, max_disconnects=1, max_refusals=1, max_rejections=1),
+        IdempotentProducer(**KNOWN_TWO, max_disconnects=1, max_refusals=1, max_rejections=1),
+        IdempotentProducer(**TWO, no_state="never_held", max_refusals=1, max_rejections=1),
         IdempotentProducer(**TWO, max_restarts=1, max_late_acks=1, snapshot_batches=5),
         IdempotentFailover(**TWO),
-        MarksEveryExpiry(**TWO, max_disconnects=1, max_timeouts=1),
+        MarksEveryExpiry(**KNOWN_TWO, max_disconnects=1, max_timeouts=1),
     ],
     ids=lambda spec: spec.name,
 )
@@ -88,8 +89,8 @@ def test_completion_stays_reachable(spec):
 @pytest.mark.parametrize(
     ("spec", "property"),
     [
-        (IdempotentProducer(**TWO, max_disconnects=1, max_timeouts=1), "no_endless_retry"),
-        (IdempotentProducer(**TWO, no_state="any", max_refusals=1), "no_endless_retry"),
+        (IdempotentProducer(**KNOWN_TWO, max_disconnects=1, max_timeouts=1), "no_endless_retry"),
+        (IdempotentProducer(**TWO, max_refusals=1), "no_endless_retry"),
         (IdempotentProducer(**TWO, max_restarts=1, max_late_acks=1), "no_endless_retry"),
         (
             IdempotentProducer(
@@ -97,7 +98,7 @@ def test_completion_stays_reachable(spec):
             ),
             "no_endless_retry",
         ),
-        (Librdkafka(**TWO, max_disconnects=1, max_refusals=1), "no_dead_end"),
+        (Librdkafka(**KNOWN_TWO, max_disconnects=1, max_refusals=1), "no_dead_end"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

@@ -30,6 +30,19 @@ SIX = dict(batches=6, max_in_flight=5, log_size=12)
 
 TWO_PARTITIONS = dict(partitions=2, max_epoch=3)
 
+KNOWN = dict(first_sequence=1)
+"""The leader has state of the producer: a first batch is in the log and acknowledged. Without it, a released broker
+takes any sequence (I2)."""
+
+KNOWN_TWO = dict(KNOWN, batches=3, max_in_flight=2, log_size=5)
+KNOWN_THREE = dict(KNOWN, batches=4, max_in_flight=3, log_size=7)
+KNOWN_FOUR = dict(KNOWN, batches=5, max_in_flight=4, log_size=9)
+KNOWN_SIX = dict(KNOWN, batches=7, max_in_flight=5, log_size=13)
+"""The same sizes with that first batch."""
+
+SINCE_4_5 = dict(no_state="never_held")
+"""The rule of KAFKA-15591, which no released broker has."""
+
 LOG_PROPERTIES = ["no_duplicate", "no_reorder", "no_gap", "no_acked_loss", "ack_true", "in_flight_bound"]
 
 survived = [
@@ -39,7 +52,7 @@ survived = [
     Scenario(
         IdempotentProducer,
         "disconnects_and_refusals",
-        dict(FOUR, max_disconnects=2, max_refusals=2, max_abandoned=1),
+        dict(KNOWN_FOUR, max_disconnects=2, max_refusals=2, max_abandoned=1),
         description="Lost requests and responses, refusals, and a request that outlives its connection cause no harm.",
     ),
     Scenario(
@@ -53,7 +66,7 @@ survived = [
     Scenario(
         RepairedProducer,
         "one_fault_of_each_kind",
-        dict(SIX, max_epoch=4, max_refusals=1, max_rejections=1, max_late_acks=1)
+        dict(KNOWN_SIX, max_epoch=4, max_refusals=1, max_rejections=1, max_late_acks=1)
         | dict(max_disconnects=1, max_abandoned=1, max_restarts=1, snapshot_batches=5),
         description="Six batches, five in flight, one fault of each kind: with all repairs every property holds.",
     ),
@@ -84,22 +97,22 @@ broker_memory = [
         {"no_gap": 5, "sequences_contiguous": 5},
         size=TWO,
         larger=FOUR,
-        faulty=dict(no_state="any", max_refusals=1),
-        fixed=dict(max_refusals=2),
+        faulty=dict(max_refusals=1),
+        fixed=dict(SINCE_4_5, max_refusals=2),
         description="The first batch is refused; a broker without state for the producer appends the second.",
         fixed_name="i2_fixed",
-        remedy="I2 fixed: a partition that never held a record takes only sequence 0.",
+        remedy="I2 with the rule of 4.5 (unreleased): a partition that never held a record takes only sequence 0.",
     ),
     Scenario(
         IdempotentProducer,
         "i2_fixed_full",
         dict(FOUR, no_state="full", max_refusals=2),
-        description="I2 fixed: a broker without state for the producer takes only sequence 0.",
+        description="I2 with the rule of 0.11: a broker without state of the producer takes only sequence 0.",
     ),
     Scenario(
         IdempotentProducer,
         "i2_endless_retry",
-        dict(TWO, no_state="any", max_refusals=1),
+        dict(TWO, max_refusals=1),
         expect={"no_endless_retry": 7},
         properties=["no_endless_retry"],
         description="The broker then refuses the first batch forever; the client retries until its delivery timeout.",
@@ -107,10 +120,30 @@ broker_memory = [
     Scenario(
         IdempotentProducer,
         "i2_reorder",
-        dict(THREE, no_state="any", max_epoch=2, max_refusals=1, max_rejections=1),
+        dict(THREE, max_epoch=2, max_refusals=1, max_rejections=1),
         expect={"no_reorder": 12},
         properties=["no_reorder"],
         description="A later rejection bumps the epoch; in the new epoch the first batch is appended after the third.",
+    ),
+    Scenario(
+        IdempotentProducer,
+        "i2_duplicate",
+        dict(TWO, max_epoch=2, max_refusals=1, max_disconnects=1),
+        expect={"no_reorder": 12, "no_duplicate": 15},
+        properties=["no_reorder", "no_duplicate"],
+        description="The second's response is lost too; refused, the first bumps the epoch: both are appended again.",
+    ),
+    Scenario(
+        IdempotentProducer,
+        "i2_in_flight_one",
+        dict(FOUR, max_in_flight=1, max_epoch=2, max_refusals=2, max_disconnects=2),
+        description="I2 with one request in flight: the second batch is sent after the first is appended.",
+    ),
+    Scenario(
+        IdempotentProducer,
+        "i2_first_acknowledged",
+        dict(KNOWN_FOUR, max_epoch=2, max_refusals=2, max_disconnects=1),
+        description="I2 with an application that waits for the first acknowledgement: the broker then has state.",
     ),
     Bug(
         "i7_restart",
@@ -155,7 +188,7 @@ broker_memory = [
     Scenario(
         IdempotentProducer,
         "i7_duplicate_answer_without_i2_rule",
-        dict(TWO, no_state="any", old_sequence="duplicate", max_refusals=1),
+        dict(TWO, old_sequence="duplicate", max_refusals=1),
         expect={"no_acked_loss": 10},
         properties=["no_acked_loss"],
         description="Without the rule of I2, that answer takes a batch that was never appended for an old one.",
@@ -192,7 +225,7 @@ broker_memory = [
         FailingAppend,
         {"ack_true": 7, "no_acked_loss": 7},
         size=ONE,
-        larger=dict(THREE, max_append_failures=2, max_disconnects=1),
+        larger=dict(KNOWN_THREE, max_append_failures=2, max_disconnects=1),
         fixed=dict(state_first=False),
         description="The state is updated, the append fails, and the retry is answered as a duplicate.",
         fixed_name="i15_fixed",
@@ -205,8 +238,8 @@ client_epochs = [
         "i3_bump_rewrites_earlier_batches",
         IdempotentProducer,
         {"no_duplicate": 10},
-        size=dict(TWO, max_late_acks=1, max_rejections=1),
-        larger=dict(FOUR, max_epoch=3, max_late_acks=2, max_rejections=2),
+        size=dict(KNOWN_TWO, max_late_acks=1, max_rejections=1),
+        larger=dict(KNOWN_FOUR, max_epoch=3, max_late_acks=2, max_rejections=2),
         description="The first batch is in the log though its response was a timeout; the second is rejected: a bump.",
         fixed_name="i3_fixed",
         fixed_spec=ProbesBeforeBump,
@@ -217,8 +250,8 @@ client_epochs = [
         IdempotentProducer,
         {"no_duplicate": 12},
         size=dict(max_disconnects=1, max_rejections=1),
-        faulty=TWO,
-        fixed=FOUR,
+        faulty=KNOWN_TWO,
+        fixed=KNOWN_FOUR,
         description="Both are in the log, both responses are lost; the first is rejected when it is sent again.",
         fixed_name="i3_later_fixed",
         fixed_spec=ProbesBeforeBump,
@@ -268,9 +301,9 @@ client_epochs = [
     Bug(
         "i6_idle_partition",
         StaleSequences,
-        {"bumps_have_causes": 12},
-        size=dict(TWO, **TWO_PARTITIONS, max_rejections=1),
-        larger=dict(THREE, **TWO_PARTITIONS, max_rejections=2),
+        {"bumps_have_causes": 9},
+        size=dict(KNOWN_TWO, **TWO_PARTITIONS, max_rejections=1),
+        larger=dict(KNOWN_THREE, **TWO_PARTITIONS, max_rejections=2),
         description="One partition bumps the epoch; the idle one keeps its old sequence, is refused and bumps again.",
         fixed_name="i6_fixed",
         fixed_spec=IdempotentProducer,
@@ -280,8 +313,8 @@ client_epochs = [
         "i9_bump_of_every_partition",
         BumpsEveryPartition,
         {"no_duplicate": 13},
-        size=dict(TWO, **TWO_PARTITIONS, max_late_acks=1, max_refusals=1),
-        larger=dict(THREE, **TWO_PARTITIONS, max_late_acks=1, max_refusals=1),
+        size=dict(KNOWN_TWO, **TWO_PARTITIONS, max_late_acks=1, max_refusals=1),
+        larger=dict(KNOWN_THREE, **TWO_PARTITIONS, max_late_acks=1, max_refusals=1),
         description="A plain refusal on one partition renumbers a batch of the other, which is already in the log.",
         fixed_name="i9_fixed",
         fixed_spec=IdempotentProducer,
@@ -314,8 +347,8 @@ other_clients = [
         "i8_possibly_persisted",
         Librdkafka,
         {"no_dead_end": 9},
-        size=dict(TWO, max_disconnects=1, max_refusals=1),
-        larger=dict(THREE, max_disconnects=2, max_refusals=2),
+        size=dict(KNOWN_TWO, max_disconnects=1, max_refusals=1),
+        larger=dict(KNOWN_THREE, max_disconnects=2, max_refusals=2),
         fixed=dict(counts_possibly_persisted=False),
         description="A lost request counts as delivered; a refusal of the next batch is then fatal to the producer.",
         fixed_name="i8_fixed",
@@ -325,8 +358,8 @@ other_clients = [
         "i10_sent_in_another_order",
         SequenceTakenEarly,
         {"failures_have_causes": 4},
-        size=TWO,
-        larger=dict(FOUR, max_disconnects=1),
+        size=KNOWN_TWO,
+        larger=dict(KNOWN_FOUR, max_disconnects=1),
         description="Two sends take sequences in order and reach the socket in the other order: one fails, no fault.",
         fixed_name="i10_fixed",
         fixed_spec=IdempotentProducer,
@@ -335,7 +368,7 @@ other_clients = [
     Scenario(
         SequenceTakenEarly,
         "i10_any_sequence_without_state",
-        dict(TWO, no_state="any"),
+        TWO,
         expect={"no_gap": 3, "sequences_contiguous": 3},
         description="A broker that takes any first sequence appends the later batch, and the earlier one fails.",
     ),
@@ -357,8 +390,8 @@ found_here = [
         "expired_on_first_attempt",
         IdempotentProducer,
         {"no_endless_retry": 5},
-        size=dict(TWO, max_disconnects=1, max_timeouts=1),
-        larger=dict(FOUR, max_epoch=3, max_disconnects=1, max_timeouts=2),
+        size=dict(KNOWN_TWO, max_disconnects=1, max_timeouts=1),
+        larger=dict(KNOWN_FOUR, max_epoch=3, max_disconnects=1, max_timeouts=2),
         description="A batch expires with its first request in flight, unmarked, so the next sequence never fits.",
         fixed_spec=MarksEveryExpiry,
         remedy="Every batch that expires after its first send is marked unresolved.",
@@ -367,8 +400,8 @@ found_here = [
         "window_overrun",
         IdempotentProducer,
         {"no_endless_retry": 18},
-        size=dict(SIX, max_late_acks=1, max_disconnects=1),
-        larger=dict(SIX, max_late_acks=2, max_disconnects=2, max_refusals=2, max_abandoned=2),
+        size=dict(KNOWN_SIX, max_late_acks=1, max_disconnects=1),
+        larger=dict(KNOWN_SIX, max_late_acks=2, max_disconnects=2, max_refusals=2, max_abandoned=2),
         description="Fresh batches overtake a retry in transit; acknowledgements in between widen the window to six.",
         fixed_spec=HoldsFreshBatches,
         remedy="Fresh batches wait until a retry is answered.",
@@ -376,7 +409,7 @@ found_here = [
     Scenario(
         IdempotentProducer,
         "window_overrun_appends_nothing_twice",
-        dict(SIX, max_late_acks=1, max_disconnects=1, max_refusals=1, max_abandoned=1),
+        dict(KNOWN_SIX, max_late_acks=1, max_disconnects=1, max_refusals=1, max_abandoned=1),
         properties=LOG_PROPERTIES,
         description="After a window overrun the log is still correct: the batch fails although it is in the log.",
     ),
@@ -384,8 +417,8 @@ found_here = [
         "two_connections",
         IdempotentLeaderMove,
         {"no_endless_retry": 16},
-        size=dict(SIX, max_disconnects=1),
-        larger=dict(SIX, max_leader_moves=2, max_disconnects=2),
+        size=dict(KNOWN_SIX, max_disconnects=1),
+        larger=dict(KNOWN_SIX, max_leader_moves=2, max_disconnects=2),
         faulty=dict(max_disconnects=0),
         description="Five batches wait at a dead leader while the new one takes a sixth: the first has left the cache.",
         fixed_spec=WaitsForOldLeader,
@@ -394,7 +427,7 @@ found_here = [
     Scenario(
         IdempotentLeaderMove,
         "two_connections_duplicate",
-        dict(SIX, max_disconnects=1),
+        dict(KNOWN_SIX, max_disconnects=1),
         expect={"no_duplicate": 22},
         properties=["no_duplicate"],
         description="If the sixth batch's response is also lost, the refusal of the first bumps the epoch for all six.",

@@ -22,6 +22,11 @@ class IdempotentFailover(IdempotentProducer):
     follower_restarts = Range(0, "max_follower_restarts")
     failovers = Range(0, "max_failovers")
 
+    def init(self):
+        super().init()
+        for p in Partition:
+            self.follower_end[p] = len(self.log[p])
+
     @action
     def follower_fetch(self, partition: Partition):
         """The follower appends the next batch of the leader's log."""

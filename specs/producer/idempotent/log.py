@@ -66,7 +66,7 @@ class IdempotentLog(Spec):
     """`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`; Kafka: 5, and 1 before KAFKA-5494."""
     checks_sequences = Constant(True)
     no_state = Constant("zero", one_of=("zero", "any"))
-    """The sequences that a broker without state accepts: only 0, or any (KIP-360, Kafka 2.5 to 4.4)."""
+    """The sequences that a broker without state accepts: only 0 (0.11), or any (KIP-360, Kafka 2.5 to 4.4)."""
     expiry = Constant(False)
     """Whether the broker may forget a producer but keep its batches: `producer.id.expiration.ms`, retention."""
 
@@ -310,7 +310,9 @@ LOG = ("log_is_contiguous", "log_has_every_batch_once_in_order")
 
 scenarios = [
     Scenario(
-        IdempotentLog, "three_batches", description="With lost, repeated and reordered requests the log is in order."
+        IdempotentLog,
+        "three_batches",
+        description="With lost, repeated and reordered requests the log is in order, if it begins with sequence 0.",
     ),
     Scenario(
         CacheOfOne,
