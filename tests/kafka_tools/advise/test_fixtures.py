@@ -15,7 +15,19 @@ from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
 
 FOLDERS = sorted(path.parent for path in (Path(__file__).parent / "fixtures").glob("*/expected.toml"))
-KEYS = {"reason", "kafka", "client", "set", "ignore", "replication_factor", "refused", "settings", "answers"}
+KEYS = {
+    "reason",
+    "kafka",
+    "failures",
+    "client",
+    "set",
+    "ignore",
+    "replication_factor",
+    "commits",
+    "refused",
+    "settings",
+    "answers",
+}
 
 
 def expected(folder):
@@ -37,7 +49,7 @@ def cluster_of(folder):
     )
     if "replication_factor" in given:
         cluster = cluster.changed("topic", "replication.factor", str(given["replication_factor"]))
-    return cluster
+    return cluster.committing(given.get("commits"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
