@@ -8,9 +8,10 @@ class Replication(PartitionState, abstract=True):
     """One partition, its replicas, and the controller that elects the leader.
 
     The controller keeps leader and ISR in the quorum (ZooKeeper, or the metadata log) and sends every change to the
-    replicas in a LeaderAndIsr request. A request may arrive late, never, or after newer ones, so a replica may believe
-    that it leads long after the quorum named another leader. Failures are not separate actions: a failed broker is one
-    that the controller removes from the ISR and that does nothing for a while.
+    replicas in a LeaderAndIsr request. Kafka did so until 3.9, with ZooKeeper; with KRaft, the only mode since 4.0, the
+    replicas read the changes in the metadata log. A request may arrive late, never, or after newer ones, so a replica
+    may believe that it leads long after the quorum named another leader. Failures are not separate actions: a failed
+    broker is one that the controller removes from the ISR and that does nothing for a while.
 
     A proposal overrides one or more of four methods: `truncation_offset`, `may_follow`, `is_caught_up`, `may_join_isr`.
 

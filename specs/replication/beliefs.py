@@ -33,7 +33,7 @@ class Beliefs(Partition):
     def leader_takes_writes(self):
         """A live leader accepts writes with acks=all."""
         return all(
-            len(self.isr[leader]) >= self.min_insync_replicas for leader in self.alive if self.is_true_leader(leader)
+            len(self.isr[leader]) >= self.min_isr(leader) for leader in self.alive if self.is_true_leader(leader)
         )
 
 

@@ -118,13 +118,15 @@ class Partition(Switches):
     epoch_starts = Map(Replica, Seq(EpochStart, "max_leader_epoch + 1"))  # the leader-epoch cache
     checkpoint = Map(Replica, Offset)  # the high watermark on disk
     stopped_cleanly = SetOf(Replica)  # brokers with the mark of a clean shutdown on disk
+    knows_new_min_isr = SetOf(Replica)  # brokers that have read the change of min.insync.replicas
 
-    # Of a leader. Other replicas have the values of `step_down`.
+    # Of a leader. Other replicas have the values of `step_down` and `forget_followers`.
     epoch_start = Map(Replica, Offset)  # the log end offset with which its leader epoch began
     remote_end = Map(Replica, Map(Replica, Offset))  # each follower's log end offset: the offset of its last fetch
     remote_broker_epoch = Map(Replica, Map(Replica, BrokerEpoch))  # the broker epoch of each follower's last fetch
     known_partition_epoch = Map(Replica, PartitionEpoch)
     pending = Map(Replica, Option(AlterPartition))  # its request to the controller
+    led_since = Map(Replica, LeaderEpoch)  # the first of the epochs in which it has led without interruption
 
     # Of a follower, with its messages in flight.
     truncating = SetOf(Replica)  # followers that ask where to truncate, and do not fetch yet
@@ -140,6 +142,7 @@ class Partition(Switches):
     broker_epoch = Map(Replica, BrokerEpoch)
     eligible = SetOf(Replica)  # the eligible leader replicas (ELR)
     last_known_leader = Option(Replica)
+    has_new_min_isr = bool  # min.insync.replicas has been changed
 
     # Of the clients.
     acked = SetOf(Range(0, "max_records - 1"))
@@ -223,17 +226,23 @@ class Partition(Switches):
         del self.log[replica][offset:]
         self.high_watermark[replica] = min(self.high_watermark[replica], offset)
 
-    # 2. The metadata of a leader epoch reaches a broker. Source: ReplicaManager.applyDelta.
+    # 2. The metadata of a leader epoch reaches a broker.
+    #
+    # With KRaft a broker replays the metadata log in order, and acts on the difference between two images of it. So it
+    # never acts on an old epoch after a newer one, and it misses the epochs between the two images. With ZooKeeper the
+    # controller sends LeaderAndIsr requests, and a broker misses epochs if the controller changes.
+    # Source: MetadataLoader.handleCommit, TopicDelta.localChanges, ReplicaManager.applyDelta.
 
     def may_act_on(self, replica, epoch):
         """Return whether a replica may act on the metadata of a leader epoch now.
 
-        A broker that has just started reads the metadata to its end. An epoch whose leader is gone is not announced.
+        A broker that has just started reads the metadata to its end. With ZooKeeper brokers are not told that a
+        partition has no leader.
         """
         if epoch >= len(self.requests) or epoch <= self.leader_epoch[replica]:
             return False
         if epoch == len(self.requests) - 1:
-            return self.quorum.leader is not None
+            return self.quorum.leader is not None or self.controller == "kraft"
         return self.late_metadata and self.leader_epoch[replica] >= 0
 
     @action
@@ -247,6 +256,10 @@ class Partition(Switches):
         require(replica is not None)
         require(replica in self.alive)
         require(self.may_act_on(replica, epoch))
+        if not self.keeps_followers_in(replica, epoch):
+            self.forget_followers(replica)
+        if self.answers_across_epochs and not self.presumes_leadership(replica):
+            self.led_since[replica] = epoch
         self.enter_epoch(replica, epoch)
         self.isr[replica] = self.requests[epoch].isr
         if epoch == len(self.requests) - 1:
@@ -256,6 +269,16 @@ class Partition(Switches):
         if self.epoch_on_election:
             self.assign_epoch(replica, epoch, len(self.log[replica]))
         self.advance_high_watermark(replica)
+
+    def keeps_followers_in(self, replica, epoch):
+        """Return whether a leader that learns that it leads again keeps what it knows of its followers' logs.
+
+        Kafka (`same_leader`) does not ask whether it has missed an epoch in which another replica led.
+        Source: Partition.makeLeader (isNewLeader), Replica.resetReplicaState.
+        """
+        if self.keeps_followers == "never" or not self.presumes_leadership(replica):
+            return False
+        return self.keeps_followers == "same_leader" or epoch == self.leader_epoch[replica] + 1
 
     @action
     def become_follower(self, follower: Replica, epoch: LeaderEpoch):
@@ -274,25 +297,55 @@ class Partition(Switches):
         if self.follows_by_leader_id and self.leader[follower] == leader:
             self.leader_epoch[follower] = epoch
         else:
+            self.forget_followers(follower)
+            self.led_since[follower] = 0
             self.enter_epoch(follower, epoch)
             if self.truncation == "high_watermark" or self.latest_epoch(follower) == UNDEFINED:
                 self.truncate(follower, self.high_watermark[follower])
             elif self.truncation != "on_fetch":
                 self.truncating.add(follower)
 
+    @action
+    def become_leaderless(self, replica: Replica, epoch: LeaderEpoch):
+        """A replica learns that the partition has no leader: a leader steps down, a follower stops fetching.
+
+        Source: ReplicaManager.applyLocalFollowersDelta, Partition.makeFollower.
+        """
+        require(self.controller == "kraft")
+        require(replica in self.alive)
+        require(self.may_act_on(replica, epoch))
+        require(self.requests[epoch].leader is None)
+        self.forget_followers(replica)
+        self.led_since[replica] = 0
+        self.enter_epoch(replica, epoch)
+
     def enter_epoch(self, replica, epoch):
-        """Adopt an epoch and its leader, and drop the state of the previous epoch."""
+        """Adopt an epoch and its leader, and drop the state of the previous epoch.
+
+        A fetcher thread talks to one leader. The answer of the same leader to a fetch of another epoch is not dropped
+        if the follower need not truncate first, and the rule of KAFKA-18723 is off.
+        """
+        drops_answers = (
+            self.drops_answers_of_other_epochs
+            or self.truncation != "on_fetch"
+            or self.latest_epoch(replica) == UNDEFINED
+            or self.leader[replica] != self.requests[epoch].leader
+        )
         self.leader_epoch[replica] = epoch
         self.leader[replica] = self.requests[epoch].leader
         self.step_down(replica)
-        self.stop_fetching(replica)
+        if drops_answers:
+            self.stop_fetching(replica)
 
     def step_down(self, replica):
-        """Drop the state that only a leader has. A new leader starts with it too: it knows nothing of the others."""
+        """Drop the state of a leader epoch."""
         self.isr[replica] = set()
         self.pending[replica] = None
         self.epoch_start[replica] = 0
         self.known_partition_epoch[replica] = 0
+
+    def forget_followers(self, replica):
+        """Drop what a leader knows of the others' logs: a new leader knows nothing of them."""
         for other in Replica:
             self.remote_end[replica][other] = 0
             self.remote_broker_epoch[replica][other] = 0
@@ -318,13 +371,17 @@ class Partition(Switches):
         require(self.leads(leader))
         require(self.next_record_id < self.max_records)
         require(len(self.log[leader]) < self.log_size)
-        require(self.acks != "all" or len(self.isr[leader]) >= self.min_insync_replicas)
+        require(self.acks != "all" or len(self.isr[leader]) >= self.min_isr(leader))
         record = Record(id=self.next_record_id, epoch=self.leader_epoch[leader])
         self.next_record_id += 1
         self.append(leader, record)
         if self.acks == "1":
             self.acked.add(record.id)
         self.advance_high_watermark(leader)
+
+    def min_isr(self, leader: Replica):
+        """Return min.insync.replicas as a leader knows it. Source: Partition.effectiveMinIsr."""
+        return self.new_min_insync_replicas if leader in self.knows_new_min_isr else self.min_insync_replicas
 
     def maximal_isr(self, leader: Replica):
         """Return every replica that is in sync, or may be by now, as far as the leader knows.
@@ -341,7 +398,7 @@ class Partition(Switches):
 
         Source: Partition.maybeIncrementLeaderHW; KAFKA-15583.
         """
-        if not self.strict_min_isr or len(self.isr[leader]) >= self.min_insync_replicas:
+        if not self.strict_min_isr or len(self.isr[leader]) >= self.min_isr(leader):
             committed = self.high_watermark[leader]
             reached = min(
                 len(self.log[leader]) if member == leader else self.remote_end[leader][member]
@@ -353,17 +410,27 @@ class Partition(Switches):
                     self.answer_append(leader, record)
 
     def answer_append(self, leader, record):
-        """Answer an append with acks=all. Its producer waits only at the leader that appended it, in the same epoch.
+        """Answer an append with acks=all. Its producer waits only at the leader that appended it.
 
         If too few replicas are in sync by then, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND, and the record stays in
         the log. Source: Partition.checkEnoughReplicasReachOffset.
         """
         if (
             self.acks == "all"
-            and record.epoch == self.leader_epoch[leader]
-            and len(self.maximal_isr(leader)) >= self.min_insync_replicas
+            and self.is_producer_waiting(leader, record)
+            and len(self.maximal_isr(leader)) >= self.min_isr(leader)
         ):
             self.acked.add(record.id)
+
+    def is_producer_waiting(self, leader, record):
+        """Return whether the producer of a record waits at a leader: in the epoch of the append or, in Kafka, longer.
+
+        Kafka remembers the offset of the append alone. The request fails when the broker learns that it follows.
+        Source: DelayedProduce, ReplicaManager.completeDelayedOperationsWhenNotPartitionLeader.
+        """
+        if self.answers_across_epochs:
+            return record.epoch >= self.led_since[leader]
+        return record.epoch == self.leader_epoch[leader]
 
     # 4. A follower asks where to truncate, before it fetches (KIP-101, KIP-279).
     #    Source: AbstractFetcherThread.maybeTruncate.
@@ -512,8 +579,14 @@ class Partition(Switches):
         self.advance_high_watermark(leader)
 
     def is_waiting(self, follower, request):
-        """Return whether the follower still waits for the answer."""
-        return request.leader_epoch == self.leader_epoch[follower] and request.offset == len(self.log[follower])
+        """Return whether the follower still waits for the answer.
+
+        Source: AbstractFetcherThread.processFetchRequest; since KAFKA-18723 it compares the leader epoch too.
+        """
+        return request.offset == len(self.log[follower]) and (
+            request.leader_epoch == self.leader_epoch[follower]
+            or (not self.drops_answers_of_other_epochs and request.last_epoch != UNDEFINED)
+        )
 
     def answer(self, leader, follower, request, diverging):
         """Answer a fetch if there is news; otherwise it waits at the leader until the follower sends another.
@@ -692,19 +765,22 @@ class Partition(Switches):
                 self.last_known_leader = None
             elif self.quorum.leader is not None:
                 self.last_known_leader = self.quorum.leader
-            if len(isr) >= self.min_insync_replicas:
+            if len(isr) >= (self.new_min_insync_replicas if self.has_new_min_isr else self.min_insync_replicas):
                 self.eligible = set()
             else:
                 self.eligible = (self.eligible | self.quorum.isr) - isr
         self.quorum = LeaderAndIsr(leader=leader, isr=isr)
 
-    def elect(self, replica, isr):
-        """Start a leader epoch with this leader and ISR. Source: PartitionChangeBuilder.electLeader."""
+    def elect(self, leader, isr):
+        """Start a leader epoch with this leader, or none, and this ISR.
+
+        Source: PartitionChangeBuilder.tryElection, PartitionRegistration.merge.
+        """
         require(len(self.requests) <= self.max_leader_epoch)
         if not self.late_metadata:
             self.forget_metadata(len(self.requests) - 1)
-        self.requests.append(LeaderAndIsr(leader=replica, isr=isr))
-        self.change(replica, isr)
+        self.requests.append(LeaderAndIsr(leader=leader, isr=isr))
+        self.change(leader, isr)
 
     def forget_metadata(self, epoch):
         """Erase the metadata of an epoch on which no broker can act any more (`may_act_on`).
@@ -747,12 +823,18 @@ class Partition(Switches):
             self.change(self.quorum.leader, isr)
 
     def replace_leader(self, isr):
-        """Elect the first unfenced replica of an ISR or, if it is empty, of the eligible replicas; or no leader."""
+        """Elect the first unfenced replica of an ISR or, if it is empty, of the eligible replicas; or no leader.
+
+        With KRaft a partition without a leader is in a leader epoch of its own.
+        """
         for replica in Replica:
             if replica not in self.fenced and (replica in isr or (len(isr) == 0 and replica in self.eligible)):
                 self.elect(replica, isr | {replica})
                 return
-        self.change(None, isr)
+        if self.controller == "kraft":
+            self.elect(None, isr)
+        else:
+            self.change(None, isr)
 
     @action
     def controller_elect(self, replica: Replica):
@@ -789,6 +871,29 @@ class Partition(Switches):
         require(len(self.quorum.isr) == 0 and len(self.eligible) == 0)
         require(self.last_known_leader == replica)
         self.elect(replica, {replica})
+
+    @action
+    def operator_change_min_isr(self):
+        """An operator changes min.insync.replicas. The eligible replicas are those of the old value, and are dropped.
+
+        Source: ConfigurationControlManager.createClearElrRecordsAsNeeded, ReplicationControlManager.replay.
+        """
+        require(self.new_min_insync_replicas > 0 and not self.has_new_min_isr)
+        self.has_new_min_isr = True
+        if self.clears_eligible:
+            self.eligible = set()
+            self.last_known_leader = None
+
+    @action
+    def broker_learn_min_isr(self, broker: Replica):
+        """A broker reads the new min.insync.replicas in the metadata log, after everything that is before it there.
+
+        Source: BrokerMetadataPublisher.onMetadataUpdate, DynamicConfigPublisher.
+        """
+        require(self.has_new_min_isr and broker not in self.knows_new_min_isr)
+        require(broker in self.alive and self.leader_epoch[broker] == len(self.requests) - 1)
+        require(not self.leads(broker) or self.known_partition_epoch[broker] == self.partition_epoch)
+        self.knows_new_min_isr.add(broker)
 
     # 8. Failures of brokers. Each happens at most as often as a constant says.
     #
@@ -833,6 +938,8 @@ class Partition(Switches):
         """Stop a broker: its memory, the requests in flight to it, and their answers are lost."""
         self.alive.discard(broker)
         self.step_down(broker)
+        self.forget_followers(broker)
+        self.led_since[broker] = 0
         self.leader[broker] = None
         self.leader_epoch[broker] = -1
         self.stop_fetching(broker)
@@ -846,15 +953,19 @@ class Partition(Switches):
     def broker_restart(self, broker: Replica):
         """A broker restarts and registers with the controller. It knows no leader until it has read the metadata.
 
-        Normally the controller has fenced it before. With `quick_restarts` it returns before it is missed, as was
-        possible with ZooKeeper. Its high watermark is that of its checkpoint (default: the last one).
+        Normally the controller has fenced it before. With `quick_restarts` it returns before it is missed. That was
+        possible with ZooKeeper. With KRaft a registered broker is fenced until it has read the metadata. Its high
+        watermark is that of its checkpoint (default: the last one).
 
         Source: ClusterControlManager.registerBroker, OffsetCheckpointFile; KAFKA-10432.
         """
         require(broker not in self.alive)
-        require(self.quick_restarts or broker in self.fenced)
+        require(broker in self.fenced or (self.quick_restarts and self.registers_unfenced_broker()))
         self.alive.add(broker)
-        self.fenced.discard(broker)
+        if self.controller == "kraft":
+            self.fenced.add(broker)
+        else:
+            self.fenced.discard(broker)
         if self.max_broker_epoch > 0:
             self.broker_epoch[broker] += 1
         if self.late_checkpoints:
@@ -863,6 +974,15 @@ class Partition(Switches):
             self.epoch_starts[broker] = [found for found in self.epoch_starts[broker] if found.epoch > 0]
         if self.eligible_leader_replicas:
             self.detect_unclean_shutdown(broker)
+
+    def registers_unfenced_broker(self):
+        """Return whether a restarted broker may register before the controller has taken it out of the ISR.
+
+        KRaft rejects the registration until the session of the previous process has expired
+        (DUPLICATE_BROKER_REGISTRATION). Up to 3.9 a registration after that, but before the broker was fenced, changed
+        neither ISR nor leader. Source: ClusterControlManager.registerBroker; KAFKA-18106.
+        """
+        return self.controller == "zookeeper" or not self.registration_leaves_isr
 
     def detect_unclean_shutdown(self, broker):
         """Remove a broker without the mark of a clean shutdown from ISR and ELR: it may have lost records.
@@ -887,12 +1007,14 @@ class Partition(Switches):
 
     @action
     def broker_reconnect(self, broker: Replica):
-        """A live broker that was fenced reaches the controller again.
+        """A live broker that is fenced reaches the controller, which unfences it.
 
-        Source: ReplicationControlManager.handleBrokerUnfenced.
+        With KRaft the broker has read the metadata up to its registration. It may lag behind everything after that.
+        Source: BrokerHeartbeatManager.calculateNextBrokerState, ReplicationControlManager.handleBrokerUnfenced.
         """
-        require(self.session_timeouts)
+        require(self.session_timeouts or self.controller == "kraft")
         require(broker in self.alive and broker in self.fenced)
+        require(self.controller == "zookeeper" or self.leader_epoch[broker] >= 0)
         self.fenced.discard(broker)
 
     # 9. A consumer that reads the log once, record by record.
@@ -1002,6 +1124,16 @@ class Partition(Switches):
         """If another epoch is within the bound, the leadership moves."""
         return self.max_leader_epoch == 0 or any(
             self.is_true_leader(replica) and self.leader_epoch[replica] > 0 for replica in Replica
+        )
+
+    @reachable
+    def replica_learns_that_there_is_no_leader(self):
+        """With KRaft, if failures or timeouts may leave the partition without a leader, a replica learns of it."""
+        may_have_no_leader = self.max_leader_epoch > 0 and (self.crashes > 0 or self.session_timeouts)
+        return (
+            self.controller == "zookeeper"
+            or not may_have_no_leader
+            or any(self.leader[replica] is None and self.leader_epoch[replica] >= 0 for replica in Replica)
         )
 
     @reachable

@@ -10,7 +10,7 @@ class Replica(Domain):
 
 
 class LeaderEpoch(Range):
-    """The number of changes of leader or ISR that the controller had made before a LeaderAndIsr request."""
+    """The number of a LeaderAndIsr request or, with KRaft, of an election in the metadata log."""
 
     low, high = 0, "max_leader_epoch"
 

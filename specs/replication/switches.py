@@ -27,6 +27,7 @@ class Switches(PartitionState, abstract=True):
     # Appends and the high watermark.
     acks = Constant("all", one_of=("1", "all"))
     min_insync_replicas = Constant(1, at_least=1)
+    new_min_insync_replicas = Constant(0, at_least=0)  # the value that an operator may change it to; 0: no change
     # KAFKA-15583 (3.7), Partition.maybeIncrementLeaderHW: the high watermark waits for min.insync.replicas.
     strict_min_isr = Constant(True)
 
@@ -47,8 +48,11 @@ class Switches(PartitionState, abstract=True):
     high_watermark_before_truncation = Constant(False)
     # KAFKA-18723: an answer's bytes are read from the leader's file when they are sent.
     sends_lazily = Constant(False)
-    # KAFKA-18723 (4.0), UnifiedLog.appendAsFollower: records of a newer epoch than the follower's are rejected.
+    # KAFKA-18723 (3.9.1, 4.0.1, 4.1.0), UnifiedLog.appendAsFollower: records of a newer epoch than the follower's are
+    # rejected.
     refuses_newer_records = Constant(True)
+    # KAFKA-18723, AbstractFetcherThread.processFetchRequest: the answer to a fetch of another epoch is dropped.
+    drops_answers_of_other_epochs = Constant(True)
     # KIP-392, Partition.fetchRecords: a consumer may read from followers.
     reads_from_followers = Constant(False)
 
@@ -57,13 +61,27 @@ class Switches(PartitionState, abstract=True):
     fences_questions = Constant(True)
     # KAFKA-7164, Partition.makeFollower: a new epoch of the same leader does not make a follower truncate.
     follows_by_leader_id = Constant(False)
+    # Partition.makeLeader, Replica.resetReplicaState: a leader that is elected again keeps its followers' log end
+    # offsets. Kafka since 0.9: same_leader. A repair: consecutive_epochs.
+    keeps_followers = Constant("never", one_of=("never", "consecutive_epochs", "same_leader"))
+    # Partition.checkEnoughReplicasReachOffset: a leader that is elected again answers appends of its earlier epochs.
+    answers_across_epochs = Constant(False)
 
     # Elections.
     unclean_elections = Constant(False)  # unclean.leader.election.enable
     # KIP-966, PartitionChangeBuilder: eligible leader replicas; an option in 4.0, on for new clusters since 4.1.
     eligible_leader_replicas = Constant(False)
-    # KAFKA-19522, PartitionChangeBuilder.electAnyLeader: a fenced last known leader may be elected.
+    # KAFKA-19522 (4.0.0 and 4.0.1), PartitionChangeBuilder.canElectLastKnownLeader: a fenced one may be elected.
     elects_fenced_last_leader = Constant(False)
+    # ConfigurationControlManager: a change of min.insync.replicas clears the eligible leader replicas (ClearElrRecord).
+    clears_eligible = Constant(True)
+
+    # The delivery of metadata.
+    # ReplicationControlManager, BrokerHeartbeatManager, MetadataLoader: with KRaft (the only mode since 4.0) brokers
+    # learn that a partition has no leader, and a registered broker is fenced until it has read the metadata.
+    controller = Constant("zookeeper", one_of=("zookeeper", "kraft"))
+    # KAFKA-18106 (4.0), ClusterControlManager.registerBroker: KRaft takes a broker that registers again out of the ISR.
+    registration_leaves_isr = Constant(True)
 
     # Events: whether they may happen, or how often.
     starts_in_sync = Constant(True)  # whether the ISR has every replica at first, or the leader alone
@@ -73,7 +91,7 @@ class Switches(PartitionState, abstract=True):
     late_checkpoints = Constant(False)  # the high watermark is written to disk at intervals only
     preferred_elections = Constant(False)  # leadership may move while the leader is alive
     session_timeouts = Constant(False)  # a broker that is alive may be fenced
-    quick_restarts = Constant(False)  # a broker may restart before it is fenced, as with ZooKeeper
+    quick_restarts = Constant(False)  # a broker may register again before the controller has fenced it
     crashes = Constant(1, at_least=0)
     power_failures = Constant(0, at_least=0)
     power_failures_in_isr = Constant(True)  # members of the ISR may lose power too

@@ -251,6 +251,104 @@ def test_a_restarted_broker_has_the_high_watermark_of_its_checkpoint():
     assert written.high_watermark[B2] == 1
 
 
+# The delivery of metadata.
+
+REELECTED = [
+    *["leader_append b1", *each(FETCH, "b2"), *each(COUNTED, "b2")],
+    *["controller_elect b3", "controller_elect b1", "become_leader 2"],
+]
+"""b1 counts b2's record in epoch 0, misses epoch 1, in which b3 led, and leads again in epoch 2."""
+
+
+@pytest.mark.parametrize(("rule", "known"), [("same_leader", 1), ("consecutive_epochs", 0), ("never", 0)])
+def test_a_leader_that_is_elected_again_and_its_followers_logs(rule, known):
+    """ReplicaTest.testResetReplicaStateWhenLeaderIsReelectedAndReplicaIsInSync, ..WhenNewLeaderIsElected.."""
+    spec = Partition(replicas=3, preferred_elections=True, keeps_followers=rule)
+    state = play(spec, *REELECTED)
+    assert state.leader_epoch[B1] == 2
+    assert state.remote_end[B1][B2] == known
+
+
+def test_a_leader_of_two_consecutive_epochs_keeps_its_followers_logs():
+    """Partition.makeLeader; the repair differs from it only if an epoch was missed."""
+    for rule in ("same_leader", "consecutive_epochs"):
+        spec = Partition(replicas=2, session_timeouts=True, crashes=0, max_partition_epoch=4, keeps_followers=rule)
+        calls = ["leader_append b1", *each(FETCH, "b2"), *each(COUNTED, "b2"), "controller_fence b2"]
+        state = play(spec, *calls, "controller_fence b1", "broker_reconnect b1", "controller_elect b1")
+        assert play(spec, "become_leader 1", state=state).remote_end[B1][B2] == 1
+
+
+def test_a_replica_that_follows_in_between_forgets_the_followers_logs():
+    """PartitionTest.testFollowerShouldNotHaveAnyRemoteReplicaStates."""
+    spec = Partition(replicas=3, preferred_elections=True, keeps_followers="same_leader", answers_across_epochs=True)
+    state = play(spec, *REELECTED[:-2], "become_follower b1 1")
+    assert (state.remote_end[B1][B2], state.led_since[B1]) == (0, 0)
+    state = play(spec, "controller_elect b1", "become_leader 2", state=state)
+    assert (state.remote_end[B1][B2], state.led_since[B1]) == (0, 2)
+
+
+def test_an_append_is_answered_in_a_later_epoch_of_the_same_leader():
+    """DelayedProduce has the offset of the append, not its epoch."""
+    later = [*REELECTED, "become_follower b2 2", "become_follower b3 2"]
+    later += [*each(COUNTED, "b2"), *each(FETCH, "b3"), *each(COUNTED, "b3")]
+    for rule, acked in ((True, {0}), (False, frozenset())):
+        spec = Partition(replicas=3, preferred_elections=True, answers_across_epochs=rule)
+        state = play(spec, *later)
+        assert (state.high_watermark[B1], state.acked) == (1, acked)
+
+
+def test_with_kraft_a_fenced_leader_learns_that_there_is_no_leader():
+    """ReplicaManager.applyLocalFollowersDelta: a replica with no leader steps down; PartitionRegistration.merge."""
+    spec = Partition(replicas=2, session_timeouts=True, controller="kraft", crashes=0, max_partition_epoch=4)
+    calls = ["controller_fence b2", "controller_fence b1"]
+    state = play(spec, *calls)
+    assert str(state.requests[1]) == "(leader none, isr {b1})"
+    assert is_enabled(spec, state, "leader_append b1")  # it has not read the metadata yet
+    state = play(spec, "become_leaderless b1 1", state=state)
+    assert not is_enabled(spec, state, "leader_append b1")
+    zookeeper = Partition(replicas=2, session_timeouts=True, crashes=0, max_partition_epoch=4)
+    assert len(play(zookeeper, *calls).requests) == 1
+
+
+def test_with_kraft_a_registered_broker_is_fenced_until_it_has_read_the_metadata():
+    """ReplicationControlManagerTest, BrokerHeartbeatManager.calculateNextBrokerState; DuplicateBrokerRegistration."""
+    spec = Partition(replicas=2, controller="kraft", quick_restarts=True)
+    state = play(spec, "broker_crash b2")
+    assert not is_enabled(spec, state, "broker_restart b2")  # the session has not expired
+    state = play(spec, "controller_fence b2", "broker_restart b2", state=state)
+    assert state.fenced == {B2}
+    assert not is_enabled(spec, state, "broker_reconnect b2")
+    state = play(spec, "become_follower b2 0", "broker_reconnect b2", state=state)
+    assert state.fenced == frozenset()
+    before = Partition(replicas=2, controller="kraft", quick_restarts=True, registration_leaves_isr=False)
+    state = play(before, "broker_crash b2", "broker_restart b2")
+    assert (state.fenced, state.quorum.isr) == ({B2}, {B1, B2})  # KAFKA-18106
+
+
+def test_an_answer_to_a_fetch_of_another_epoch():
+    """AbstractFetcherThread.processFetchRequest drops it since KAFKA-18723, whenever the leader handles the fetch."""
+    moves = ["controller_elect b2", "controller_elect b1", "become_follower b3 2"]
+    for rule in (True, False):
+        spec = Partition(replicas=3, preferred_elections=True, drops_answers_of_other_epochs=rule)
+        state = play(spec, "leader_append b1", *each(FETCH, "b3"), "leader_append b1", "follower_fetch b3")
+        early = play(spec, "leader_handle_fetch b3", *moves, state=state)
+        late = play(spec, *moves, "leader_handle_fetch b3", state=state)
+        assert (early.answers[B3] is None, late.answers[B3] is None) == (rule, rule)
+
+
+def test_a_change_of_min_insync_replicas_clears_the_eligible_replicas():
+    """ConfigurationControlManagerTest.testElrUpgrade and others: ClearElrRecord."""
+    size = dict(replicas=2, min_insync_replicas=2, new_min_insync_replicas=1, eligible_leader_replicas=True)
+    for rule, eligible in ((True, frozenset()), (False, {B2})):
+        spec = Partition(**size, session_timeouts=True, clears_eligible=rule)
+        state = play(spec, "controller_fence b2", "operator_change_min_isr")
+        assert state.eligible == eligible
+    assert not is_enabled(spec, state, "broker_learn_min_isr b1")  # b1 has to read the change of the ISR first
+    state = play(spec, "leader_learn_isr b1", state=state)
+    assert not is_enabled(spec, state, "leader_append b1")
+    assert is_enabled(spec, play(spec, "broker_learn_min_isr b1", state=state), "leader_append b1")
+
+
 # The controller. Source: PartitionChangeBuilderTest, ReplicationControlManagerTest.
 
 

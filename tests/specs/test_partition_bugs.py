@@ -4,9 +4,9 @@ import pytest
 
 from checker.language import Bug, Disabled
 from checker.testing import play
-from specs.replication import catalogue, catalogue_controller
+from specs.replication import catalogue, catalogue_controller, catalogue_metadata
 
-DECLARED = [*catalogue.scenarios, *catalogue_controller.scenarios]
+DECLARED = [*catalogue.scenarios, *catalogue_controller.scenarios, *catalogue_metadata.scenarios]
 SCENARIOS = {
     scenario.name: scenario
     for found in DECLARED
@@ -66,6 +66,12 @@ SCHEDULES = {
     "r12_unclean_election": "leader_append b1; fails b1; controller_elect_uncleanly b2; become_leader 1",
     "r13_high_watermark_below_min_isr": "leader_append b1; consumer_read b1; fails b1; controller_elect_uncleanly b2; "
     "become_leader 1",
+    "r18_missed_leader_epoch": "leader_append b1; fetches b2; counts b2; controller_elect b3; become_leader 1; "
+    "become_follower b2 1; counts b2; controller_elect b1; become_leader 2; become_follower b3 2; fetches b3; "
+    "fetches b3; counts b3; follower_receive b2; controller_elect b2; become_leader 3",
+    "r20_registered_again_in_the_isr": COMMITTED + "broker_lose_power b1 0; broker_restart b1; become_leader 0",
+    "r21_lowered_min_isr": "controller_fence b2; operator_change_min_isr; leader_learn_isr b1; "
+    "broker_learn_min_isr b1; broker_reconnect b2; leader_append b1; controller_fence b1; become_leader 1",
 }
 
 
