@@ -1,4 +1,4 @@
-"""The commands `advise` and `record`, which the command line finds through the entry point `tidemark.commands`."""
+"""The commands `advise`, `pages` and `record`; the command line finds them by the entry point `tidemark.commands`."""
 
 from __future__ import annotations
 
@@ -95,6 +95,29 @@ def advise(
         out=out,
     )
     raise typer.Exit(execute(files, options))
+
+
+@app.command()
+def pages(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the pages (default: docs).")] = Path(
+        "docs"
+    ),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with status 1 if a page is out of date.")
+    ] = False,
+) -> None:
+    """Write the pages of docs/ that are computed.
+
+    versions.md is computed from the table of rules by release and from the scenarios.
+
+    Exit status: 0 written or up to date, 1 out of date (with --check), 2 wrong input.
+    """
+    from kafka_tools.pages.write_pages import write_pages
+
+    changed = write_pages(folder, check)
+    for name in changed:
+        typer.echo(f"{folder / name} {'is out of date: run python -m checker pages' if check else 'written'}")
+    raise typer.Exit(1 if check and changed else 0)
 
 
 @app.command()

@@ -1,0 +1,34 @@
+"""Markdown in the layout of the pages in docs/."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+WIDTH = 120
+"""The longest line of prose."""
+
+
+def paragraph(text: str) -> str:
+    """Return text as a paragraph with lines of at most `WIDTH` characters."""
+    return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def bullets(items: Iterable[str]) -> str:
+    """Return a list with one item for each text."""
+    return "\n".join(
+        textwrap.fill(item, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+        for item in items
+    )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; a vertical bar in a cell is escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def page(*blocks: str) -> str:
+    """Return blocks of Markdown as one page, with the note that it is generated."""
+    note = "<!-- `python -m checker pages` writes this page. Do not edit it. -->"
+    return "\n\n".join([note, *blocks]) + "\n"

@@ -1,0 +1,133 @@
+"""The page docs/versions.md: the rules by release of Apache Kafka, and the releases that have each bug."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafka_tools.pages.catalogue_scenarios import EntryScenario, scenarios_by_entry
+from kafka_tools.pages.markdown import page, paragraph, table
+from specs.kafka_releases import RELEASES, describe_releases, release_number
+from specs.kafka_versions import CHANGES, CatalogueEntry, Change, catalogue_entry
+
+OTHER_CLIENTS = ("I8", "I9", "I10", "I11", "P5")
+"""Entries on librdkafka, kafkajs and others."""
+
+NOT_IN_KAFKA = ("N1",)
+"""Entries that show what a rule of Kafka is for; no release has the bug."""
+
+INTRODUCTION = """
+The rules of Kafka that differ between releases, and the bugs of the catalogue that each release has. The table of rules
+is `specs/kafka_versions.py`. The specs, `advise` and this page read it. `tests/golden/kafka_changes.json` has the
+evidence: the releases whose history contains the commits of a change, and for later releases the jars that contain its
+code. 2.8 means 2.8.0. A release is listed with its patch level.
+"""
+
+BUGS = """
+An entry exists from the release whose change introduced it, and is gone where every change that fixes it applies. The
+scenario shows it; its verdict is each violated property with the number of states of the shortest counterexample. The
+releases begin with 0.10.0.0. A bug may need a setting or a failure besides; the page of the entry describes it. R10 and
+KIP-841 are fixed with KRaft, not with ZooKeeper. R11 is fixed where eligible leader replicas are enabled: an option in
+4.0, and on in a cluster that is created with 4.1 or later, but not in one that is upgraded.
+"""
+
+ALWAYS = """
+No change in the table opens or closes these entries. Most of them are hazards of a setting, such as acks=1 or a
+consumer that commits before it processes. Some are open bugs. Their pages say which.
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    shown = scenarios_by_entry()
+    changing = sorted({name for change in CHANGES.values() for name in (*change.opens, *change.closes)}, key=_sort_key)
+    return page(
+        "# Rules and bugs by release",
+        paragraph(INTRODUCTION),
+        "## Bugs that depend on the release",
+        paragraph(BUGS),
+        table(
+            ("entry", "bug", "scenario", "violates", "releases that have it", "first releases without it", "fixed by"),
+            (_bug_row(catalogue_entry(name), shown.get(name)) for name in changing),
+        ),
+        "## Bugs of each release",
+        paragraph("The entries of the table above, from 2.0.0 on."),
+        table(("releases", "entries"), _release_rows([catalogue_entry(name) for name in changing])),
+        "## Entries that every release has",
+        paragraph(ALWAYS),
+        table(
+            ("entry", "scenario", "violates", "description"),
+            (
+                (name, f"`{shown[name].target}`", shown[name].verdict, _description(shown[name], name))
+                for name in sorted(set(shown) - set(changing) - {*OTHER_CLIENTS, *NOT_IN_KAFKA}, key=_sort_key)
+                if "-" not in name
+            ),
+        ),
+        paragraph(
+            f"The catalogue has further entries on other clients ({', '.join(sorted(OTHER_CLIENTS, key=_sort_key))}) "
+            f"and on rules that every release of Kafka follows ({', '.join(NOT_IN_KAFKA)})."
+        ),
+        "## Rules",
+        paragraph(
+            "The first release is the one from which on all later releases have the rule. Backports are the first "
+            "patch releases of earlier branches that have it."
+        ),
+        table(
+            ("since", "backports", "rule", "ticket", "concerns", "opens", "fixes"),
+            map(_rule_row, sorted(CHANGES.values(), key=lambda change: release_number(change.since))),
+        ),
+        "## Regenerate this page",
+        "```\npython -m checker pages\n```",
+    )
+
+
+def _sort_key(name: str) -> tuple[str, int]:
+    """Sort P2 before P10, and tickets after the entries."""
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :] or 0)
+
+
+def _description(given: EntryScenario, name: str) -> str:
+    """Return the description of a scenario without the entry's name in front, as in "C5 (KAFKA-12984): ..."."""
+    text = re.sub(rf"^{name}(?: \([^)]*\))?(?:[:,]|(?= )) ?", "", given.scenario.description).strip()
+    return text[:1].upper() + text[1:]
+
+
+def _bug_row(entry: CatalogueEntry, shown: EntryScenario | None) -> tuple[str, ...]:
+    fixes = ", ".join(change.ticket for change in entry.closed_by)
+    if shown is None:
+        what, where, verdict = f"Fixed when: {entry.closed_by[0].summary}", "not modelled", ""
+    else:
+        what, where, verdict = _description(shown, entry.name), f"`{shown.target}`", shown.verdict
+    releases = describe_releases(entry.releases) or "none since 0.10.0.0"
+    fixed = ", ".join(entry.fixed_in) or ("none yet" if entry.releases else "")
+    return entry.name, what, where, verdict, releases, fixed, fixes or "no change"
+
+
+def _release_rows(entries: Sequence[CatalogueEntry]) -> Iterator[tuple[str, str]]:
+    """Yield consecutive releases that have the same entries."""
+    recent = RELEASES[RELEASES.index("2.0.0") :]
+
+    def bugs(release: str) -> str:
+        return " ".join(entry.name for entry in entries if entry.exists_in(release))
+
+    for names, releases in itertools.groupby(recent, key=bugs):
+        yield describe_releases(list(releases)), names
+
+
+def _rule_row(change: Change) -> tuple[str, ...]:
+    since = change.since if change.since in RELEASES else f"not released ({change.since})"
+    return (
+        since,
+        _listed(change.backports),
+        change.summary,
+        change.ticket,
+        change.concerns,
+        _listed(change.opens),
+        _listed(change.closes),
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

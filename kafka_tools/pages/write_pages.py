@@ -1,0 +1,35 @@
+"""Write the computed pages of docs/, or report which of them are out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from checker.errors import InputError, OutputError
+from kafka_tools.pages import versions_page
+
+PAGES: Mapping[str, Callable[[], str]] = {"versions.md": versions_page.render}
+"""The pages: the name of the file, and the function that computes its text."""
+
+
+def write_pages(folder: Path, check: bool) -> list[str]:
+    """Compute every page and return the names of those that differ from the files; write these unless `check`.
+
+    Raises:
+        InputError: the folder does not exist.
+        OutputError: a page cannot be written.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder: name the folder of the pages, such as docs")
+    changed = []
+    for name, render in PAGES.items():
+        path, text = folder / name, render()
+        if path.exists() and path.read_text() == text:
+            continue
+        changed.append(name)
+        if not check:
+            try:
+                path.write_text(text)
+            except OSError as error:
+                raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    return changed

@@ -1,0 +1,31 @@
+"""The command `pages` writes the computed pages and reports those that are out of date."""
+
+import pytest
+
+from checker.cli.app import main
+from kafka_tools.pages import write_pages
+
+
+@pytest.fixture
+def two_pages(monkeypatch):
+    monkeypatch.setattr(write_pages, "PAGES", {"one.md": lambda: "1\n", "two.md": lambda: "2\n"})
+
+
+def test_pages_are_written_once(two_pages, tmp_path, capsys):
+    (tmp_path / "two.md").write_text("2\n")
+    assert main(["pages", str(tmp_path)]) == 0
+    assert (tmp_path / "one.md").read_text() == "1\n"
+    assert capsys.readouterr().out == f"{tmp_path / 'one.md'} written\n"
+
+
+def test_a_page_that_is_out_of_date_is_reported_and_kept(two_pages, tmp_path, capsys):
+    (tmp_path / "one.md").write_text("old\n")
+    (tmp_path / "two.md").write_text("2\n")
+    assert main(["pages", str(tmp_path), "--check"]) == 1
+    assert (tmp_path / "one.md").read_text() == "old\n"
+    assert capsys.readouterr().out == f"{tmp_path / 'one.md'} is out of date: run python -m checker pages\n"
+
+
+def test_a_folder_that_does_not_exist(two_pages, tmp_path, capsys):
+    assert main(["pages", str(tmp_path / "none")]) == 2
+    assert "name the folder of the pages" in capsys.readouterr().err

@@ -1,0 +1,48 @@
+"""docs/versions.md is computed from the table of rules and from the scenarios, and is current."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_tools.pages import catalogue_scenarios, versions_page
+from specs.kafka_versions import CHANGES
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.fixture(scope="module")
+def page():
+    return versions_page.render()
+
+
+def test_the_page_is_current(page):
+    assert (DOCS / "versions.md").read_text() == page, "run python -m checker pages"
+
+
+def test_every_rule_is_a_row(page):
+    rules = page.split("## Rules\n")[1]
+    for change in CHANGES.values():
+        assert f"| {change.summary} | {change.ticket} | {change.concerns} |" in rules
+
+
+def test_a_bug_has_its_scenario_and_its_releases(page):
+    (row,) = [line for line in page.splitlines() if line.startswith("| R8 |")]
+    assert "`replication/partition/r8_counts_diverging_fetch` | `no_acked_loss` 14 | 2.8.0 | 2.7.2, 2.8.1, 3.0.0" in row
+
+
+def test_a_bug_is_listed_for_the_releases_that_have_it(page):
+    rows = {cells[1].strip(): cells[2].split() for line in page.splitlines() if len(cells := line.split("|")) == 4}
+    assert "R14" in rows["4.0.0"]
+    assert "R14" not in rows["4.0.1"]
+
+
+def test_scenarios_that_are_named_for_an_entry_exist():
+    shown = catalogue_scenarios.scenarios_by_entry()
+    assert all(shown[entry].target == target for entry, target in catalogue_scenarios.SHOWN_BY.items())
+
+
+def test_a_changed_table_changes_the_page(page, monkeypatch):
+    monkeypatch.delitem(CHANGES, "IGNORES_DIVERGING_FETCH")
+    assert "| R8 |" in page
+    changed = versions_page.render()
+    assert "| 2.8.0 to 4.4.0 | none yet | no change |" in changed
