@@ -47,7 +47,7 @@ _PREFIXES = (
 _SIMILAR = 0.75
 """The ratio of `difflib` from which a name counts as a misspelling of a known one: acsk of acks."""
 
-_PLACEHOLDER = re.compile(r"\$\{|\{\{|%\(|\$\(")
+_PLACEHOLDER = re.compile(r"[$#%]\{|\{\{|[$%]\(|<%|^@.+@$|^\$[A-Z_]+$|^__.+__$")
 
 Written = Mapping[tuple[Role, str], WrittenSetting]
 """The settings with an effect, by role and name, checked."""

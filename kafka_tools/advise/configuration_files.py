@@ -108,12 +108,14 @@ def _read_resource(path: Path, document: Table, kind: str) -> ConfigurationFile:
 
 def _read_environments(path: Path, document: Table) -> ConfigurationFile:
     """Return the settings in the variables of containers, each of which has its convention."""
-    found = [
-        _read_settings(path, settings, None)
-        for settings in kubernetes_files.environments(path, document)
-        if environment_files.is_environment(settings)
-    ]
-    if not found and "services" in document:
+    found = []
+    for settings in kubernetes_files.environments(path, document):
+        if environment_files.is_environment(settings):
+            found.append(_read_settings(path, settings, None))
+        else:
+            unclear = tuple(given for given in settings if environment_files.hides_setting(given.name))
+            found.append(ConfigurationFile(path.name, {"producer": unclear} if unclear else {}))
+    if not any(part.roles for part in found) and "services" in document:
         raise InputError(f"{path}: no service has variables of Kafka: name the configuration files instead")
     return combined(path.name, found)
 
@@ -135,7 +137,8 @@ def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | 
     elif is_streams(settings):
         found = read_streams(path, settings)
     else:
-        found = _plain_file(path, settings, role)
+        _refuse_mirror_maker(path, settings)
+        found = _plain_file(path, [_without_role(given) for given in settings], role)
     return combined(path.name, [found, ConfigurationFile(path.name, {}, idle=tuple(idle))])
 
 
@@ -145,10 +148,35 @@ def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
     try:
         for element in javaproperties.parse(text):
             if isinstance(element, javaproperties.KeyValue):
-                yield WrittenSetting(element.key, element.value, path.name, line)
+                yield _without_shell(WrittenSetting(element.key, element.value, path.name, line))
             line += element.source.count("\n")
     except javaproperties.InvalidUEscapeError:
         raise InputError(f"{path}:{line}: a \\u is not followed by four hexadecimal digits") from None
+
+
+def _without_shell(given: WrittenSetting) -> WrittenSetting:
+    """Return a setting without what a shell removes from `export NAME="value"`."""
+    name, value = given.name, given.value
+    if name == "export" and "=" in value:
+        name, _, value = value.partition("=")
+    if name.isupper() and len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    return WrittenSetting(name, value, given.file, given.line)
+
+
+def _refuse_mirror_maker(path: Path, settings: Sequence[WrittenSetting]) -> None:
+    if any("->" in given.name for given in settings):
+        raise InputError(
+            f"{path} is a file of MirrorMaker, which has clients for each pair of clusters: write the settings of one "
+            "producer and one consumer into a file for each"
+        )
+
+
+def _without_role(given: WrittenSetting) -> WrittenSetting:
+    """Return a setting such as `producer.acks` with Kafka's name, if the role in front of it has that setting."""
+    prefix, _, name = given.name.partition(".")
+    is_of_role = any(prefix == role and name in names_of(role) for role in ROLES)
+    return given.renamed(name) if is_of_role and not any(given.name in names_of(role) for role in ROLES) else given
 
 
 def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | None) -> ConfigurationFile:

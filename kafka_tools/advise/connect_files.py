@@ -56,7 +56,11 @@ def is_connector(settings: Sequence[WrittenSetting]) -> bool:
 def connector_of(table: Table) -> Table | None:
     """Return the connector of a request to Connect's REST API, `{"name": ..., "config": {...}}`, or None."""
     config = table.get("config")
-    return config if isinstance(config, dict) and set(table) <= {"name", "config", "initial_state"} else None
+    return (
+        config
+        if isinstance(config, dict) and set(table) <= {"name", "config", "initial_state", "tasks", "type"}
+        else None
+    )
 
 
 def read_worker(path: Path, settings: Sequence[WrittenSetting]) -> ConfigurationFile:
@@ -75,7 +79,15 @@ def read_worker(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
         else:
             _refuse_client_setting(given)
             builder.add("producer", given)
+    _refuse_exactly_once_alone(settings)
     return builder.build()
+
+
+def _refuse_exactly_once_alone(settings: Sequence[WrittenSetting]) -> None:
+    """Raise InputError if a standalone worker asks for exactly-once sources, which only a distributed one has."""
+    given = {setting.name: setting for setting in settings}
+    if "offset.storage.file.filename" in given and (support := given.get(_OPTIONS[0])) is not None:
+        raise InputError(f"{support.where}: a standalone worker ignores {support.written_name}: remove it")
 
 
 def read_connector(path: Path, settings: Sequence[WrittenSetting]) -> ConfigurationFile:

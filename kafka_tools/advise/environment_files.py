@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import KEYS, ROLES
+from kafka_tools.advise.configuration_keys import KEYS
 from kafka_tools.advise.written_settings import WrittenSetting
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -40,7 +40,7 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
     Raises InputError for channels of MicroProfile, whose names are ambiguous in capitals.
     """
     found: list[WrittenSetting] = []
-    idle: list[str] = []
+    without_effect: list[WrittenSetting] = []
     for given in settings:
         name = given.name
         prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
@@ -52,13 +52,13 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
                 "kafka-topics.sh --describe, and leave the variable out"
             )
         if prefix is None or _OF_IMAGES.fullmatch(name):
-            _refuse_hidden_setting(given)
-            idle.append(name)
+            # A setting that the application reads itself may have an effect that is not known here.
+            (found if hides_setting(name) else without_effect).append(given)
         elif prefix == "SPRING_KAFKA_":
             found.append(given.renamed(_spring_name(name.removeprefix(prefix))))
         else:
             found.append(given.renamed(_dotted(name.removeprefix(prefix))))
-    return found, idle
+    return found, [given.name for given in without_effect]
 
 
 def _dotted(name: str) -> str:
@@ -75,13 +75,16 @@ def _spring_name(name: str) -> str:
     return f"spring.kafka.{part}{'.' if separator else ''}{rest.replace('_', '-')}"
 
 
-def _refuse_hidden_setting(given: WrittenSetting) -> None:
-    """Raise InputError if a variable without a known prefix ends in a setting that affects the answers."""
-    dotted = _dotted(given.name)
-    for role in ROLES:
-        for name in KEYS[role]:
-            if dotted == name or dotted.endswith(f".{name}"):
-                raise InputError(
-                    f"{given.where}: {given.name} has no prefix of a known image, such as KAFKA_ or KAFKA_CFG_: "
-                    f"write {name} into a {role}'s file"
-                )
+def hides_setting(name: str) -> bool:
+    """Return whether a name that follows no convention ends in a client's setting, such as `ORDERS_PRODUCER_ACKS`."""
+    dotted = _dotted(name)
+    return any(
+        dotted == setting or dotted.endswith(f".{setting}")
+        for role in ("producer", "consumer")
+        for setting in KEYS[role]
+        if setting not in _COMMON_WORDS
+    )
+
+
+_COMMON_WORDS = ("retries", "request.timeout.ms")
+"""Settings whose names other programs use, too."""

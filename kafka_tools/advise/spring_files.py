@@ -11,7 +11,7 @@ from kafka_tools.advise.configuration_keys import KEYS, Role, names_of
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _KAFKA = re.compile(r"spring\.kafka\.(.+)", re.IGNORECASE)
-_PROPERTIES = re.compile(r"properties(?:\.|\[)(.+?)\]?", re.IGNORECASE)
+_PROPERTIES = re.compile(r"properties(?:\.?\[(?P<bracketed>.+)\]|\.(?P<plain>.+))", re.IGNORECASE)
 
 _SHARED_BY_CLIENTS = {
     "bootstrapservers": "bootstrap.servers",
@@ -94,7 +94,7 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
 
 def _ends_in_setting(name: str) -> bool:
     """Return whether the last parts of a name are a setting of a client that affects the answers."""
-    plain = name.lower().replace("-", ".")
+    plain = name.lower().replace("-", ".").replace("_", ".")
     return any(plain.endswith(f".{key}") for role in ("producer", "consumer") for key in KEYS[role] if key != "retries")
 
 
@@ -104,7 +104,7 @@ def _add(builder: FileBuilder, given: WrittenSetting, name: str) -> None:
     common = _PROPERTIES.fullmatch(name)
     part = _canonical(part)
     if common:
-        _add_to_readers(builder, given, common.group(1))
+        _add_to_readers(builder, given, common["bracketed"] or common["plain"])
     elif part in ("producer", "consumer"):
         role: Role = "producer" if part == "producer" else "consumer"
         _add_to_client(builder, given, role, rest)
@@ -131,7 +131,7 @@ def _add_to_client(builder: FileBuilder, given: WrittenSetting, role: Role, name
     own = _PROPERTIES.fullmatch(name)
     known = _NAMES[role].get(_canonical(name))
     if own:
-        builder.add(role, given.renamed(own.group(1), Precedence.OVERRIDE))
+        builder.add(role, given.renamed(own["bracketed"] or own["plain"], Precedence.OVERRIDE))
     elif known == "isolation.level":
         # Spring writes Java's constants with hyphens.
         value = given.value.lower().replace("-", "_")

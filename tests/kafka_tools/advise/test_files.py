@@ -231,3 +231,79 @@ def test_names_of_spring_cloud_stream_are_refused(tmp_path):
     path.write_text("spring.kafka.producer.acks=all\nspring.cloud.stream.kafka.binder.required-acks=1\nserver.port=1\n")
     with pytest.raises(UserError, match=r"application\.properties:2: the Kafka binder of Spring Cloud Stream"):
         read(str(path))
+
+
+def roles_of(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    found = read(str(path))
+    return {role: {given.name: given.value for given in given_} for role, given_ in found.roles.items()}
+
+
+def test_spring_yaml_with_bracketed_names(tmp_path):
+    text = 'spring:\n  kafka:\n    producer:\n      properties:\n        "[enable.idempotence]": false\n'
+    assert roles_of(tmp_path, "application.yml", text) == {"producer": {"enable.idempotence": "false"}}
+
+
+def test_yaml_anchors_and_merges(tmp_path):
+    text = "defaults: &d\n  acks: all\n  retries: 0x10\nproducer:\n  <<: *d\n  acks: 1\n"
+    with pytest.raises(UserError, match="defaults is outside the sections"):
+        roles_of(tmp_path, "a.yml", text)
+    text = "producer: &d\n  acks: all\n  retries: 0x10\ntopic:\n  min.insync.replicas: 2\n"
+    assert roles_of(tmp_path, "a.yml", text)["producer"] == {"acks": "all", "retries": "16"}
+
+
+def test_a_yaml_file_of_aliases_ends(tmp_path):
+    levels = "\n".join(f"a{n}: &a{n} {{{', '.join(f'x{i}: *a{n - 1}' for i in range(9))}}}" for n in range(1, 9))
+    with pytest.raises(UserError, match="more than 20,000 settings"):
+        roles_of(tmp_path, "producer.yml", f"a0: &a0 {{acks: all}}\n{levels}\n")
+
+
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_variables_as_a_shell_writes_them(tmp_path, quote):
+    text = f"export KAFKA_PROCESS_ROLES={quote}broker{quote}\nexport KAFKA_MIN_INSYNC_REPLICAS={quote}2{quote}\n"
+    assert roles_of(tmp_path, "kafka.env", text) == {"broker": {"process.roles": "broker", "min.insync.replicas": "2"}}
+
+
+def test_underscores_and_hyphens_in_variables(tmp_path):
+    text = "KAFKA_PROCESS_ROLES=broker\nKAFKA_A__B___C=1\n"
+    assert roles_of(tmp_path, "kafka.env", text)["broker"] == {"process.roles": "broker", "a_b-c": "1"}
+
+
+def test_a_variable_that_hides_a_setting_is_not_dropped(tmp_path):
+    text = "services:\n  app:\n    environment:\n      - ORDERS_PRODUCER_ACKS=1\n      - HTTP_RETRIES=3\n"
+    assert roles_of(tmp_path, "compose.yml", text) == {"producer": {"ORDERS_PRODUCER_ACKS": "1"}}
+
+
+def test_roles_in_front_of_the_names(tmp_path):
+    text = "producer.acks=1\nconsumer.enable.auto.commit=false\ntopic.min.insync.replicas=2\n"
+    assert roles_of(tmp_path, "clients.properties", text) == {
+        "producer": {"acks": "1"},
+        "consumer": {"enable.auto.commit": "false"},
+        "topic": {"min.insync.replicas": "2"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("mm2.properties", "clusters=A,B\nA->B.enabled=true\nA.producer.acks=1\n", "a file of MirrorMaker"),
+        ("a.properties", "spring.kafka.streams.application-id=a\n", "spring.kafka.streams is not read"),
+        (
+            "a.properties",
+            "mp.messaging.outgoing.a.acks=1\n%qa.mp.messaging.outgoing.a.acks=0\n",
+            "depends on a profile",
+        ),
+        ("a.env", "KAFKA_X=1\nMP_MESSAGING_OUTGOING_A_ACKS=1\n", "write the channel's settings as mp.messaging"),
+        (
+            "connect-standalone.properties",
+            "offset.storage.file.filename=f\nexactly.once.source.support=enabled\n",
+            "a standalone worker ignores",
+        ),
+        ("docker-compose.yml", "services:\n  db:\n    environment: {A: b}\n", "no service has variables of Kafka"),
+        ("a.json", '{"apiVersion": "v1", "kind": "List", "items": []}', "a resource of the kind List is not read"),
+    ],
+)
+def test_files_that_are_refused_with_what_to_give_instead(tmp_path, name, text, says):
+    with pytest.raises(UserError, match=says):
+        roles_of(tmp_path, name, text)
