@@ -37,6 +37,7 @@ _PREFIXES = (
     "spring.json.",
     "spring.deserializer.",
     "schema.registry.",
+    "confluent.monitoring.interceptor.",
     "basic.auth.",
     "specific.avro.",
     "auto.register.schemas",

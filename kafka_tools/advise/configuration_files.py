@@ -128,6 +128,8 @@ def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | 
         settings, idle = environment_files.read_environment(path, settings)
     if is_spring(settings):
         found = read_spring(path, settings)
+    elif connect_files.is_debezium_server(settings):
+        found = connect_files.read_debezium_server(path, settings)
     elif is_microprofile(settings):
         found = read_microprofile(path, settings)
     elif connect_files.is_connector(settings):

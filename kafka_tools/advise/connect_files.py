@@ -1,7 +1,8 @@
-"""Configuration files of Kafka Connect: workers and connectors.
+"""Configuration files of Kafka Connect: workers and connectors; and of Debezium Server.
 
 A worker passes `producer.*` and `consumer.*` to the clients of every connector. A connector changes them with
-`producer.override.*` and `consumer.override.*` (KIP-458). A connector's other settings belong to its plugin.
+`producer.override.*` and `consumer.override.*` (KIP-458). A connector's other settings belong to its plugin. Debezium
+Server runs a connector without Connect, with a producer of its own.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _WORKER_PREFIXES = (
 )
 """Prefixes of a worker's settings that reach no client of a connector."""
 
+_DEBEZIUM_PRODUCER = "debezium.sink.kafka.producer."
+
 _CREATED_TOPIC = "topic.creation.default."
 """The settings of topics that Connect creates for a source connector (KIP-158)."""
 
@@ -51,6 +54,27 @@ def is_worker(settings: Sequence[WrittenSetting]) -> bool:
 def is_connector(settings: Sequence[WrittenSetting]) -> bool:
     """Return whether a file is a connector's."""
     return any(_OF_CONNECTOR.fullmatch(given.name) for given in settings)
+
+
+def is_debezium_server(settings: Sequence[WrittenSetting]) -> bool:
+    """Return whether a file is that of Debezium Server."""
+    return any(given.name.startswith("debezium.sink.") for given in settings)
+
+
+def read_debezium_server(path: Path, settings: Sequence[WrittenSetting]) -> ConfigurationFile:
+    """Return the settings of the producer. Raises InputError if Debezium Server writes to another system than Kafka."""
+    builder = FileBuilder(path.name)
+    for given in settings:
+        name = given.name.removeprefix(_DEBEZIUM_PRODUCER)
+        if given.name == "debezium.sink.type" and given.value.strip() != "kafka":
+            raise InputError(f"{given.where}: debezium.sink.type is not kafka: there is no producer to ask about")
+        if name != given.name:
+            builder.add("producer", given.renamed(name))
+        elif given.name.startswith(("debezium.", "quarkus.")):
+            builder.idle.append(given.name)
+        else:
+            builder.add("producer", given)
+    return builder.build()
 
 
 def connector_of(table: Table) -> Table | None:

@@ -53,7 +53,7 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
             )
         if prefix is None or _OF_IMAGES.fullmatch(name):
             # A setting that the application reads itself may have an effect that is not known here.
-            (found if hides_setting(name) else without_effect).append(given)
+            (found if hides_setting(name) or name == "SPRING_APPLICATION_JSON" else without_effect).append(given)
         elif prefix == "SPRING_KAFKA_":
             found.append(given.renamed(_spring_name(name.removeprefix(prefix))))
         else:
