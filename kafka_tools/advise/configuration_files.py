@@ -12,7 +12,7 @@ import javaproperties
 
 from checker.errors import InputError
 from kafka_tools.advise import connect_files, environment_files, kubernetes_files
-from kafka_tools.advise.configuration_keys import ROLES, Client, Role, is_of_librdkafka_alone, names_of
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, ROLES, Client, Role, is_of_librdkafka_alone, names_of
 from kafka_tools.advise.microprofile_files import is_microprofile, read_microprofile
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain
 from kafka_tools.advise.spring_files import is_spring, read_spring
@@ -21,8 +21,6 @@ from kafka_tools.advise.tool_output import described
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, WrittenSetting, combined
 
 _MOST_BYTES = 1_000_000
-
-_CLIENTS: tuple[Role, ...] = ("producer", "consumer")
 
 
 def read(argument: str) -> ConfigurationFile:
@@ -194,13 +192,13 @@ def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | Non
         given.name: [reader for reader in ROLES if given.name in names_of(reader, client)] for given in settings
     }
     main: Role | None
-    present: list[Role] = [role for role in _CLIENTS if [role] in readers.values()]
+    present: list[Role] = [role for role in CLIENT_ROLES if [role] in readers.values()]
     main = role or (None if len(present) == 2 else _guess(path, settings))
     by_role: dict[Role, list[WrittenSetting]] = {}
     for given in settings:
         known = readers[given.name]
         chosen = [reader for reader in known if reader == main or reader in present]
-        clients = [reader for reader in known if reader in _CLIENTS]
+        clients = [reader for reader in known if reader in CLIENT_ROLES]
         fallback: list[Role] = [main or "producer"]
         for reader in chosen or clients or known[:1] or fallback:
             by_role.setdefault(reader, []).append(given)
@@ -210,7 +208,7 @@ def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | Non
 def _refuse_python_names(path: Path, settings: Sequence[WrittenSetting]) -> None:
     """Raise InputError for the names of kafka-python and aiokafka, such as `enable_auto_commit`."""
     for given in settings:
-        if "_" in given.name and any(given.name.replace("_", ".") in names_of(role) for role in _CLIENTS):
+        if "_" in given.name and any(given.name.replace("_", ".") in names_of(role) for role in CLIENT_ROLES):
             raise InputError(
                 f"{path} has names of kafka-python or aiokafka ({given.name}), whose defaults differ from Kafka's "
                 "(acks is 1): write acks, enable.idempotence, retries, max.in.flight.requests.per.connection, "

@@ -13,7 +13,8 @@ from typing import Literal
 Role = Literal["producer", "consumer", "topic", "broker"]
 Client = Literal["java", "librdkafka"]
 
-ROLES: tuple[Role, ...] = ("producer", "consumer", "topic", "broker")
+CLIENT_ROLES: tuple[Role, ...] = ("producer", "consumer")
+ROLES: tuple[Role, ...] = (*CLIENT_ROLES, "topic", "broker")
 
 MOST = 2**31 - 1
 

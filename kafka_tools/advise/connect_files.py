@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import KEYS, Role, connect_worker_names
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, connect_worker_names
 from kafka_tools.advise.nested_settings import Table
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
@@ -146,7 +146,7 @@ def _add_created_topic(builder: FileBuilder, given: WrittenSetting) -> None:
 
 def _refuse_client_setting(given: WrittenSetting) -> None:
     """Raise InputError if a worker's setting is a client's, which Connect reads only with a prefix."""
-    readers = [role for role in ("producer", "consumer") if given.name in KEYS[role]]
+    readers = [role for role in CLIENT_ROLES if given.name in KEYS[role]]
     if readers:
         names = " or ".join(f"{role}.{given.name}" for role in readers)
         raise InputError(f"{given.where}: Kafka Connect does not read {given.name}: write {names}")
@@ -157,7 +157,7 @@ def _refuse_misplaced_override(given: WrittenSetting) -> None:
 
     A plugin may have settings such as `retries` or `schema.history.internal.producer.acks`.
     """
-    for role in ("producer", "consumer"):
+    for role in CLIENT_ROLES:
         for name in KEYS[role]:
             if given.name != name and not given.name.endswith(f".{name}"):
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import KEYS
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS
 from kafka_tools.advise.written_settings import WrittenSetting
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -80,7 +80,7 @@ def hides_setting(name: str) -> bool:
     dotted = _dotted(name)
     return any(
         dotted == setting or dotted.endswith(f".{setting}")
-        for role in ("producer", "consumer")
+        for role in CLIENT_ROLES
         for setting in KEYS[role]
         if setting not in _COMMON_WORDS
     )

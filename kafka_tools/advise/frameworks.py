@@ -43,6 +43,9 @@ CLIENTS: Mapping[Framework, tuple[Role, ...]] = {
 }
 """The clients that a framework creates."""
 
+ONLY_IF_CONFIGURED = (Framework.SPRING, Framework.SMALLRYE)
+"""Frameworks of applications, which may have one of the two clients only."""
+
 CONNECT = (Framework.CONNECT_WORKER, Framework.CONNECT_SOURCE, Framework.CONNECT_SINK)
 
 
@@ -54,17 +57,21 @@ class OffsetCommits:
     why: str
 
 
+def clients_of_connect(frameworks: Iterable[Framework]) -> set[Role]:
+    """Return the clients that Connect creates: those of the connectors, or any if only the worker is known."""
+    present = set(frameworks) & set(CONNECT)
+    connectors = present - {Framework.CONNECT_WORKER}
+    return {role for framework in connectors or present for role in CLIENTS[framework]}
+
+
 def own_settings(
     frameworks: Iterable[Framework], options: Mapping[str, WrittenSetting], version: str
 ) -> Iterator[tuple[Role, WrittenSetting]]:
     """Yield the settings that frameworks set, with their roles. Raises InputError for options that they refuse."""
     present = set(frameworks)
     if present & set(CONNECT):
-        of_connect = _of_connect(options, version)
-        created = {role for framework in present & set(CONNECT) for role in CLIENTS[framework]}
-        if present & {Framework.CONNECT_SOURCE, Framework.CONNECT_SINK}:
-            created = {role for framework in present - {Framework.CONNECT_WORKER} for role in CLIENTS[framework]}
-        yield from ((role, setting) for role, setting in of_connect if role in created)
+        created = clients_of_connect(present)
+        yield from ((role, setting) for role, setting in _of_connect(options, version) if role in created)
     if Framework.STREAMS in present:
         yield from _of_streams(options, version)
     if Framework.SPRING in present and SPRING_DISABLES_AUTO_COMMIT.applies_to(version):

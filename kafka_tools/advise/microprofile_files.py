@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import KEYS, Role, names_of, smallrye_names
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, names_of, smallrye_names
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _CHANNEL = re.compile(r'mp\.messaging\.(incoming|outgoing)\.("[^"]+"|[^.]+)\.(.+)')
@@ -118,6 +118,6 @@ def _add_to_readers(builder: FileBuilder, given: WrittenSetting, name: str, prec
     if name in smallrye_names():
         builder.idle.append(given.name)
         return
-    readers: list[Role] = [role for role in ("producer", "consumer") if name in names_of(role)]
+    readers: list[Role] = [role for role in CLIENT_ROLES if name in names_of(role)]
     for role in readers or ["producer"]:
         builder.add(role, given.renamed(name, precedence))

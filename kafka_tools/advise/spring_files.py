@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import KEYS, Role, names_of
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, names_of
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _KAFKA = re.compile(r"spring\.kafka\.(.+)", re.IGNORECASE)
@@ -95,7 +95,7 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
 def _ends_in_setting(name: str) -> bool:
     """Return whether the last parts of a name are a setting of a client that affects the answers."""
     plain = name.lower().replace("-", ".").replace("_", ".")
-    return any(plain.endswith(f".{key}") for role in ("producer", "consumer") for key in KEYS[role] if key != "retries")
+    return any(plain.endswith(f".{key}") for role in CLIENT_ROLES for key in KEYS[role] if key != "retries")
 
 
 def _add(builder: FileBuilder, given: WrittenSetting, name: str) -> None:
@@ -150,6 +150,6 @@ def _add_to_client(builder: FileBuilder, given: WrittenSetting, role: Role, name
 
 def _add_to_readers(builder: FileBuilder, given: WrittenSetting, name: str) -> None:
     """Add a setting of all clients to each client that knows it."""
-    readers: list[Role] = [role for role in ("producer", "consumer") if name in names_of(role)]
+    readers: list[Role] = [role for role in CLIENT_ROLES if name in names_of(role)]
     for role in readers or ["producer"]:
         builder.add(role, given.renamed(name, Precedence.SHARED))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafka_tools.advise.configuration_keys import Role, names_of, streams_names
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, Role, names_of, streams_names
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _OF_STREAMS = re.compile(r"application\.id|processing\.guarantee|num\.stream\.threads")
@@ -56,6 +56,6 @@ def _add(builder: FileBuilder, given: WrittenSetting) -> None:
     elif name in streams_names() or name == "replication.factor" or name.startswith(_WITHOUT_EFFECT):
         builder.idle.append(name)
     else:
-        readers: list[Role] = [role for role in ("producer", "consumer") if name in names_of(role)]
+        readers: list[Role] = [role for role in CLIENT_ROLES if name in names_of(role)]
         for role in readers or ["producer"]:
             builder.add(role, given.renamed(name, Precedence.SHARED))
