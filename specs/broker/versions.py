@@ -7,6 +7,7 @@ from specs.kafka_versions import (
     BUMPS_EPOCH_ON_LOST_STATE,
     CACHES_FIVE_BATCHES,
     EMPTY_LOG_NEEDS_SEQUENCE_0,
+    EMPTY_STATE_NEEDS_SEQUENCE_0,
     MAX_IN_FLIGHT_WITH_IDEMPOTENCE,
     REPORTS_UNKNOWN_PRODUCER,
     STATE_CHANGES_AFTER_APPEND,
@@ -32,6 +33,15 @@ def accepted_without_state(version):
     if BUMPS_EPOCH_ON_LOST_STATE.applies_to(version):
         return "any"
     return "unknown_producer_id" if REPORTS_UNKNOWN_PRODUCER.applies_to(version) else "full"
+
+
+def transactional_state(version):
+    """Return the constants of `TransactionalState` for the brokers of a version, transaction version 2."""
+    return dict(
+        no_state=accepted_without_state(version),
+        needs_sequence_0=EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(version),
+        transaction_version=2,
+    )
 
 
 KAFKA_1_0 = producer_state("1.0")

@@ -9,6 +9,7 @@ import pytest
 from checker.language import Disabled
 from specs.broker.leader_state import FollowerState, LeaderState
 from specs.broker.producer_state import Error, Partition
+from specs.broker.transactional_state import TransactionalState
 
 MAX = 15
 PARTITION = Partition(0)
@@ -280,6 +281,50 @@ def test_verification_keeps_the_lowest_sequence_of_the_highest_epoch():
         entry = leader.state.verified[PARTITION]
         seen.append((entry.epoch, entry.sequence))
     assert seen == [(0, 1), (0, 0), (1, 2), (1, 2)]
+
+
+def transactional(**constants):
+    """A log under test whose client is transactional; a first batch of sequence 1 is verified."""
+    leader = Leader(TransactionalState, **constants)
+    leader.do("begin_verification", 0, 1)
+    return leader
+
+
+def test_transaction_version_2_refuses_a_first_sequence_above_0():
+    """testRejectNonZeroSequenceForTransactionsV2WithEmptyState (4.1): without state only sequence 0 is accepted."""
+    leader = transactional()
+    assert leader.produce(1) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+    leader.do("begin_verification", 0, 0)
+    assert leader.produce(0) == 0
+    assert leader.produce(1) == 1
+
+
+@pytest.mark.parametrize("constants", [dict(transaction_version=1), dict(needs_sequence_0=False)])
+def test_transaction_version_1_accepts_any_first_sequence(constants):
+    """testAllowNonZeroSequenceForTransactionsV1WithEmptyState (4.1), and transaction version 2 of 4.0."""
+    assert transactional(**constants).produce(1) == 0
+
+
+def test_transactional_batch_needs_verification():
+    """UnifiedLog.batchMissingRequiredVerification: a batch outside a transaction is refused if it is not verified."""
+    leader = Leader(TransactionalState)
+    with pytest.raises(Disabled):
+        leader.do("produce", 0, 0, 1)
+    leader.do("begin_verification", 0, 0)
+    leader.produce(0)
+    leader.do("write_marker", 1)
+    with pytest.raises(Disabled):
+        leader.do("produce", 1, 0, 1)
+
+
+def test_verification_of_the_next_transaction_outlives_the_marker():
+    """UnifiedLog.updateProducers: with version 2, the marker of the epoch that is verified keeps the verification."""
+    leader = Leader(TransactionalState)
+    leader.do("begin_verification", 0, 0)
+    leader.produce(0)
+    leader.do("begin_verification", 1, 0)
+    leader.do("write_marker", 1)
+    assert leader.produce(0, epoch=1) == 1
 
 
 # UnifiedLogTest
