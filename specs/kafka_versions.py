@@ -149,7 +149,7 @@ IDEMPOTENT_PRODUCER = Change(
     "KIP-98",
     "0.11.0.0",
     concerns="producer and broker",
-    opens=("I1", "I4"),
+    opens=("I1", "I4", "I16"),
 )
 CACHES_FIVE_BATCHES = Change(
     "the broker caches five batches of a producer, and five requests may be in flight",
