@@ -7,6 +7,7 @@ The cells are compared with the class comment of KafkaConsumer 4.x ("Offsets and
 from itertools import product
 
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
+from specs.consumer.background import BackgroundCommits
 from specs.consumer.commits import OffsetsInSink, PollLoop
 from specs.consumer.fencing import TransactionalSink
 from specs.consumer.group import ConsumerGroup
@@ -39,9 +40,11 @@ LEGEND = (
     "offset after each processed record (each), or the offset of the first unprocessed record (contiguous).",
     "Explored: one partition. Crash: four records, polls of up to two, two crashes (with threads: three records, two "
     "keys, two threads, one crash). Exception: four records; processing throws once, and `finally` closes the "
-    "consumer. Rebalance and eviction: the classic group protocol with eager rebalances. Rebalance: three records, "
-    "three consumers, two rebalances, no eviction. Eviction: three records, two consumers; one of them is evicted "
-    "while it is slow (max.poll.interval.ms) or not (session.timeout.ms).",
+    "consumer. Rebalance and eviction: three records, eager rebalances. Rebalance: three consumers, two rebalances, no "
+    "eviction. Eviction: two consumers; one of them is evicted while it is slow (max.poll.interval.ms) or not "
+    "(session.timeout.ms).",
+    "Protocol: group.protocol=classic, the default. The rows for a crash or an exception hold for both protocols, "
+    "except those with automatic commits.",
 )
 
 NOTES = {
@@ -66,6 +69,14 @@ NOTES = {
             GuaranteeCheck(
                 OffsetExpiry, dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2), ("no_gap",)
             ),
+        ),
+    ),
+    "background": GuaranteeNote(
+        "With group.protocol=consumer another thread commits automatically. In 3.7 to 3.9 and since 4.2 it may commit "
+        "the position of records that poll has taken and that are not processed, and a crash leaves them out (C12).",
+        (
+            GuaranteeCheck(BackgroundCommits, dict(waits_for_commit=False), ("no_gap",)),
+            GuaranteeCheck(BackgroundCommits, dict(retries=1), ("no_gap",)),
         ),
     ),
     "truncation": GuaranteeNote(
@@ -128,10 +139,11 @@ def documented(column, commit, threads, failure):
     return None
 
 
-def notes(column, commit, failure):
+def notes(column, commit, threads, failure):
     """Return the names of the notes of a cell."""
     if column == "gap" and commit in ("after", "automatically", "contiguous") and failure == "crash":
-        return ("reset", "truncation")
+        in_background = commit == "automatically" and threads == "none"
+        return ("reset", "background", "truncation") if in_background else ("reset", "truncation")
     if column == "duplicate" and commit == "after" and failure == "rebalance":
         return ("revoked",)
     if column in ("duplicate", "reorder", "late") and failure == "eviction" and commit != "with the effect":
@@ -148,7 +160,7 @@ def row(commit, threads, failure):
         else:
             check = threads_check(commit, threads, PROPERTIES[column])
         cells[column] = GuaranteeCell(
-            (check,), documented(column, commit, threads, failure), notes(column, commit, failure)
+            (check,), documented(column, commit, threads, failure), notes(column, commit, threads, failure)
         )
     return GuaranteeRow({"committed": commit, "threads": threads, "failure": failure}, cells)
 

@@ -5,6 +5,7 @@ import pytest
 from checker.engines.python.explorer import explore
 from checker.run.plan import Plan
 from checker.testing import is_enabled, play
+from specs.consumer.background import BackgroundCommits
 from specs.consumer.commits import IdempotentSink, OffsetsInSink, PollLoop
 from specs.consumer.followers import FetchFromFollower
 from specs.consumer.offsets import OffsetExpiry, OffsetReset, RecordDeletion
@@ -72,6 +73,34 @@ def test_sinks_that_prevent_duplicates():
     assert list(state.processed) == [0]
     state = play(OffsetsInSink(), *again)
     assert (state.position, state.committed) == (1, 1)
+
+
+# Commits in another thread: AsyncKafkaConsumerTest, CommitRequestManagerTest.
+
+
+def test_poll_waits_until_the_position_is_read():
+    """4.0 and 4.1: PollEvent.reconcileAndAutoCommit completes before records are taken from the buffer."""
+    spec = BackgroundCommits()
+    state = play(spec, "poll 1", "process", "begin_poll")
+    assert not is_enabled(spec, state, "poll 1")
+    state = play(spec, "commit_position", "poll 1", state=state)
+    assert (state.position, state.committed) == (2, 1)
+
+
+def test_poll_that_does_not_wait_commits_a_record_in_processing():
+    """KAFKA-18641: the event of the poll that returned record 0 commits the position after it."""
+    spec = BackgroundCommits(waits_for_commit=False)
+    state = play(spec, "begin_poll", "poll 1", "commit_position", "crash", "start")
+    assert (state.position, list(state.processed)) == (1, [])
+    assert not spec.holds("no_gap", state)
+
+
+@pytest.mark.parametrize(("retries_with", "committed"), [("latest", 1), ("same", 0)])
+def test_retry_of_a_commit_before_a_rebalance(retries_with, committed):
+    """CommitRequestManager.autoCommitSyncBeforeRebalanceWithRetries reads the position again."""
+    spec = BackgroundCommits(retries=1, retries_with=retries_with)
+    state = play(spec, "begin_poll", "fail_commit", "poll 1", "retry_commit")
+    assert (state.committed, list(state.in_hand)) == (committed, [0])
 
 
 # Starting without an offset: OffsetFetcherTest, ConsumerCoordinatorTest, OffsetMetadataManagerTest.
