@@ -437,14 +437,22 @@ DETECTS_UNCLEAN_SHUTDOWN = Change(
     "4.0.0",
     concerns="controller",
 )
+REGISTRATION_LEAVES_ISR = Change(
+    "a broker that registers again leaves every ISR (KRaft)",
+    "KAFKA-18106",
+    "4.0.0",
+    concerns="controller",
+    closes=("R20",),
+)
 ELIGIBLE_LEADER_REPLICAS = Change(
-    "eligible leader replicas can be enabled", "KIP-966", "4.0.0", concerns="controller", opens=("KAFKA-19522",)
+    "eligible leader replicas can be enabled", "KIP-966", "4.0.0", concerns="controller", opens=("KAFKA-19522", "R21")
 )
 CLEARS_ELR_WITH_MIN_ISR = Change(
     "a change of min.insync.replicas clears the eligible leader replicas (ClearElrRecord)",
     "KIP-966",
     "4.0.0",
     concerns="controller",
+    closes=("R21",),
 )
 ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT = Change(
     "a new cluster has eligible leader replicas", "KIP-966", "4.1.0", concerns="controller", closes=("R11",)

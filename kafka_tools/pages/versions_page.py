@@ -6,10 +6,12 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from checker.language import Scenario
 from kafka_tools.pages.catalogue_scenarios import EntryScenario, scenarios_by_entry
 from kafka_tools.pages.markdown import page, paragraph, table
 from specs.kafka_releases import RELEASES, describe_releases, release_number
 from specs.kafka_versions import CHANGES, CatalogueEntry, Change, catalogue_entry
+from specs.replication import by_version
 
 OTHER_CLIENTS = ("I8", "I9", "I10", "I11", "P5")
 """Entries on librdkafka, kafkajs and others."""
@@ -35,6 +37,14 @@ KIP-841 are fixed with KRaft, not with ZooKeeper. R11 is fixed where eligible le
 ALWAYS = """
 No change in the table opens or closes these entries. Most of them are hazards of a setting, such as acks=1 or a
 consumer that commits before it processes. Some are open bugs. Their pages say which.
+"""
+
+REPLICATION = """
+The specification of replication with all rules of a release. The scenarios `replication/partition/kafka_...` have two
+replicas, three leader epochs, one crash, preferred elections and a consumer that reads from any replica. With
+`_sent_late`, one of three replicas gets the answer to its fetch late (R14). With `_missed_epoch`, one of three replicas
+may miss a leader epoch (R18). A result names each violated property with the number of states of the shortest
+counterexample; where all properties hold, every reachable state of that size was explored.
 """
 
 
@@ -68,6 +78,9 @@ def render() -> str:
             f"The catalogue has further entries on other clients ({', '.join(sorted(OTHER_CLIENTS, key=_sort_key))}) "
             f"and on rules that every release of Kafka follows ({', '.join(NOT_IN_KAFKA)})."
         ),
+        "## Replication by release",
+        paragraph(REPLICATION),
+        table(("scenario", "result", "description"), map(_replication_row, by_version.scenarios)),
         "## Rules",
         paragraph(
             "The first release is the one from which on all later releases have the rule. Backports are the first "
@@ -114,6 +127,13 @@ def _release_rows(entries: Sequence[CatalogueEntry]) -> Iterator[tuple[str, str]
 
     for names, releases in itertools.groupby(recent, key=bugs):
         yield describe_releases(list(releases)), names
+
+
+def _replication_row(scenario: Scenario) -> tuple[str, ...]:
+    given = EntryScenario(f"{scenario.spec.name}/{scenario.name}", scenario)
+    checked = ", ".join(f"`{name}`" for name in scenario.properties or ())
+    result = given.verdict if given.violates else f"holds: {checked}"
+    return f"`{scenario.name}`", result, scenario.description
 
 
 def _rule_row(change: Change) -> tuple[str, ...]:

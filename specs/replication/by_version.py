@@ -1,13 +1,23 @@
-"""All rules of a Kafka version at one size: the properties that hold and those that fail."""
+"""The rules of releases of Kafka at the same sizes: the properties that hold and those that fail."""
 
 from checker.language import Scenario
+from specs.kafka_releases import release_number
 from specs.replication.partition import Partition
-from specs.replication.versions import KAFKA_0_10_2, KAFKA_0_11, KAFKA_2_0_1, KAFKA_2_1, KAFKA_2_7, KAFKA_3_0, KAFKA_4_1
+from specs.replication.versions import replication_rules
 
-SIZE = dict(replicas=2, max_records=3, max_partition_epoch=4, quick_restarts=True, preferred_elections=True) | dict(
-    consumers=True, reads_from_followers=True, lagging=False
-)
+TWO_REPLICAS = dict(
+    replicas=2, max_records=3, max_partition_epoch=4, quick_restarts=True, preferred_elections=True
+) | dict(consumers=True, reads_from_followers=True, lagging=False)
 """Two replicas, three leader epochs, one crash, preferred elections, a consumer that reads from any replica."""
+
+MOVED = dict(replicas=3, crashes=0, preferred_elections=True, late_requests=False, lagging=False)
+"""Three replicas; leadership moves although no broker fails."""
+
+SENT_LATE = dict(MOVED, max_records=4, max_leader_epoch=1, max_partition_epoch=1)
+"""Leadership moves once, and the answer to a fetch is sent late (R14)."""
+
+MISSED_EPOCH = dict(MOVED, log_size=1, max_records=1, max_leader_epoch=3, max_partition_epoch=3, late_metadata=True)
+"""Leadership moves three times, and a leader may miss an epoch (R18)."""
 
 PROMISES = [
     "no_acked_loss",
@@ -20,40 +30,83 @@ PROMISES = [
 GUARDS = ["record_is_acknowledged", "another_replica_leads", "everything_is_read"]
 
 
-def version(name, rules, violates, description):
-    """Return a version's scenario: it violates these properties, or all properties hold."""
-    properties = list(violates) if violates else [*PROMISES, *GUARDS]
+def version(release, violates, description):
+    """Return the scenario of a release with two replicas: it violates these properties, or all properties hold."""
     return Scenario(
-        Partition, name, SIZE | rules, expect=violates or "holds", properties=properties, description=description
+        Partition,
+        scenario_name(release),
+        TWO_REPLICAS | replication_rules(release),
+        expect=violates or "holds",
+        properties=list(violates) if violates else [*PROMISES, *GUARDS],
+        description=description,
     )
 
 
-scenarios = [
+def single_property(release, size, suffix, promise, length, description):
+    """Return a scenario that checks one property of a release: it is violated in `length` states, or holds (None)."""
+    return Scenario(
+        Partition,
+        f"{scenario_name(release)}_{suffix}",
+        size | replication_rules(release),
+        expect={promise: length} if length else "holds",
+        properties=[promise],
+        description=description,
+    )
+
+
+def scenario_name(release):
+    """Return "kafka_2_8" for 2.8.0, "kafka_0_11" for 0.11.0.0 and "kafka_2_0_1" for 2.0.1."""
+    number = release_number(release)
+    return "kafka_" + "_".join(map(str, number[: 3 if number[2] else 2]))
+
+
+releases = [
     version(
-        "kafka_0_10_2",
-        KAFKA_0_10_2,
+        "0.10.2.0",
         dict(no_acked_loss=12, reads_are_stable=13, strong_isr=10, log_matching=13, counted_followers_agree=13),
         "Followers truncate to their high watermark.",
     ),
     version(
-        "kafka_0_11",
-        KAFKA_0_11,
+        "0.11.0.0",
         dict(reads_are_stable=16, strong_isr=14, log_matching=15, counted_followers_agree=14),
         "KIP-101: the leader answers for epochs that it never saw.",
     ),
-    version("kafka_2_0_1", KAFKA_2_0_1, dict(strong_isr=14), "KIP-279: requests do not carry a leader epoch."),
-    version("kafka_2_1", KAFKA_2_1, {}, "KIP-320: every request carries a leader epoch."),
+    version("2.0.0", dict(strong_isr=15), "KIP-279: a leader's epoch begins with its first record (KAFKA-7415)."),
+    version("2.0.1", dict(strong_isr=14), "KAFKA-7415 and KAFKA-7128: requests do not carry a leader epoch."),
+    version("2.1.0", {}, "KIP-320: every request carries a leader epoch."),
     version(
-        "kafka_2_7",
-        KAFKA_2_7,
+        "2.1.1",
+        dict(no_acked_loss=12, reads_are_stable=13, strong_isr=10, log_matching=16, counted_followers_agree=15),
+        "Recovery forgets leader epoch 0 (KAFKA-10432, through KAFKA-7897).",
+    ),
+    version("2.6.1", {}, "KAFKA-10432: recovery includes leader epoch 0."),
+    version(
+        "2.8.0",
         dict(no_acked_loss=10, reads_are_stable=10, strong_isr=8, log_matching=9, counted_followers_agree=8),
         "Truncation on fetch, and a diverging fetch counts as progress (KAFKA-13141).",
     ),
     version(
-        "kafka_3_0",
-        KAFKA_3_0,
+        "2.8.1",
         dict(reads_are_stable=12, log_matching=11),
         "A follower adopts the high watermark before it truncates (KAFKA-14704).",
     ),
-    version("kafka_4_1", KAFKA_4_1 | dict(max_broker_epoch=2), {}, "The rules of Kafka 4.1."),
+    version("3.5.0", {}, "KAFKA-14704 and KIP-903."),
+    version("3.7.0", {}, "KAFKA-15583: the high watermark waits for min.insync.replicas."),
+    version("4.0.0", {}, "KRaft alone; without KAFKA-18723."),
+    version("4.1.0", {}, "Eligible leader replicas by default, and KAFKA-18723."),
 ]
+
+_SENT_LATE = "R14: the bytes of an answer are sent after the leader's log has changed."
+_MISSED = "R18: a leader misses the epoch of another leader and is elected again."
+
+larger = [
+    single_property("2.1.0", SENT_LATE, "sent_late", "counted_followers_agree", 29, _SENT_LATE),
+    single_property("3.7.0", SENT_LATE, "sent_late", "counted_followers_agree", 26, _SENT_LATE),
+    single_property("3.9.1", SENT_LATE, "sent_late", "counted_followers_agree", None, "KAFKA-18723 in 3.9.1."),
+    single_property("4.0.0", SENT_LATE, "sent_late", "counted_followers_agree", 26, _SENT_LATE),
+    single_property("4.0.1", SENT_LATE, "sent_late", "counted_followers_agree", None, "KAFKA-18723 in 4.0.1."),
+    single_property("2.0.1", MISSED_EPOCH, "missed_epoch", "no_acked_loss", 21, _MISSED),
+    single_property("4.4.0", MISSED_EPOCH, "missed_epoch", "no_acked_loss", 26, _MISSED),
+]
+
+scenarios = [*releases, *larger]

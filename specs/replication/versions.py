@@ -1,54 +1,79 @@
-"""The rules of replication by Kafka version: values for the constants of `switches`.
+"""The rules of replication by release: values for the constants of `switches`.
 
-Each version extends the one before it; the default of every switch is the rule of Kafka 4.0.
+They are computed from the table of `specs.kafka_versions`.
 """
 
-KAFKA_0_10_2 = dict(
-    truncation="high_watermark",
-    epoch_on_election=False,
-    truncates_cache_at_end=False,
-    follows_by_leader_id=True,
-    fences_fetches=False,
-    fences_questions=False,
-    joins_at_epoch_start=False,
-    fenced_may_join=True,
-    checks_broker_epochs=False,
-    strict_min_isr=False,
-    refuses_newer_records=False,
+from specs.kafka_versions import (
+    ANSWER_NAMES_EPOCH,
+    CHECKS_BROKER_EPOCHS,
+    CLEARS_ELR_WITH_MIN_ISR,
+    ELIGIBLE_LEADER_REPLICAS,
+    ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT,
+    EPOCH_BEGINS_AT_ELECTION,
+    FENCED_MAY_NOT_JOIN,
+    HIGH_WATERMARK_WAITS_FOR_MIN_ISR,
+    IGNORES_DIVERGING_FETCH,
+    IGNORES_EPOCH_0_IN_RECOVERY,
+    JOINS_AT_EPOCH_START,
+    KRAFT_ONLY,
+    LAST_KNOWN_LEADER_MUST_LIVE,
+    RECOVERS_EPOCH_0,
+    REGISTRATION_LEAVES_ISR,
+    REJECTS_NEWER_RECORDS,
+    REMEMBERS_LAST_FETCHED_EPOCH,
+    REQUESTS_CARRY_EPOCH,
+    TRUNCATES_BEFORE_HIGH_WATERMARK,
+    TRUNCATES_BY_EPOCH,
+    TRUNCATES_CACHE_AT_END,
+    TRUNCATES_IN_EVERY_EPOCH,
+    TRUNCATES_ON_FETCH,
 )
-"""Followers truncate to their high watermark."""
 
-KAFKA_0_11 = KAFKA_0_10_2 | dict(truncation="kip101")
-"""KIP-101: followers truncate to the end of their last epoch."""
 
-KAFKA_2_0 = KAFKA_0_11 | dict(truncation="kip279")
-"""KIP-279: the answer names the epoch too."""
+def truncation(version):
+    """Return the value of `truncation`: how a follower finds the offset to truncate to."""
+    if TRUNCATES_ON_FETCH.applies_to(version):
+        return "on_fetch"
+    if ANSWER_NAMES_EPOCH.applies_to(version):
+        return "kip279"
+    return "kip101" if TRUNCATES_BY_EPOCH.applies_to(version) else "high_watermark"
 
-KAFKA_2_0_1 = KAFKA_2_0 | dict(epoch_on_election=True, follows_by_leader_id=False)
-"""KAFKA-7415: an epoch begins with the election. KAFKA-7164: a follower truncates in every new epoch."""
 
-KAFKA_2_1 = KAFKA_2_0_1 | dict(fences_fetches=True, fences_questions=True, joins_at_epoch_start=True)
-"""KIP-320: requests carry the leader epoch. KAFKA-7128: a replica in the ISR has the log of the epoch's start."""
+def replication_rules(version):
+    """Return the constants of `Switches` that are rules of a release such as "2.8.0".
 
-KAFKA_2_7 = KAFKA_2_1 | dict(
-    truncation="on_fetch",
-    truncates_cache_at_end=True,
-    counts_diverging_fetch=True,
-    high_watermark_before_truncation=True,
-)
-"""Truncation on fetch (KIP-595), with two bugs that it introduced. KAFKA-10706."""
+    Rules that no release has changed are included: a leader sends the bytes that its file has then, keeps what it knows
+    of its followers when it is elected again, and answers appends of its earlier epochs. Eligible leader replicas are
+    those of a new cluster. From 4.0 on the controller is KRaft's; before, ZooKeeper's.
+    """
 
-KAFKA_3_0 = KAFKA_2_7 | dict(counts_diverging_fetch=False)
-"""KAFKA-13141: a diverging fetch does not count as progress."""
+    def fault(cause, repair):
+        """Return whether a release has a fault that one change introduced and another one repaired."""
+        return cause.applies_to(version) and not repair.applies_to(version)
 
-KAFKA_3_3 = KAFKA_3_0 | dict(fenced_may_join=False)
-"""KIP-841: a fenced replica does not join the ISR."""
-
-KAFKA_3_5 = KAFKA_3_3 | dict(checks_broker_epochs=True, high_watermark_before_truncation=False)
-"""KIP-903: a broker joins the ISR only with the broker epoch of its fetch. KAFKA-14704."""
-
-KAFKA_3_7 = KAFKA_3_5 | dict(strict_min_isr=True)
-"""KAFKA-15583: the high watermark waits for min.insync.replicas."""
-
-KAFKA_4_1 = KAFKA_3_7 | dict(refuses_newer_records=True, eligible_leader_replicas=True)
-"""KAFKA-18723 (4.0). KIP-966: eligible leader replicas, on by default for new clusters; an option in 4.0."""
+    return dict(
+        truncation=truncation(version),
+        epoch_on_election=EPOCH_BEGINS_AT_ELECTION.applies_to(version),
+        truncates_cache_at_end=TRUNCATES_CACHE_AT_END.applies_to(version),
+        forgets_first_epoch=fault(IGNORES_EPOCH_0_IN_RECOVERY, RECOVERS_EPOCH_0),
+        forgets_last_epoch=fault(TRUNCATES_ON_FETCH, REMEMBERS_LAST_FETCHED_EPOCH),
+        strict_min_isr=HIGH_WATERMARK_WAITS_FOR_MIN_ISR.applies_to(version),
+        joins_at_epoch_start=JOINS_AT_EPOCH_START.applies_to(version),
+        fenced_may_join=not FENCED_MAY_NOT_JOIN.applies_to(version),
+        checks_broker_epochs=CHECKS_BROKER_EPOCHS.applies_to(version),
+        fences_fetches=REQUESTS_CARRY_EPOCH.applies_to(version),
+        fences_questions=REQUESTS_CARRY_EPOCH.applies_to(version),
+        counts_diverging_fetch=fault(TRUNCATES_ON_FETCH, IGNORES_DIVERGING_FETCH),
+        high_watermark_before_truncation=fault(TRUNCATES_ON_FETCH, TRUNCATES_BEFORE_HIGH_WATERMARK),
+        sends_lazily=True,
+        refuses_newer_records=REJECTS_NEWER_RECORDS.applies_to(version),
+        drops_answers_of_other_epochs=REJECTS_NEWER_RECORDS.applies_to(version),
+        follows_by_leader_id=not TRUNCATES_IN_EVERY_EPOCH.applies_to(version),
+        keeps_followers="same_leader",
+        answers_across_epochs=True,
+        eligible_leader_replicas=ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT.applies_to(version),
+        elects_fenced_last_leader=fault(ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE),
+        clears_eligible=CLEARS_ELR_WITH_MIN_ISR.applies_to(version),
+        controller="kraft" if KRAFT_ONLY.applies_to(version) else "zookeeper",
+        registration_leaves_isr=REGISTRATION_LEAVES_ISR.applies_to(version),
+    )

@@ -1,9 +1,19 @@
 """The command `pages` writes the computed pages and reports those that are out of date."""
 
+from pathlib import Path
+
 import pytest
 
 from checker.cli.app import main
 from kafka_tools.pages import write_pages
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.slow
+def test_the_pages_are_current():
+    assert write_pages.write_pages(DOCS, check=True) == [], "run python -m checker pages"
 
 
 @pytest.fixture
