@@ -7,7 +7,6 @@ import pytest
 from checker.cli.app import main
 from kafka_tools.pages import write_pages
 
-
 DOCS = Path(__file__).parents[3] / "docs"
 
 
