@@ -303,9 +303,17 @@ class _Gathering:
 
 
 def suggestion(name: str, client: Client) -> str:
-    """Return the known name that a misspelt one is closest to, as text; an empty text if none is close."""
-    known = {known: role for role in ROLES for known in names_of(role, client)}
-    found = difflib.get_close_matches(name.replace("_", ".").lower(), known, 1, _SIMILAR)
+    """Return the known name that a misspelt one is closest to, as text; an empty text if none is close.
+
+    The end of a longer name may be one that affects the answers: `spring.kafka.producer.ack`.
+    """
+    plain = name.replace("_", ".").lower()
+    known = {known: role for role in reversed(ROLES) for known in names_of(role, client)}
+    found = difflib.get_close_matches(plain, known, 1, _SIMILAR)
+    important = [name for name, role in known.items() if key_of(role, client, name)]
+    while not found and "." in plain:
+        plain = plain.partition(".")[2]
+        found = difflib.get_close_matches(plain, important, 1, _SIMILAR)
     return f" (did you mean {found[0]}, of the {known[found[0]]}?)" if found else ""
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from checker.errors import UserError
 from kafka_tools.advise import versions
-from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.cluster import gather, suggestion
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from kafka_tools.advise.written_settings import ConfigurationFile, Framework, WrittenSetting
 from specs.kafka_releases import RELEASES
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -323,3 +323,101 @@ def test_a_tried_change_of_the_broker_keeps_the_assumed_replication_factor():
     cluster = gather([ConfigurationFile("p", {"producer": ()})], "4.0")
     changed = cluster.changed("broker", "eligible.leader.replicas.version", "1")
     assert resolve(cluster)["replication.factor"] == resolve(changed)["replication.factor"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [
+        ("ack", "acks, of the producer"),
+        ("retires", "retries, of the producer"),
+        ("enable_idempotence", "enable.idempotence, of the producer"),
+        ("spring.kafka.producer.ack", "acks, of the producer"),
+        ("min.insyc.replicas", "min.insync.replicas, of the topic"),
+        ("auto.offset.rest", "auto.offset.reset, of the consumer"),
+        ("server.port", ""),
+        ("my.own.setting", ""),
+    ],
+)
+def test_suggestions_for_misspelt_names(name, means):
+    found = suggestion(name, "java")
+    assert means in found if means else found == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "name", "value"),
+    [
+        ("acks=1", "producer", "acks", "1"),
+        ("min.insync.replicas=3", "topic", "min.insync.replicas", "3"),
+        ("broker.min.insync.replicas=3", "broker", "min.insync.replicas", "3"),
+        ("consumer.auto.offset.reset=earliest", "consumer", "auto.offset.reset", "earliest"),
+    ],
+)
+def test_a_setting_of_the_command_line(text, role, name, value):
+    given = {
+        "producer": (WrittenSetting("acks", "${ACKS}", "p", 1),),
+        "topic": (WrittenSetting("min.insync.replicas", "1", "t", 1),),
+        "consumer": (WrittenSetting("auto.offset.reset", "latest", "c", 1),),
+    }
+    assigned = [text] if text.startswith("acks") else [text, "acks=all"]
+    found = gather([ConfigurationFile("f", given)], "3.7", assigned=assigned)
+    assert found.get(role, name) == value
+    assert found.written[role, name].where == "--set"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("acks", "has no value"),
+        ("ackz=1", "did you mean acks"),
+        ("batch.size=1", "has no effect on the answers"),
+        ("acks=2", "--set: acks is not one of"),
+        ("consumer.acks=1", "is unknown"),
+    ],
+)
+def test_wrong_settings_of_the_command_line(text, says):
+    with pytest.raises(UserError, match=says):
+        gather([], "3.7", assigned=[text])
+
+
+def test_a_setting_of_the_command_line_is_no_brokers_file():
+    cluster = gather([], "4.1", assigned=["eligible.leader.replicas.version=1", "broker.min.insync.replicas=2"])
+    assert resolve(cluster)["replication.factor"] == "3"
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.0.1", "3.2", "4.3.1"])
+def test_what_connect_sets(version):
+    worker = ConfigurationFile("w", {}, frozenset({Framework.CONNECT_WORKER}))
+    found = resolve(gather([worker], version))
+    assert (found["acks"], found["max.in.flight.requests.per.connection"]) == ("all", "1")
+    assert found["enable.idempotence"] == ("true" if version == "3.0.1" else "false")
+    assert (found["enable.auto.commit"], found["auto.offset.reset"], found["commits"]) == ("false", "earliest", "last")
+
+
+@pytest.mark.parametrize(
+    ("version", "value", "is_accepted"),
+    [
+        ("2.5", "exactly_once", True),
+        ("2.5", "exactly_once_beta", False),
+        ("2.6", "exactly_once_beta", True),
+        ("2.8", "exactly_once_v2", False),
+        ("3.9", "exactly_once_v2", True),
+        ("3.9", "exactly_once", True),
+        ("4.0", "exactly_once", False),
+        ("4.0", "exactly_once_v2", True),
+    ],
+)
+def test_processing_guarantees_by_version(version, value, is_accepted):
+    option = (WrittenSetting("processing.guarantee", value, "s", 1),)
+    reads = [ConfigurationFile("s", {}, frozenset({Framework.STREAMS}), option)]
+    if is_accepted:
+        assert resolve(gather(reads, version)).is_transactional
+    else:
+        with pytest.raises(UserError, match=r"s:1: processing\.guarantee is not one of"):
+            gather(reads, version)
+
+
+def test_the_commits_option_is_refused_where_the_framework_decides():
+    streams = ConfigurationFile("s", {}, frozenset({Framework.STREAMS}))
+    assert any(
+        "--commits has no effect" in note for note in resolve(gather([streams], "4.1").committing("first")).notes
+    )

@@ -1,55 +1,10 @@
-"""Configurations as people write them: each folder has its files, and `expected.toml` with the reason.
-
-`settings`: settings in effect. `refused`: the error instead. `answers`: by question, the failures after which the
-answer is yes; every other answer is no.
-"""
-
-import tomllib
-from pathlib import Path
+"""The settings in effect of configurations as people write them; `fixture_clusters` describes their folders."""
 
 import pytest
 
 from checker.errors import UserError
-from kafka_tools.advise.cluster import gather
-from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
-
-FOLDERS = sorted(path.parent for path in (Path(__file__).parent / "fixtures").glob("*/expected.toml"))
-KEYS = {
-    "reason",
-    "kafka",
-    "failures",
-    "client",
-    "set",
-    "ignore",
-    "replication_factor",
-    "commits",
-    "refused",
-    "settings",
-    "answers",
-}
-
-
-def expected(folder):
-    found = tomllib.loads((folder / "expected.toml").read_text())
-    assert set(found) <= KEYS and found["reason"].strip()
-    return found
-
-
-def cluster_of(folder):
-    """Return the cluster of a fixture, as the command makes it."""
-    given = expected(folder)
-    files = sorted(str(path) for path in folder.iterdir() if path.name != "expected.toml")
-    cluster = gather(
-        [read(file) for file in files],
-        given["kafka"],
-        given.get("client"),
-        given.get("ignore", ()),
-        given.get("set", ()),
-    )
-    if "replication_factor" in given:
-        cluster = cluster.changed("topic", "replication.factor", str(given["replication_factor"]))
-    return cluster.committing(given.get("commits"))
+from tests.kafka_tools.advise.fixture_clusters import FOLDERS, cluster_of, expected
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
