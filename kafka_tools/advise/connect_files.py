@@ -129,6 +129,11 @@ def read_connector(path: Path, settings: Sequence[WrittenSetting]) -> Configurat
             builder.idle.append(given.name)
         elif given.name.startswith(_CREATED_TOPIC) and not is_sink:
             _add_created_topic(builder, given)
+        elif given.name == "errors.tolerance" and given.value.strip() == "all":
+            builder.notes.append(
+                f"errors.tolerance=all ({given.where}): Connect skips records that it fails to convert, and "
+                "since 3.2 those that its producer fails to send (KIP-779); they count as processed in the answers"
+            )
         else:
             _refuse_misplaced_override(given)
     return builder.build()

@@ -35,6 +35,10 @@ def read_streams(path: Path, settings: Sequence[WrittenSetting]) -> Configuratio
     builder = FileBuilder(path.name, frameworks={Framework.STREAMS})
     for given in settings:
         _add(builder, given)
+        if given.name.endswith("exception.handler") and "Continue" in given.value:
+            builder.notes.append(
+                f"{given.name} ({given.where}) drops a record after an error: it counts as processed in the answers"
+            )
     if "topic" in builder.roles:
         builder.notes.append(
             "replication.factor and topic.* of a Kafka Streams application are settings of its internal topics: "

@@ -307,3 +307,19 @@ def test_roles_in_front_of_the_names(tmp_path):
 def test_files_that_are_refused_with_what_to_give_instead(tmp_path, name, text, says):
     with pytest.raises(UserError, match=says):
         roles_of(tmp_path, name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sink.json", '{"connector.class": "x", "topics": "t", "errors.tolerance": "all"}'),
+        (
+            "a.properties",
+            "application.id=a\ndefault.deserialization.exception.handler=x.LogAndContinueExceptionHandler\n",
+        ),
+    ],
+)
+def test_settings_that_skip_records_after_an_error_are_noted(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    assert any("in the answers" in note for note in read(str(path)).notes)
