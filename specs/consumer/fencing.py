@@ -24,6 +24,8 @@ class FencedSink(ConsumerGroup):
 class TransactionalSink(ConsumerGroup):
     """One transaction writes effect and offset; its offset commit carries member and generation (KIP-447).
 
+    In the consumer protocol the transaction carries the member epoch instead of the generation, and the fence is that
+    of `specs.consumer.protocol_commits`: ConsumerGroup.validateOffsetCommit does not distinguish transactions.
     Source: KafkaProducer.sendOffsetsToTransaction, GroupMetadataManager and ClassicGroup.validateOffsetCommit (with
     isTransactional), KIP-447.
     """

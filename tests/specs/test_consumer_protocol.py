@@ -4,6 +4,7 @@ import pytest
 
 from checker.testing import play
 from specs.consumer.consumer_protocol import ConsumerProtocol, Member
+from specs.consumer.protocol_commits import ProtocolCommits
 
 JOIN_C1 = ["join(c1)", "heartbeat(c1)", "handle_and_assign(c1, {0: c1, 1: c1})", "receive(c1)", "reconcile(c1)"]
 """c1 owns both partitions at epoch 1."""
@@ -203,3 +204,54 @@ def test_report_before_the_reconciliation(reports_unapplied):
     assert stored(spec, state, 0) == ("stable", 2, set(), set())
     state = take(spec, "receive(c2)", *exchange("c2"), "reconcile(c2)", state=state)
     assert violated(spec, state) == {"one_owner", "owned_partitions_are_held"}
+
+
+# Offset commits: ConsumerGroupTest.testValidateOffsetCommit.
+
+OWNER = ["join(c1)", "heartbeat(c1)", "handle_and_assign(c1, {0: c1})", "receive(c1)", "reconcile(c1)"]
+
+
+def bump_of_c1(spec):
+    """c2 joins and gets nothing; the coordinator gives c1 epoch 2, and the response is in transit."""
+    joins = ["join(c2)", "heartbeat(c2)", "handle_and_assign(c2, {0: c1})"]
+    return take(spec, *OWNER, "process(c1)", *joins, "heartbeat(c1)", "handle(c1)")
+
+
+@pytest.mark.parametrize(
+    ("commit_fence", "committed"), [("member_epoch", 0), ("holds", 1), ("assignment_epoch", 1), ("always", 1)]
+)
+def test_commit_with_the_epoch_before_the_response(commit_fence, committed):
+    """KIP-1251: the partition was assigned at epoch 1, the commit has epoch 1, the member has epoch 2."""
+    spec = ProtocolCommits(commit_fence=commit_fence)
+    state = take(spec, "send_commit(c1)", "handle_commit(c1)", state=bump_of_c1(spec))
+    assert state.committed == committed
+    assert spec.holds("owners_may_commit", state) == (committed == 1)
+
+
+def test_commit_with_the_current_epoch_is_accepted():
+    spec = ProtocolCommits(commit_fence="member_epoch")
+    state = take(spec, "receive(c1)", "send_commit(c1)", "handle_commit(c1)", state=bump_of_c1(spec))
+    assert state.committed == 1
+
+
+@pytest.mark.parametrize(("commit_fence", "committed"), [("holds", 1), ("assignment_epoch", 0), ("member_epoch", 0)])
+def test_late_commit_after_the_partition_came_back(commit_fence, committed):
+    """The commit has epoch 1; meanwhile c2 owned the partition, and c1 owns it again since epoch 3."""
+    spec = ProtocolCommits(commit_fence=commit_fence)
+    state = take(
+        spec,
+        *(*OWNER, *exchange("c1"), "process(c1)", "send_commit(c1)"),
+        *("join(c2)", "heartbeat(c2)", "handle_and_assign(c2, {0: c2})", *exchange("c1"), "reconcile(c1)"),
+        *(*exchange("c1"), "receive(c2)", "reconcile(c2)", *exchange("c2"), "time_out_session(c2)"),
+        *("heartbeat(c1)", "handle_and_assign(c1, {0: c1})", "handle_commit(c1)"),
+    )
+    assert stored(spec, state, 0) == ("stable", 3, {0}, set())
+    assert state.committed == committed
+
+
+def test_commit_of_an_unknown_member_is_refused():
+    """UNKNOWN_MEMBER_ID: the session of the owner timed out."""
+    spec = ProtocolCommits()
+    state = take(spec, *OWNER, "process(c1)", "time_out_session(c1)", "send_commit(c1)", "handle_commit(c1)")
+    assert state.committed == 0
+    assert spec.holds("owners_may_commit", state)
