@@ -35,16 +35,32 @@ _PREFIXES = (
     "sasl.",
     "listener.",
     "kafka.metrics.",
+    "cruise.control.metrics.",
     "spring.json.",
     "spring.deserializer.",
     "schema.registry.",
-    "confluent.monitoring.interceptor.",
     "basic.auth.",
     "specific.avro.",
     "auto.register.schemas",
     "use.latest.version",
+    *(
+        f"confluent.{part}."
+        for part in (
+            "balancer",
+            "command",
+            "license",
+            "metadata",
+            "metrics",
+            "monitoring.interceptor",
+            "schema.registry",
+            "security",
+            "support",
+            "telemetry",
+            "topic",
+        )
+    ),
 )
-"""Prefixes of names that users make up, and of names that never affect the answers."""
+"""Prefixes of names that users make up, and of names of plugins that do not affect the answers."""
 
 _SIMILAR = 0.75
 """The ratio of `difflib` from which a name counts as a misspelling of a known one: acsk of acks."""

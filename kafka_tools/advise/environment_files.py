@@ -23,7 +23,7 @@ _OF_IMAGES = re.compile(
     r"|TOOLS_LOG4J.*|CLIENT_USERS|CLIENT_PASSWORDS|CLIENT_LISTENER_NAME|INTER_BROKER_(USER|PASSWORD)|CONTROLLER_(USER|PASSWORD)"
     r"|CERTIFICATE_PASSWORD|TLS_.*|BROKER_ID_COMMAND|CLUSTER_ID|CLUSTERS_.*|ZOOKEEPER_(PROTOCOL|USER|PASSWORD|TLS_.*)"
     r"|MOUNTED_CONF_DIR|EXTRA_FLAGS|INIT_.*|KERBEROS_.*|SKIP_.*|DEBUG|DATA_DIR|LOG_DIR|BASE_DIR|CONF_DIR|METRIC_.*)"
-    r"|CONNECT_(LOG4J_.*|PLUGIN_.*|.*_OPTS)"
+    r"|CONNECT_(LOG4J_.*|CUB_.*|.*_OPTS)"
 )
 """Variables of container images that are no settings of Kafka."""
 
@@ -47,11 +47,8 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
         if prefix == "MP_MESSAGING_":
             raise InputError(f"{given.where}: {name}: write the channel's settings as mp.messaging... properties")
         if name == "KAFKA_CREATE_TOPICS":
-            raise InputError(
-                f"{given.where}: KAFKA_CREATE_TOPICS creates topics with a replication factor: give the output of "
-                "kafka-topics.sh --describe, and leave the variable out"
-            )
-        if prefix is None or _OF_IMAGES.fullmatch(name):
+            found.append(_replication_factor(given))
+        elif prefix is None or _OF_IMAGES.fullmatch(name):
             # A setting that the application reads itself may have an effect that is not known here.
             (found if hides_setting(name) or name == "SPRING_APPLICATION_JSON" else without_effect).append(given)
         elif prefix == "SPRING_KAFKA_":
@@ -59,6 +56,16 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
         else:
             found.append(given.renamed(_dotted(name.removeprefix(prefix))))
     return found, [given.name for given in without_effect]
+
+
+def _replication_factor(given: WrittenSetting) -> WrittenSetting:
+    """Return the replication factor of the topics that an image creates: `NAME:PARTITIONS:REPLICAS,...`."""
+    factors = {(*topic.split(":"), "", "")[2].strip() for topic in given.value.split(",")}
+    if len(factors) != 1:
+        raise InputError(
+            f"{given.where}: the topics of {given.name} have different replication factors: keep one topic"
+        )
+    return WrittenSetting("replication.factor", factors.pop(), given.file, given.line, spelling=given.name)
 
 
 def _dotted(name: str) -> str:
