@@ -91,7 +91,7 @@ PROPERTIES = ["sequences_contiguous", "cache_names_the_log", "epochs_never_go_ba
 
 scenarios = [
     Bug(
-        "i2_transaction_version_1",
+        "first_sequence_version_1",
         TransactionalState,
         {"sequences_contiguous": 3},
         larger=dict(log_size=4, max_epoch=2),
@@ -99,12 +99,12 @@ scenarios = [
         fixed=transactional_state("4.1"),
         promises=PROPERTIES,
         description="I2 in a transaction: the second batch is verified, and a leader without state appends it.",
-        fixed_name="i2_transaction_version_2",
+        fixed_name="first_sequence_version_2",
         remedy="I2 with transaction version 2 from 4.1 on: a leader without state takes only sequence 0.",
     ),
     Scenario(
         TransactionalState,
-        "i2_transaction_version_2_in_4_0",
+        "first_sequence_version_2_in_4_0",
         transactional_state("4.0"),
         expect={"sequences_contiguous": 3},
         properties=PROPERTIES,

@@ -71,7 +71,8 @@ NOTES = {
         "the first batch and accepts the second, it refuses the first from then on: the second is in the log without "
         "it, and the client resends it until delivery.timeout.ms. If anything then bumps the epoch, the first is "
         "appended after the second, or once more (I2, KAFKA-14359, KAFKA-15591). Once a batch of the producer is "
-        "acknowledged, the answers are those of 4.5; with one request in flight they always are.",
+        "acknowledged, and until its state expires, the answers are those of 4.5; with one request in flight they "
+        "always are.",
         (
             GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_gap",)),
             GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_endless_retry",)),

@@ -192,7 +192,7 @@ def cell(column, acks, retries, in_flight, idempotent, broker, restart):
 
 def refusal_of(acks, retries, in_flight):
     """Return why Kafka refuses a producer with these settings and enable.idempotence=true; else an empty text."""
-    asked = dict(version="4.0", enable_idempotence="true", acks=acks, retries=retries, max_in_flight=in_flight)
+    asked = dict(version="4.0.0", enable_idempotence="true", acks=acks, retries=retries, max_in_flight=in_flight)
     if not ConfiguredProducer(**asked).is_refused():
         return ""
     return "enable.idempotence=true requires acks=all, retries>0 and at most 5 in flight (ConfigException)"

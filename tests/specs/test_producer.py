@@ -424,17 +424,17 @@ def test_restarted_idempotent_producer_has_a_new_session():
         (dict(max_in_flight=6, enable_idempotence="true"), "refused"),
         (dict(max_in_flight=5), "idempotent"),
         # KAFKA-17927
-        (dict(version="4.0", max_in_flight=6), "refused"),
-        (dict(version="4.0", max_in_flight=6, enable_idempotence="false"), "plain"),
-        (dict(version="4.0", acks="1"), "plain"),
+        (dict(version="4.0.0", max_in_flight=6), "refused"),
+        (dict(version="4.0.0", max_in_flight=6, enable_idempotence="false"), "plain"),
+        (dict(version="4.0.0", acks="1"), "plain"),
         # KAFKA-13598
-        (dict(version="2.8"), "plain"),
+        (dict(version="2.8.0"), "plain"),
         (dict(version="3.0.0"), "plain"),
         (dict(version="3.1.0"), "plain"),
         (dict(version="3.0.0", enable_idempotence="true"), "idempotent"),
         (dict(version="3.0.1"), "idempotent"),
         (dict(version="3.1.1"), "idempotent"),
-        (dict(version="2.8", enable_idempotence="true"), "idempotent"),
+        (dict(version="2.8.0", enable_idempotence="true"), "idempotent"),
     ],
 )
 def test_configuration(settings, outcome):

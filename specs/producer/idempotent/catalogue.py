@@ -135,6 +135,20 @@ broker_memory = [
     ),
     Scenario(
         IdempotentProducer,
+        "i2_idle_producer",
+        dict(KNOWN_TWO, max_refusals=1, max_state_expiries=1, expiry_waits=True),
+        expect={"no_gap": 6, "sequences_contiguous": 6},
+        description="After a day without a batch the state has expired: a producer of long standing is new again.",
+    ),
+    Scenario(
+        IdempotentProducer,
+        "i2_idle_producer_4_5",
+        dict(KNOWN_TWO, **SINCE_4_5, max_refusals=1, max_state_expiries=1, expiry_waits=True),
+        expect={"no_gap": 6, "sequences_contiguous": 6},
+        description="The same with the rule of 4.5 (unreleased), which protects only a log that never held a record.",
+    ),
+    Scenario(
+        IdempotentProducer,
         "i2_in_flight_one",
         dict(FOUR, max_in_flight=1, max_epoch=2, max_refusals=2, max_disconnects=2),
         description="I2 with one request in flight: the second batch is sent after the first is appended.",

@@ -4,11 +4,12 @@ Scenarios: entry P10 of docs/producer.md.
 """
 
 from checker.language import Bug, Constant, Scenario, action, invariant, require
+from specs.kafka_releases import OLDEST_SUPPORTED, RELEASES
 from specs.kafka_versions import IDEMPOTENT_BY_DEFAULT, MAX_IN_FLIGHT_WITH_IDEMPOTENCE, REFUSES_DEFAULT_IN_CONFLICT
 from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sender import RecordId
 
-VERSIONS = ("2.8", "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "4.0")
+VERSIONS = RELEASES[RELEASES.index(OLDEST_SUPPORTED) :]
 IDEMPOTENT_VERSIONS = tuple(version for version in VERSIONS if IDEMPOTENT_BY_DEFAULT.applies_to(version))
 REFUSING_VERSIONS = tuple(version for version in VERSIONS if REFUSES_DEFAULT_IN_CONFLICT.applies_to(version))
 
@@ -118,7 +119,7 @@ scenarios = [
         ConfiguredProducer,
         BROKEN,
         size=dict(max_in_flight=6, **FAULTS),
-        fixed=dict(version="4.0"),
+        fixed=dict(version="4.0.0"),
         promises=[*GUARANTEES, "refused_sends_nothing"],
         description="P10 (KAFKA-13673): six requests in flight turn the default off.",
         fixed_name="p10_fixed_in_flight_6_in_4_0",
