@@ -63,6 +63,9 @@ def advise(
     ] = 3,
     max_states: MaxStates = 20_000_000,
     workers: Workers = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Explore again what the user's cache folder has an answer to.")
+    ] = False,
     json: JsonFile = "",
     out: OutFolder = None,
 ) -> None:
@@ -91,6 +94,7 @@ def advise(
         largest_change=changes,
         max_states=max_states,
         processes=workers or default_workers(),
+        use_cache=not no_cache,
         json=json,
         out=out,
     )

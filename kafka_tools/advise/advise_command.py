@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from checker.errors import InputError
-from checker.language.spec import Spec
 from checker.output import styled_lines
 from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
-from checker.run import process_pool, registry
 from checker.run.interrupts import interruptible
-from checker.run.plan import Plan
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from checker.run.result import Result
 from kafka_tools.advise import answer_sentences, versions
-from kafka_tools.advise.advice import Advice, PipelineExploration, advise
+from kafka_tools.advise.advice import Advice
 from kafka_tools.advise.advice_pages import write_pages
 from kafka_tools.advise.advice_text import advice_lines
+from kafka_tools.advise.answer_cache import AnswerCache, default_folder
 from kafka_tools.advise.cluster import ClusterConfig, gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.configuration_keys import Client
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.questions import (
-    FAILURES,
-    PIPELINE,
-    QUESTIONS,
-    FailureMode,
-    GuaranteeQuestion,
-    state_with_failures,
-)
+from kafka_tools.advise.explorer import ParallelExplorer
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion
+from kafka_tools.advise.remedy_search import advise
 
 
 @dataclass(frozen=True)
@@ -51,6 +42,7 @@ class AdviseOptions:
     largest_change: int = 3
     max_states: int | None = None
     processes: int = 1
+    use_cache: bool = True
     json: str = ""
     out: Path | None = None
 
@@ -72,9 +64,11 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         # An output that cannot be written is an error before anything is explored.
         open_for_writing(Path(options.json)).close()
     with interruptible() as cancelled:
-        explorer = _Explorer(options, cancelled)
+        cache = AnswerCache(default_folder()) if options.use_cache else None
+        explorer = ParallelExplorer(options.processes, options.max_states, cache, cancelled)
         advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
-        explorer.done()
+        if cache is not None:
+            cache.prune()
     pages = write_pages(advice, options.out, files) if options.out is not None else {}
     if options.json:
         _write_json(options.json, answer_sentences.to_json(advice, pages))
@@ -115,58 +109,6 @@ def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
     if options.replication_factor is not None:
         cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))
     return cluster.committing(options.commits)
-
-
-class _Explorer:
-    """Explores the pipeline in parallel processes, and shows the progress in a terminal."""
-
-    def __init__(self, options: AdviseOptions, cancelled: threading.Event):
-        self._options, self._cancelled = options, cancelled
-        self._spec = registry.select(PIPELINE)[0].entry.spec
-        self._explored = 0
-        self._shows = sys.stderr.isatty()
-
-    def explore(self, explorations: Sequence[PipelineExploration]) -> Iterator[Result]:
-        """Yield the results in order, fewer after an interrupt. Equal constants are compiled once."""
-        groups: dict[tuple[object, ...], list[PipelineExploration]] = {}
-        for exploration in explorations:
-            groups.setdefault((exploration.constants, exploration.properties), []).append(exploration)
-        grouped = list(groups.values())
-        found: dict[PipelineExploration, Result] = {}
-
-        def run(number: int, cancelled: threading.Event) -> list[Result]:
-            return list(_explored(self._spec, grouped[number], self._options.max_states, cancelled))
-
-        for group, results in zip(
-            grouped,
-            process_pool.results_in_order(len(grouped), self._options.processes, run, self._cancelled),
-            strict=False,
-        ):
-            found.update(zip(group, results, strict=False))
-            self._explored += len(results)
-            if self._shows:
-                print(f"\r{self._explored} explorations", end="", file=sys.stderr, flush=True)
-        for exploration in explorations:
-            if exploration not in found or found[exploration].ended == "interrupted":
-                return
-            yield found[exploration]
-
-    def done(self) -> None:
-        """Clear the progress line."""
-        if self._shows and self._explored:
-            print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
-
-
-def _explored(
-    kind: type[Spec], explorations: Sequence[PipelineExploration], max_states: int | None, cancelled: threading.Event
-) -> Iterator[Result]:
-    """Explore pipelines that differ only in the failures that may occur."""
-    from checker.engines.native.engine import explore_from
-
-    spec = kind(**dict(explorations[0].constants))
-    (initial,) = spec.initial_states()
-    plan = Plan(explorations[0].properties, stop="all", max_states=max_states, quick=True, cancelled=cancelled)
-    yield from explore_from(spec, plan, ([state_with_failures(initial, asked.left)] for asked in explorations))
 
 
 def _status(advice: Advice, required: Sequence[GuaranteeQuestion]) -> int:

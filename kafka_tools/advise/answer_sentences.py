@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafka_tools.advise.advice import Advice, Availability, GuaranteeAnswer, Remedy
+from kafka_tools.advise.advice import Advice, GuaranteeAnswer, Remedy
+from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.questions import (
     FAILURES,
@@ -72,8 +73,11 @@ def questions_of(advice: Advice) -> list[GuaranteeQuestion]:
 def remedy_sentence(remedy: Remedy) -> str:
     """Return a remedy as a sentence: the changes, the failures that they help with, and their cost."""
     changes = " and ".join(f"{change} ({change.role})" for change in remedy.changes)
-    failures = ", ".join(failure.name for failure in remedy.failures)
-    return f"{changes}: no record is {remedy.question.verb} with {failures}. Cost: {cost_sentence(remedy)}."
+    fixes = "; ".join(
+        f"no record is {fix.question.verb} with {', '.join(failure.name for failure in fix.failures)}"
+        for fix in remedy.fixes
+    )
+    return f"{changes}: {fixes}. Cost: {cost_sentence(remedy)}."
 
 
 def cost_sentence(remedy: Remedy) -> str:
@@ -92,8 +96,8 @@ def cost_sentence(remedy: Remedy) -> str:
 
 def explored_sentence(advice: Advice) -> str:
     """Return the size of the explorations as a sentence."""
-    results = {id(answer.result): answer.result for answer in advice.answers}.values()
-    states = sum(result.distinct_states for result in results)
+    results = {answer.exploration: answer.distinct_states for answer in advice.answers}
+    states = sum(results.values())
     replicas = advice.config["replication.factor"]
     return (
         f"explored: {RECORDS} records (with a consumer {RECORDS_WITH_CONSUMER}), {replicas} replicas, "
@@ -118,7 +122,7 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
                 "answer": answer.verdict,
                 "sentence": sentence(answer),
                 "length": answer.violation.length if answer.violation else None,
-                "distinct_states": answer.result.distinct_states,
+                "distinct_states": answer.distinct_states,
                 "constants": dict(answer.exploration.own_constants),
                 "page": pages.get((answer.question.name, answer.failure.slug)),
             }
@@ -135,8 +139,10 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
 
 def _remedy_to_json(remedy: Remedy) -> dict[str, Any]:
     return {
-        "question": remedy.question.name,
-        "failures": [failure.slug for failure in remedy.failures],
+        "fixes": [
+            {"question": fix.question.name, "failures": [failure.slug for failure in fix.failures]}
+            for fix in remedy.fixes
+        ],
         "changes": [{"of": change.role, "name": change.name, "value": change.value} for change in remedy.changes],
         "costs": cost_sentence(remedy),
         "availability": {"before": _availability(remedy.before), "after": _availability(remedy.after)},

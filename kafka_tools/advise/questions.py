@@ -151,6 +151,12 @@ def _reset(value: str) -> str:
     return "latest" if value.startswith(BY_DURATION) else value
 
 
+def includes(left: Left, other: Left) -> bool:
+    """Return whether each failure of `other` may occur at least as often in `left`."""
+    counts, others = _counts(left), _counts(other)
+    return all(counts[variable] >= others[variable] for variable in counts)
+
+
 def constants_with_failures(constants: Constants, left: Left) -> Constants:
     """Return the constants of a pipeline in which only these failures occur; see `state_with_failures`."""
     return {**constants, **{variable.removesuffix("_left"): number for variable, number in _counts(left).items()}}

@@ -69,6 +69,20 @@ _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
 """By question, the changes that may help. The search prefers the first of two changes of equal size."""
 
 
+@dataclass(frozen=True)
+class Suggestion:
+    """A remedy that the model does not explore: what to do, against what, and the argument for it."""
+
+    text: str
+    against: str
+    argument: str
+
+
+def is_last_resort(change: SettingChange) -> bool:
+    """Return whether a change is offered only if no other change helps."""
+    return change is _FLUSH
+
+
 def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[SettingChange]:
     """Return the changes to try, without the values in effect, fewer replicas, and features that the version lacks."""
     config = resolve(cluster)

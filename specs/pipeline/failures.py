@@ -66,7 +66,7 @@ class FailingPartition(Partition, abstract=True):
         self.blackouts_left = self.blackouts
 
     # Brokers are interchangeable. `advise` has the engine explore one state for all that differ in the names of brokers
-    # (`explore_from(..., symmetric=Broker)`), so the spec needs no guards against symmetric states. No action or
+    # (`compile_native(..., symmetric=Broker)`), so the spec needs no guards against symmetric states. No action or
     # property may name a broker or depend on the order of brokers.
 
     # The ISR and the eligible leader replicas.

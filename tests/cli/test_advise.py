@@ -9,6 +9,11 @@ FIXTURES = Path(__file__).parent.parent / "kafka_tools" / "advise" / "fixtures"
 QUICK = ("--failure", "crash", "--changes", "0")
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 def test_the_answer_on_the_screen(checker):
     outcome = checker("advise", FIXTURES / "misconfigured-acks-1.toml", "--kafka", "3.7", *QUICK)
     assert outcome.status == 0

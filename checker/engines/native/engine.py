@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -159,23 +159,6 @@ def explore(spec: Spec, plan: Plan) -> Result:
     except BoundsError:
         return failed_init("native", spec, plan, compile_seconds)
     return explore_compiled(compiled, plan, initial, compile_seconds)[0]
-
-
-def explore_from(
-    spec: Spec, plan: Plan, starts: Iterable[list[State]], symmetric: type[Domain] | None = None
-) -> Iterator[Result]:
-    """Yield a result for each list of states: the one that `explore` would return with these as initial states.
-
-    The spec is compiled once, which takes longer than most explorations. The first result has the compile time. With
-    `symmetric` (see `compile_native`) the counts are those of representatives; verdicts and the lengths of traces are
-    the same.
-    """
-    started = time.perf_counter()
-    compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick, symmetric=symmetric)
-    compile_seconds = time.perf_counter() - started
-    for initial in starts:
-        yield explore_compiled(compiled, plan, initial, compile_seconds)[0]
-        compile_seconds = 0.0
 
 
 def declared_properties(spec: Spec, plan: Plan) -> list[str]:

@@ -1,17 +1,16 @@
 """Answers for real configurations, compared with the documentation of Kafka."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from checker.engines.native.engine import explore_from
-from checker.run.plan import Plan
-from kafka_tools.advise.advice import advise
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
-from kafka_tools.advise.questions import FAILURES, QUESTIONS, state_with_failures
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedies import changes_for
-from specs.pipeline.pipeline import Pipeline
+from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.survey import run
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PARTITION = [question for question in QUESTIONS if not question.of_consumer]
@@ -19,18 +18,10 @@ CONSUMER = [question for question in QUESTIONS if question.of_consumer]
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
 
 
-def explore(explorations):
-    """Explore in this process; pipelines with equal constants are compiled once."""
-    groups = {}
-    for asked in explorations:
-        groups.setdefault((asked.constants, asked.properties), []).append(asked)
-    found = {}
-    for (constants, properties), group in groups.items():
-        spec = Pipeline(**dict(constants))
-        (initial,) = spec.initial_states()
-        starts = [[state_with_failures(initial, asked.left)] for asked in group]
-        found.update(zip(group, explore_from(spec, Plan(properties, stop="all", quick=True), starts), strict=True))
-    return iter([found[asked] for asked in explorations])
+def explore(asked):
+    """Explore in this process."""
+    never = threading.Event()
+    return iter([run(survey, None, never, lambda explorer, one: explorer.explore(one, never)) for survey in asked])
 
 
 def answers(version, *names, failures, questions=PARTITION, changes=0):
@@ -154,7 +145,7 @@ def test_the_default_consumer_may_skip_records_before_its_first_commit():
 
 def test_the_smallest_change_is_found_and_helps():
     advice, _ = answers("3.7", "misconfigured-acks-1.toml", failures=TWO, changes=2)
-    changes = {remedy.question.name: [str(change) for change in remedy.changes] for remedy in advice.remedies}
+    changes = {fix.question.name: list(map(str, remedy.changes)) for remedy in advice.remedies for fix in remedy.fixes}
     # With acks=all the default of idempotence applies again.
     assert changes == {"loss": ["acks=all"], "duplicates": ["acks=all"], "reorder": ["acks=all"]}
     assert advice.without_remedy == []
@@ -181,7 +172,7 @@ def test_idempotence_is_the_remedy_for_many_requests_in_flight():
         changes = {str(change) for change in remedy.changes}
         assert changes & {"enable.idempotence=true", "max.in.flight.requests.per.connection=5"}
         assert not changes & FORBIDDEN
-    assert {remedy.question.name for remedy in advice.remedies} == {"duplicates", "reorder"}
+    assert {fix.question.name for remedy in advice.remedies for fix in remedy.fixes} == {"duplicates", "reorder"}
 
 
 def test_no_remedy_limits_an_idempotent_producer_to_one_request():

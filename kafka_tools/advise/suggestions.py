@@ -1,0 +1,49 @@
+"""Remedies that the model does not explore, with the argument for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafka_tools.advise.advice import GuaranteeAnswer
+from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.remedies import Suggestion
+from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS
+
+
+def suggestions_for(
+    answers: Sequence[GuaranteeAnswer], cluster: ClusterConfig, config: EffectiveConfig
+) -> Iterator[Suggestion]:
+    """Yield the suggestions against the answers that are yes."""
+    yes = {(answer.question.name, answer.failure.slug) for answer in answers if answer.verdict == "yes"}
+    if yes & {("duplicates", "producer-restart"), ("reorder", "producer-restart")} and not config.is_transactional:
+        yield Suggestion(
+            "transactional.id (producer), isolation.level=read_committed (consumers)",
+            "records that a restarted producer sends again",
+            "the restarted producer fences the old one, and its unfinished transaction is aborted, so that readers do "
+            "not see its records. The application has to send again from the start of that transaction (KIP-98). The "
+            "model has no transactions",
+        )
+    losses = {(question, failure) for question, failure in yes if question in ("loss", "vanishing-reads")}
+    if any(failure == "blackout" for _, failure in losses):
+        yield Suggestion(
+            "broker.rack (brokers)",
+            "power loss of all brokers",
+            "Kafka spreads the replicas of a new topic over the racks. With racks that do not lose power together, at "
+            "least one replica keeps every acknowledged record. The model has no racks",
+        )
+    if any("power-loss" in failure for _, failure in losses) and not ELIGIBLE_LEADER_REPLICAS.applies_to(
+        cluster.version
+    ):
+        yield Suggestion(
+            "Kafka 4.1 or later with eligible.leader.replicas.version=1",
+            "power loss of the last in-sync replica",
+            f"Kafka {cluster.version} does not have eligible leader replicas (KIP-966): ask again with --kafka 4.1 and "
+            "--set eligible.leader.replicas.version=1",
+        )
+    if ("reprocessing", "consumer-crash") in yes:
+        yield Suggestion(
+            "idempotent processing, or offsets that are committed in one transaction with the results",
+            "records that a consumer processes again",
+            "no consumer setting prevents both skipped and repeated records. The model has no transactions",
+        )

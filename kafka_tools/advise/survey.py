@@ -1,0 +1,176 @@
+"""The explorations of one configuration: several failures, one compiled spec, and no work that another failure spares.
+
+Three rules save explorations. `tests/kafka_tools/advise/test_survey.py` compares each with separate explorations.
+
+- A failure includes another one if each kind of event may happen at least as often. Events may happen and need not, so
+  every behaviour under the smaller failure is one under the larger failure. A property that is violated under the
+  smaller failure is therefore violated under the larger one, and the counterexample is the same.
+- An exploration ends when every property that is still open is violated. The others hold only after a complete one.
+- Brokers are interchangeable: see `checker.engines.native.lowering.symmetry`. Counterexamples keep their lengths.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from checker.errors import BoundsError, Disabled, SpecError
+from checker.explain import violations
+from checker.language.interpreter import State
+from checker.run.plan import ExplorationProgress, Plan
+from checker.run.result import End, TraceStep, Violation
+from kafka_tools.advise.questions import Constants, Left, constants_with_failures, includes, state_with_failures
+from specs.pipeline.partition import Broker
+from specs.pipeline.pipeline import Pipeline
+
+Settings = tuple[tuple[str, int | bool | str], ...]
+"""The constants of a pipeline, as a value that can be compared and hashed."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The questions about one configuration: the properties to check under each failure.
+
+    A failure that is included in another one comes first.
+    """
+
+    settings: Settings
+    asked: tuple[tuple[Left, tuple[str, ...]], ...]
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """All properties, each once."""
+        return tuple(dict.fromkeys(name for _, names in self.asked for name in names))
+
+
+@dataclass(frozen=True)
+class PipelineExploration:
+    """An exploration to do: the pipeline's settings, the failures that may occur, and the properties.
+
+    It may end when every property in `wanted` is violated; `checked` are compiled, and may be violated before.
+    """
+
+    settings: Settings
+    left: Left
+    checked: tuple[str, ...]
+    wanted: tuple[str, ...]
+    max_states: int | None
+
+    @property
+    def own_constants(self) -> Constants:
+        """The constants of a pipeline that allows only these failures and behaves the same."""
+        return constants_with_failures(dict(self.settings), self.left)
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The result of an exploration. `violations` has the first counterexample to each violated property."""
+
+    ended: End
+    distinct_states: int
+    violations: tuple[Violation, ...]
+
+    def violation(self, name: str) -> Violation | None:
+        """Return the counterexample to a property, or None."""
+        return next((violation for violation in self.violations if violation.property == name), None)
+
+
+Found = list[tuple[PipelineExploration, Explored]]
+"""The explorations of a survey that were needed, in order. An interrupted survey has fewer."""
+
+
+class PipelineExplorer:
+    """Explores the pipeline with one choice of constants; the spec is compiled when it is first needed."""
+
+    def __init__(self, settings: Settings, properties: Sequence[str]):
+        self.spec = Pipeline(**dict(settings))
+        (self._initial,) = self.spec.initial_states()
+        self._properties = list(properties)
+        self._compiled: object = None
+
+    def initial(self, left: Left) -> State:
+        """Return the initial state in which only some failures may occur."""
+        return state_with_failures(self._initial, left)
+
+    def explore(
+        self,
+        asked: PipelineExploration,
+        cancelled: threading.Event,
+        on_progress: Callable[[ExplorationProgress], None] | None = None,
+    ) -> Explored:
+        """Explore, until the wanted properties are violated."""
+        from checker.engines.native.engine import CompiledSpec, compile_native, explore_compiled
+
+        if self._compiled is None:
+            self._compiled = compile_native(self.spec, self._properties, quick=True, symmetric=Broker)
+        assert isinstance(self._compiled, CompiledSpec)
+        plan = Plan(
+            tuple(self._properties),
+            stop=frozenset(asked.wanted),
+            max_states=asked.max_states,
+            quick=True,
+            on_progress=on_progress,
+            cancelled=cancelled,
+        )
+        result, _ = explore_compiled(self._compiled, plan, [self.initial(asked.left)], 0.0)
+        assert not result.undecided, "the engine decides every property of the pipeline: none is of liveness"
+        return Explored(result.ended, result.distinct_states, tuple(result.violations))
+
+    def replay(self, left: Left, steps: Iterable[TraceStep], name: str) -> Violation | None:
+        """Return the counterexample to a property that the actions of some steps are here, or None if they are none."""
+        state = self.initial(left)
+        trace = [TraceStep(None, (), state)]
+        try:
+            for step in steps:
+                if step.action is not None:
+                    state = self.spec.step(state, step.action, *step.arguments)
+                    trace.append(TraceStep(step.action, step.arguments, state))
+            if self.spec.holds(name, state):
+                return None
+        except (Disabled, BoundsError, SpecError):
+            # SpecError: an argument of the step, such as a third broker, does not exist here.
+            return None
+        return violations.false_property(self.spec, name, tuple(trace))
+
+
+def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Iterator[PipelineExploration]:
+    """Yield the explorations that a survey needs. The caller adds each result to `found` before the next step."""
+    for left, names in survey.asked:
+        wanted = tuple(name for name in names if counterexample(found, left, name) is None)
+        if wanted:
+            yield PipelineExploration(survey.settings, left, survey.properties, wanted, max_states)
+
+
+def counterexample(found: Found, left: Left, name: str) -> tuple[PipelineExploration, Violation] | None:
+    """Return the first counterexample to a property under some failures, with the exploration that found it."""
+    for exploration, explored in found:
+        violation = explored.violation(name)
+        if violation is not None and includes(left, exploration.left):
+            return exploration, violation
+    return None
+
+
+def is_usable(explored: Explored) -> bool:
+    """Return whether an exploration ran to an end of its own: without a limit, an interrupt or an error."""
+    has_error = any(violation.kind == "bounds_error" for violation in explored.violations)
+    return explored.ended in ("complete", "violation") and not has_error
+
+
+def run(
+    survey: Survey,
+    max_states: int | None,
+    cancelled: threading.Event,
+    explore: Callable[[PipelineExplorer, PipelineExploration], Explored],
+) -> Found:
+    """Return the explorations of a survey, fewer if `cancelled` is set."""
+    explorer = PipelineExplorer(survey.settings, survey.properties)
+    found: Found = []
+    for exploration in explorations_of(survey, max_states, found):
+        if cancelled.is_set():
+            break
+        explored = explore(explorer, exploration)
+        if explored.ended == "interrupted":
+            break
+        found.append((exploration, explored))
+    return found

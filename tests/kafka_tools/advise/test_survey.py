@@ -1,0 +1,279 @@
+"""The rules that save explorations, compared with separate explorations; and the cache."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from checker.engines.native.engine import explore
+from checker.run.plan import Plan
+from kafka_tools.advise.advice import answer_questions
+from kafka_tools.advise.answer_cache import MOST_ENTRIES, AnswerCache, source_digest
+from kafka_tools.advise.availability import availability_of
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, constants_of, constants_with_failures, includes
+from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.survey import PipelineExploration, PipelineExplorer, Survey, run
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from specs.pipeline.pipeline import Pipeline
+
+NEVER = threading.Event()
+BY_SLUG = {failure.slug: failure for failure in FAILURES}
+LOSS, DUPLICATES = "no_acked_loss", "no_duplicate"
+
+
+def cluster(version="4.1.0", replicas=2, **given):
+    """Return a cluster with a Java producer and a topic; dots of names are written as underscores."""
+    files = {"producer": [], "topic": [], "consumer": [], "broker": []}
+    for name, value in given.items():
+        role, _, rest = name.partition("_")
+        files[role].append(WrittenSetting(rest.replace("_", "."), value, "f", 1))
+    found = gather([ConfigurationFile("f", {role: tuple(settings) for role, settings in files.items()})], version)
+    return found.changed("topic", "replication.factor", str(replicas))
+
+
+def explore_here(asked):
+    return iter([run(survey, None, NEVER, lambda explorer, one: explorer.explore(one, NEVER)) for survey in asked])
+
+
+FEW = [BY_SLUG["crash"], BY_SLUG["power-loss"], BY_SLUG["crash-and-power-loss"]]
+
+
+def compare_with_separate_explorations(configuration, failures, questions):
+    """Compare each answer with an exploration of its failure alone, to the end and without symmetry."""
+    advice = answer_questions(configuration, explore_here, failures, questions)
+    answers = {(answer.question, answer.failure): answer for answer in advice.answers}
+    for of_consumer, failure in {(question.of_consumer, failure) for question, failure in answers}:
+        asked = [q for q, f in answers if f == failure and q.of_consumer is of_consumer]
+        constants = constants_of(configuration, resolve(configuration), with_consumer=of_consumer)
+        spec = Pipeline(**constants_with_failures(constants, failure.left))
+        result = explore(spec, Plan(tuple(q.property for q in asked), stop="all", quick=True))
+        assert result.ended == "complete"
+        lengths = {violation.property: violation.length for violation in result.violations}
+        for question in asked:
+            answer = answers[question, failure]
+            assert answer.verdict == ("yes" if question.property in lengths else "no")
+            if answer.violation is not None and answer.exploration.left == failure.left:
+                assert answer.violation.length == lengths[question.property]
+
+
+def test_shared_explorations_answer_as_separate_ones():
+    compare_with_separate_explorations(cluster(topic_min_insync_replicas="2"), FEW, QUESTIONS[:3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        cluster(producer_acks="1"),
+        cluster(topic_min_insync_replicas="2", consumer_enable_auto_commit="false"),
+        cluster("3.7.0", 3, topic_min_insync_replicas="2"),
+        cluster("3.2.0", 3, topic_unclean_leader_election_enable="true"),
+        cluster("4.1.0", 3, broker_eligible_leader_replicas_version="1"),
+        cluster("4.1.0", 3, topic_min_insync_replicas="2", broker_eligible_leader_replicas_version="1"),
+    ],
+)
+def test_all_shared_explorations_answer_as_separate_ones(configuration):
+    compare_with_separate_explorations(configuration, FAILURES, QUESTIONS)
+
+
+def test_a_counterexample_to_a_smaller_failure_answers_a_larger_one():
+    advice = answer_questions(cluster(producer_acks="1"), explore_here, FAILURES, QUESTIONS[:1])
+    by_failure = {answer.failure.slug: answer for answer in advice.answers}
+    crash, both = by_failure["crash"], by_failure["crash-and-power-loss"]
+    assert both.verdict == crash.verdict == "yes"
+    assert both.exploration == crash.exploration
+    constants = dict(both.exploration.settings)
+    assert PipelineExplorer(tuple(constants.items()), [LOSS]).replay(both.failure.left, crash.violation.trace, LOSS)
+
+
+def test_inclusion_of_failures():
+    assert includes(BY_SLUG["two-crashes"].left, BY_SLUG["crash"].left)
+    assert includes(BY_SLUG["crash"].left, BY_SLUG["slow-follower"].left)
+    assert not includes(BY_SLUG["two-crashes"].left, BY_SLUG["power-loss"].left)
+    assert not includes(BY_SLUG["crash"].left, BY_SLUG["two-crashes"].left)
+
+
+def test_an_exploration_ends_when_all_that_is_wanted_is_violated():
+    settings = tuple(constants_of(cluster(), resolve(cluster(producer_acks="1")), with_consumer=False).items())
+    left = BY_SLUG["crash"].left
+    explorer = PipelineExplorer(settings, [LOSS, DUPLICATES])
+    short = explorer.explore(PipelineExploration(settings, left, (LOSS, DUPLICATES), (LOSS,), None), NEVER)
+    whole = explorer.explore(
+        PipelineExploration(settings, BY_SLUG["slow-follower"].left, (LOSS,), (LOSS,), None), NEVER
+    )
+    assert (short.ended, whole.ended) == ("violation", "complete")
+    assert short.violation(LOSS).length == 7
+
+
+# Remedies.
+
+
+@pytest.mark.slow
+def test_every_remedy_was_explored_with_its_changes():
+    asked = []
+
+    def recording(surveys):
+        asked.extend(surveys)
+        return explore_here(surveys)
+
+    start = cluster("3.7.0", 3, producer_acks="1", topic_min_insync_replicas="2")
+    failures = [BY_SLUG["crash"], BY_SLUG["power-loss"], BY_SLUG["lost-response"]]
+    advice = advise(start, recording, failures=failures, questions=QUESTIONS[:3])
+    assert advice.remedies
+    explored = {(survey.settings, left, name) for survey in asked for left, names in survey.asked for name in names}
+    for remedy in advice.remedies:
+        changed = start
+        for change in remedy.changes:
+            changed = changed.changed(change.role, change.name, change.value)
+        again = answer_questions(changed, explore_here, failures, QUESTIONS[:3])
+        for fix in remedy.fixes:
+            settings = tuple(constants_of(changed, resolve(changed), with_consumer=fix.question.of_consumer).items())
+            for failure in fix.failures:
+                assert advice.answer(fix.question, failure).verdict == "yes"
+                assert again.answer(fix.question, failure).verdict == "no"
+                assert (settings, failure.left, fix.question.property) in explored
+
+
+@pytest.mark.parametrize("acks", ["1", "all"])
+@pytest.mark.parametrize(("replicas", "in_sync"), [(1, "1"), (2, "1"), (2, "2"), (3, "2"), (3, "3"), (2, "3")])
+@pytest.mark.parametrize("version", ["3.2.0", "4.1.0"])
+@pytest.mark.slow
+def test_availability_is_that_of_the_pipeline(version, replicas, in_sync, acks):
+    found = cluster(version, replicas, producer_acks=acks, topic_min_insync_replicas=in_sync)
+    constants = constants_of(found, resolve(found), with_consumer=False)
+    spec = Pipeline(**constants_with_failures({**constants, "records": 1}, BY_SLUG["two-crashes"].left))
+    names = ("writes_with_one_broker_down", "writes_with_two_brokers_down")
+    reached = explore(spec, Plan(names, stop="all", quick=True)).reached
+    available = availability_of(found, resolve(found))
+    assert (available.with_one_down, available.with_two_down) == tuple(name in reached for name in names)
+
+
+def test_with_acks_0_writes_succeed_while_a_broker_lives():
+    found = cluster(replicas=3, producer_acks="0")
+    available = availability_of(found, resolve(found))
+    assert available.with_one_down and available.with_two_down
+
+
+# The cache.
+
+
+def entry(acks="1", failure="crash"):
+    found = cluster(producer_acks=acks)
+    settings = tuple(constants_of(found, resolve(found), with_consumer=False).items())
+    explorer = PipelineExplorer(settings, [LOSS, DUPLICATES])
+    return explorer, PipelineExploration(settings, BY_SLUG[failure].left, (LOSS, DUPLICATES), (LOSS, DUPLICATES), None)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "cache" / "advise"
+
+
+@pytest.mark.parametrize(("acks", "failure"), [("1", "crash"), ("all", "crash"), ("all", "producer-restart")])
+def test_a_cached_answer_is_the_computed_one(folder, acks, failure):
+    explorer, asked = entry(acks, failure)
+    cache = AnswerCache(folder)
+    assert cache.load(explorer, asked) is None
+    computed = explorer.explore(asked, NEVER)
+    cache.store(explorer, asked, computed)
+    assert AnswerCache(folder).load(explorer, asked) == computed
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [path.stat().st_mode & 0o777 for path in folder.iterdir()] == [0o600]
+
+
+def test_another_request_or_source_is_not_answered(folder):
+    explorer, asked = entry()
+    AnswerCache(folder).store(explorer, asked, explorer.explore(asked, NEVER))
+    assert AnswerCache(folder).load(explorer, asked) is not None
+    assert AnswerCache(folder, "other source").load(explorer, asked) is None
+    other, its_question = entry("all")
+    assert AnswerCache(folder).load(other, its_question) is None
+    assert len(source_digest()) == 64
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text[: len(text) // 2],
+        lambda text: "[" * 100_000,
+        lambda text: "null",
+        lambda text: text.replace('"distinct_states": ', '"distinct_states": 1'),
+        lambda text: text.replace("leader_acknowledge", "application_send"),
+        lambda text: text.replace('"violation"', '"complete"'),
+    ],
+)
+def test_a_damaged_entry_is_ignored_and_replaced(folder, damage):
+    explorer, asked = entry()
+    cache = AnswerCache(folder)
+    computed = explorer.explore(asked, NEVER)
+    cache.store(explorer, asked, computed)
+    (path,) = folder.iterdir()
+    damaged = damage(path.read_text())
+    assert damaged != path.read_text()
+    path.write_text(damaged)
+    assert cache.load(explorer, asked) is None
+    cache.store(explorer, asked, computed)
+    assert cache.load(explorer, asked) == computed
+
+
+def test_an_entry_whose_counterexample_is_none_is_ignored(folder):
+    """Also if its digest is right: the interpreter replays every counterexample."""
+    explorer, asked = entry()
+    cache = AnswerCache(folder)
+    cache.store(explorer, asked, explorer.explore(asked, NEVER))
+    (path,) = folder.iterdir()
+    content = json.loads(path.read_text())
+    content["result"]["violations"][LOSS] = [["application_send", {}]]
+    from kafka_tools.advise import answer_cache
+
+    content["digest"] = answer_cache._digest([content["request"], content["result"]])
+    path.write_text(json.dumps(content))
+    assert cache.load(explorer, asked) is None
+
+
+def test_an_unfinished_exploration_is_not_stored(folder):
+    explorer, asked = entry()
+    limited = PipelineExploration(asked.settings, asked.left, asked.checked, asked.wanted, 100)
+    explored = explorer.explore(limited, NEVER)
+    assert explored.ended == "max_states"
+    AnswerCache(folder).store(explorer, limited, explored)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_others_can_access_is_not_used(folder):
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    explorer, asked = entry()
+    AnswerCache(folder).store(explorer, asked, explorer.explore(asked, NEVER))
+    assert list(folder.iterdir()) == []
+
+
+def test_the_cache_is_bounded(folder):
+    cache = AnswerCache(folder)
+    for number in range(MOST_ENTRIES + 3):
+        path = folder / f"{number}.json"
+        path.touch()
+        os.utime(path, (number, number))
+    cache.prune()
+    names = {path.name for path in Path(folder).iterdir()}
+    assert len(names) == MOST_ENTRIES
+    assert "2.json" not in names and "3.json" in names
+
+
+def test_an_interrupted_survey_keeps_what_it_found():
+    found = cluster(producer_acks="1")
+    settings = tuple(constants_of(found, resolve(found), with_consumer=False).items())
+    survey = Survey(settings, ((BY_SLUG["slow-follower"].left, (LOSS,)), (BY_SLUG["crash"].left, (LOSS,))))
+    cancelled = threading.Event()
+
+    def explore_once(explorer, asked):
+        explored = explorer.explore(asked, NEVER)
+        cancelled.set()
+        return explored
+
+    assert [asked.left for asked, _ in run(survey, None, cancelled, explore_once)] == [()]
