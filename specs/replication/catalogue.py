@@ -118,6 +118,18 @@ truncation = [
         description="KAFKA-15510: an empty answer makes the follower forget its last epoch; this alone violates "
         "nothing.",
     ),
+    Bug(
+        "r16_moved_log_loses_epochs",
+        Partition,
+        violates={"truncation_makes_progress": 11},
+        size=SMALL | dict(ELECTIONS, max_leader_epoch=2, log_moves=1),
+        larger=SMALL
+        | dict(ELECTIONS, log_size=2, max_records=2, max_leader_epoch=3, max_partition_epoch=3, log_moves=2),
+        faulty=dict(moves_epochs_without_records=False),
+        description="KAFKA-15608: a leader moves its log to another directory and loses the epochs without records. "
+        "Its follower is out of range in every fetch.",
+        remedy="KAFKA-20961 (open): the moved log keeps every leader epoch.",
+    ),
 ]
 
 fetches = [
@@ -185,6 +197,15 @@ fetches = [
         fixed=dict(sends_lazily=True),
         description="KAFKA-18723: an answer's bytes are read when they are sent, and by then belong to a newer epoch.",
         remedy="KAFKA-18723: a follower rejects records of a newer epoch than its own.",
+    ),
+    Scenario(
+        Partition,
+        "r14_answer_of_another_epoch",
+        dict(ELECTIONS, replicas=3, max_records=4, max_partition_epoch=2, lagging=False, sends_lazily=True)
+        | dict(drops_answers_of_other_epochs=False),
+        expect={"counted_followers_agree": 22},
+        properties=["counted_followers_agree"],
+        description="KAFKA-18723, its other half: the answer to a fetch of an earlier epoch of the same leader counts.",
     ),
     Scenario(
         Partition,

@@ -152,6 +152,7 @@ class Partition(Switches):
     crashes_left = Range(0, "crashes")
     power_failures_left = Range(0, "power_failures")
     shutdowns_left = Range(0, "shutdowns")
+    log_moves_left = Range(0, "log_moves")
 
     def init(self):
         """The first replica leads in epoch 0, all others follow it, the logs are empty."""
@@ -163,11 +164,12 @@ class Partition(Switches):
             self.leader_epoch[replica] = 0
             self.leader[replica] = Replica[0]
         self.isr[Replica[0]] = isr
-        if self.epoch_on_election:
+        if self.caches_elections():
             self.assign_epoch(Replica[0], 0, 0)
         self.crashes_left = self.crashes
         self.power_failures_left = self.power_failures
         self.shutdowns_left = self.shutdowns
+        self.log_moves_left = self.log_moves
 
     def is_alive(self, replica: Replica):
         """Return whether a broker runs."""
@@ -208,12 +210,17 @@ class Partition(Switches):
             end=min(found.start for found in starts if found.epoch > epoch),
         )
 
+    def caches_elections(self):
+        """Return whether the cache has the epoch of an election (KAFKA-7415), also without records (KAFKA-7897)."""
+        return self.epoch_on_election and (self.records_carry_epochs or self.caches_epochs_of_old_formats)
+
     def append(self, replica, record):
         """Append a record to a log; the first record of an epoch starts the epoch in the cache.
 
         Source: UnifiedLog.append.
         """
-        self.assign_epoch(replica, record.epoch, len(self.log[replica]))
+        if self.records_carry_epochs:
+            self.assign_epoch(replica, record.epoch, len(self.log[replica]))
         self.log[replica].append(record)
 
     def truncate(self, replica, offset):
@@ -266,7 +273,7 @@ class Partition(Switches):
             self.isr[replica] = self.quorum.isr
             self.known_partition_epoch[replica] = self.partition_epoch
         self.epoch_start[replica] = len(self.log[replica])
-        if self.epoch_on_election:
+        if self.caches_elections():
             self.assign_epoch(replica, epoch, len(self.log[replica]))
         self.advance_high_watermark(replica)
 
@@ -558,11 +565,12 @@ class Partition(Switches):
     def diverging(self, leader, request):
         """Return the end of the follower's last epoch in the leader's log, None if the logs do not diverge.
 
-        A fetch without an epoch past the leader's log end is out of range: then the leader's log end is returned.
-        Source: Partition.readRecords.
+        A fetch is out of range if the leader does not know the follower's last epoch, or if it carries none and is past
+        the leader's log end. The follower then truncates to the leader's log end, if its own is larger.
+        Source: Partition.readRecords, AbstractFetcherThread.fetchOffsetAndTruncate.
         """
         found = self.end_offset_for(leader, request.last_epoch)
-        if found.end == UNDEFINED and request.offset > len(self.log[leader]):
+        if found.end == UNDEFINED and (request.last_epoch != UNDEFINED or request.offset > len(self.log[leader])):
             return EpochEnd(epoch=UNDEFINED, end=len(self.log[leader]))
         if found.end != UNDEFINED and (found.epoch < request.last_epoch or found.end < request.offset):
             return found
@@ -1016,6 +1024,22 @@ class Partition(Switches):
         require(broker in self.alive and broker in self.fenced)
         require(self.controller == "zookeeper" or self.leader_epoch[broker] >= 0)
         self.fenced.discard(broker)
+
+    @action
+    def broker_move_log(self, broker: Replica):
+        """A broker moves its log to another directory. The new log has the epochs of its records.
+
+        Source: ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog; KAFKA-15608, KAFKA-20961.
+        """
+        require(broker in self.alive)
+        require(self.log_moves_left > 0)
+        self.log_moves_left -= 1
+        if not self.moves_epochs_without_records:
+            self.epoch_starts[broker] = [
+                found
+                for found in self.epoch_starts[broker]
+                if any(record.epoch == found.epoch for record in self.log[broker])
+            ]
 
     # 9. A consumer that reads the log once, record by record.
 

@@ -19,6 +19,13 @@ class Switches(PartitionState, abstract=True):
     epoch_on_election = Constant(True)
     # KAFKA-10706, UnifiedLog.truncateTo: the cache is truncated even if the log is not.
     truncates_cache_at_end = Constant(True)
+    # KAFKA-7897 (2.1.1), Partition.makeLeader: the cache has elections although records of formats before 0.11 carry no
+    # epochs.
+    caches_epochs_of_old_formats = Constant(False)
+    records_carry_epochs = Constant(True)  # the message format is that of 0.11 or newer
+    # KAFKA-15608 and KAFKA-20961 (open), LogManager.replaceCurrentWithFutureLog: a log that moves to another directory
+    # keeps the leader epochs that have no records. Kafka: False.
+    moves_epochs_without_records = Constant(True)
     # KAFKA-10432, LogSegment.recover: recovery rebuilds the cache without leader epoch 0.
     forgets_first_epoch = Constant(False)
     # KAFKA-15510, AbstractFetcherThread.processFetchRequest: an empty answer makes a follower forget its last epoch.
@@ -96,6 +103,7 @@ class Switches(PartitionState, abstract=True):
     power_failures = Constant(0, at_least=0)
     power_failures_in_isr = Constant(True)  # members of the ISR may lose power too
     shutdowns = Constant(0, at_least=0)
+    log_moves = Constant(0, at_least=0)  # a broker may move its log to another directory
     consumers = Constant(False)  # whether a consumer reads
 
     # Bounds.

@@ -6,6 +6,8 @@ from checker.engines.native import engine as native
 from checker.language import action, require
 from checker.run.plan import Plan
 from checker.testing import is_enabled, play, state_with
+from specs.replication.log_start import LogStart
+from specs.replication.old_formats import OldFormats
 from specs.replication.partition import UNDEFINED, EpochEnd, EpochStart, Partition
 from specs.replication.state import LeaderAndIsr, Record, Replica
 
@@ -417,6 +419,63 @@ def test_alter_partition_rejects_fenced_brokers_and_stale_broker_epochs():
     assert taken_in.quorum.isr == {B1, B2}
 
 
+# Log directories, log start, old formats.
+
+
+def test_a_moved_log_and_the_epochs_without_records():
+    """The test of KAFKA-20961: an epoch without records is in the cache that the moved log replaces."""
+    moves = ["controller_elect b2", "become_leader 1", "controller_elect b1", "become_leader 2", "become_follower b2 2"]
+    for rule, known in ((True, "[e2 from 0]"), (False, "[]")):
+        spec = Partition(replicas=2, preferred_elections=True, log_moves=1, moves_epochs_without_records=rule)
+        state = play(spec, *moves, "broker_move_log b1")
+        assert str(state.epoch_starts[B1]) == known
+        state = play(spec, *each(COUNTED, "b2"), state=state)
+        is_out_of_range = state.answers[B2] is not None and state.answers[B2].diverging.epoch == UNDEFINED
+        assert is_out_of_range is not rule  # with its epochs the leader knows that b2's e1 ends at 0
+
+
+def test_a_fetch_whose_last_epoch_the_leader_does_not_know_is_out_of_range():
+    """Partition.readRecords: the end offset of the last fetched epoch could not be determined."""
+    spec = Partition(replicas=2, log_size=3, max_records=3, starts_in_sync=False)
+    records = [Record(id=offset, epoch=0) for offset in range(2)]
+    state = state_with(spec, log={B1: records, B2: records[:1]}, epoch_starts={B1: [], B2: cache((0, 0))})
+    state = play(spec, *each(COUNTED, "b2"), state=state)
+    assert (state.remote_end[B1][B2], state.answers[B2].record) == (0, None)
+    assert str(play(spec, "follower_receive b2", state=state).log[B2]) == "[r0@0]"  # nothing is truncated
+
+
+def test_a_follower_below_the_log_start_starts_there():
+    """AbstractFetcherThreadTest.testFollowerFetchOutOfRangeLow; KAFKA-9491."""
+    for rule, high_watermark in ((False, 1), (True, 0)):
+        spec = LogStart(replicas=2, starts_in_sync=False, leaves_high_watermark=rule)
+        state = play(spec, "leader_append b1", "leader_append b1", "leader_delete_records b1 1")
+        assert str(state.epoch_starts[B1]) == "[e0 from 1]"
+        state = play(spec, *each(COUNTED, "b2"), state=state)
+        assert (state.out_of_range, state.remote_end[B1][B2]) == ({B2}, 0)
+        assert not is_enabled(spec, state, "follower_fetch b2")
+        state = play(spec, "follower_start_at_log_start b2", state=state)
+        assert (state.log_start[B2], len(state.log[B2]), state.high_watermark[B2]) == (1, 1, high_watermark)
+        state = play(spec, *each(FETCH, "b2"), state=state)
+        assert str(state.log[B2]) == "[r0@0, r1@0]"
+
+
+def test_a_follower_past_the_leaders_log_end_truncates_to_it():
+    """AbstractFetcherThreadTest.testFollowerFetchOutOfRangeHigh."""
+    spec = Partition(replicas=2, truncation="kip279", log_size=3, max_records=3)
+    records = [Record(id=offset, epoch=0) for offset in range(3)]
+    state = state_with(spec, log={B1: records[:1], B2: records}, next_record_id=3)
+    state = play(spec, *each(FETCH, "b2"), state=state)
+    assert str(state.log[B2]) == "[r0@0]"
+
+
+def test_records_without_epochs_are_not_in_the_cache():
+    """KAFKA-7897, LeaderEpochIntegrationTest: only the election is, if formats without epochs have a cache."""
+    for rule, known in ((True, "[e0 from 0]"), (False, "[]")):
+        spec = OldFormats(replicas=2, caches_epochs_of_old_formats=rule)
+        state = play(spec, "leader_append b1", "follower_fetch b2", "leader_handle_fetch b2", "follower_receive b2")
+        assert (str(state.epoch_starts[B1]), str(state.epoch_starts[B2])) == (known, "[]")
+
+
 # Deliberately broken variants: each violates a property.
 
 
@@ -450,6 +509,13 @@ class KnowsOneEpoch(Partition):
             self.epoch_starts[replica].append(EpochStart(epoch=epoch, start=start))
 
 
+class KeepsFollowersOfOthers(Partition):
+    """A follower that keeps what it knew of the others' logs as a leader, and trusts it when it leads again."""
+
+    def forget_followers(self, replica):
+        pass
+
+
 class TakesItselfOut(Partition):
     """A leader that may leave its ISR."""
 
@@ -467,6 +533,12 @@ class TakesItselfOut(Partition):
         (JoinsAnywhere, {"starts_in_sync": False}, "strong_isr"),
         (KnowsOneEpoch, {"preferred_elections": True, "max_records": 2, "log_size": 2}, "cache_matches_the_log"),
         (TakesItselfOut, {}, "leader_is_in_sync"),
+        (
+            KeepsFollowersOfOthers,
+            dict(replicas=3, preferred_elections=True, crashes=0, late_requests=False, lagging=False)
+            | dict(max_leader_epoch=2),
+            "strong_isr",
+        ),
     ],
 )
 def test_a_broken_variant_is_found(broken, constants, violated):
