@@ -9,7 +9,7 @@ from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.questions import GuaranteeQuestion
-from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS
+from specs.kafka_versions import LAST_KNOWN_LEADER_MUST_LIVE
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
@@ -90,7 +90,8 @@ def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[Set
 
 
 def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
-    if change is _ELR and not ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version):
+    if change is _ELR and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(cluster.version):
+        # 4.0 has the feature, with the inverted test of KAFKA-19522.
         return False
     if change is _ONE_IN_FLIGHT and config["enable.idempotence"] == "true":
         # An idempotent producer keeps the order with up to five requests in flight.

@@ -8,7 +8,7 @@ from kafka_tools.advise.advice import GuaranteeAnswer
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.remedies import Suggestion
-from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS
+from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE
 
 
 def suggestions_for(
@@ -32,14 +32,16 @@ def suggestions_for(
             "Kafka spreads the replicas of a new topic over the racks. With racks that do not lose power together, at "
             "least one replica keeps every acknowledged record. The model has no racks",
         )
-    if any("power-loss" in failure for _, failure in losses) and not ELIGIBLE_LEADER_REPLICAS.applies_to(
+    if any("power-loss" in failure for _, failure in losses) and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(
         cluster.version
     ):
+        has_feature = ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version)
+        lacks = "may elect the wrong last leader (KAFKA-19522)" if has_feature else "does not have them (KIP-966)"
         yield Suggestion(
             "Kafka 4.1 or later with eligible.leader.replicas.version=1",
             "power loss of the last in-sync replica",
-            f"Kafka {cluster.version} does not have eligible leader replicas (KIP-966): ask again with --kafka 4.1 and "
-            "--set eligible.leader.replicas.version=1",
+            f"with eligible leader replicas, another replica with every acknowledged record leads. Kafka "
+            f"{cluster.version} {lacks}: ask again with --kafka 4.1 and --set eligible.leader.replicas.version=1",
         )
     if ("reprocessing", "consumer-crash") in yes:
         yield Suggestion(

@@ -1,0 +1,151 @@
+"""The answers and the remedies for the configurations in `fixtures`; see `fixture_clusters`."""
+
+import threading
+
+import pytest
+
+from kafka_tools.advise import survey
+from kafka_tools.advise.answer_sentences import cost_sentence
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.remedy_search import advise
+from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, release_number
+from tests.kafka_tools.advise.fixture_clusters import FOLDERS, cluster_of, expected
+
+QUICK = ("broker-kraft-quickstart", "client-file-with-acks-1", "min-isr-above-replication-factor-3.2")
+"""Fixtures of the usual suite; the others are slow."""
+
+ANSWERED = [folder for folder in FOLDERS if "answers" in expected(folder)]
+IN_FLIGHT = "max.in.flight.requests.per.connection"
+
+_explored = {}
+
+
+def explore(surveys):
+    """Explore in this process. Fixtures with equal constants share their explorations."""
+
+    def once(explorer, asked):
+        if asked not in _explored:
+            _explored[asked] = explorer.explore(asked, never)
+        return _explored[asked]
+
+    never = threading.Event()
+    return iter([survey.run(asked, None, never, once) for asked in surveys])
+
+
+def failures_of(folder):
+    asked = expected(folder).get("failures")
+    return [failure for failure in FAILURES if asked is None or failure.slug in asked]
+
+
+def parametrize_folders(is_slow):
+    marked = [
+        pytest.param(folder, marks=[pytest.mark.slow] if is_slow(folder) else [], id=folder.name) for folder in ANSWERED
+    ]
+    return pytest.mark.parametrize("folder", marked)
+
+
+@parametrize_folders(lambda folder: folder.name not in QUICK)
+def test_answers(folder):
+    failures = failures_of(folder)
+    advice = advise(cluster_of(folder), explore, failures=failures, largest_change=0)
+    assert {answer.verdict for answer in advice.answers} <= {"yes", "no"}
+    found = {question.name: [] for question in QUESTIONS}
+    for answer in advice.answers:
+        if answer.verdict == "yes":
+            found[answer.question.name].append(answer.failure.slug)
+    slugs = [failure.slug for failure in failures]
+    wanted = {name: [slug for slug in yes if slug in slugs] for name, yes in expected(folder)["answers"].items()}
+    assert found == wanted
+
+
+@parametrize_folders(lambda folder: folder.name != "broker-kraft-quickstart")
+def test_remedies(folder):
+    advice = advise(cluster_of(folder), explore, failures=failures_of(folder))
+    for remedy in advice.remedies:
+        assert_remedy_helps(advice.cluster, remedy)
+        assert not list(objections(advice, remedy)), remedy
+    missing = [str(answer) for answer in advice.answers if answer.verdict == "yes" and not has_wanted(advice, answer)]
+    assert not missing
+
+
+def changed(cluster, remedy):
+    for change in remedy.changes:
+        cluster = cluster.changed(change.role, change.name, change.value)
+    return cluster
+
+
+def assert_remedy_helps(cluster, remedy):
+    """Apply a remedy and ask again."""
+    after = changed(cluster, remedy)
+    assert resolve(after).refusal is None
+    for fix in remedy.fixes:
+        again = advise(after, explore, failures=list(fix.failures), questions=[fix.question], largest_change=0)
+        assert {answer.verdict for answer in again.answers} <= {"no"}
+
+
+def objections(advice, remedy):
+    """Yield what a Kafka engineer would object to a remedy."""
+    before, after = advice.config, resolve(changed(advice.cluster, remedy))
+    values = {change.name: change.value for change in remedy.changes}
+    cost = cost_sentence(remedy)
+    forbidden = {
+        "retries": "0",
+        "acks": ("0", "1"),
+        "enable.idempotence": "false",
+        "unclean.leader.election.enable": "true",
+        "auto.offset.reset": "latest",
+    }
+    yield from (name for name, value in values.items() if value in forbidden.get(name, ()))
+    if values.get(IN_FLIGHT) == "1" and before["enable.idempotence"] == "true":
+        yield "an idempotent producer keeps the order with five requests in flight"
+    for name in ("replication.factor", "min.insync.replicas", "retries"):
+        if name in values and int(values[name]) < int(before[name]):
+            yield f"{name} is lowered"
+    is_full = after["min.insync.replicas"] == after["replication.factor"] != "1" and after["acks"] == "all"
+    if "min.insync.replicas" in values and is_full and "no write succeeds" not in cost:
+        yield "writes need every replica"
+    if "flush.messages" in values and "advises against" not in cost:
+        yield "Kafka's documentation advises against flush.messages"
+    if "eligible.leader.replicas.version" in values:
+        if not ELIGIBLE_LEADER_REPLICAS.applies_to(advice.cluster.version):
+            yield "the version has no eligible leader replicas"
+        if release_number(advice.cluster.version) < (4, 1, 0) and "KAFKA-19522" not in cost:
+            yield "4.0 may elect a leader that is not eligible"
+
+
+def has_wanted(advice, answer):
+    """Return whether a setting that a Kafka engineer would name is offered for an answer."""
+    wanted = wanted_settings(advice, answer)
+    offered = {
+        change.name
+        for remedy in advice.remedies
+        for fix in remedy.fixes
+        if fix.question == answer.question and answer.failure in fix.failures
+        for change in remedy.changes
+    }
+    offered |= {name for name in wanted for suggestion in advice.suggestions if name in suggestion.text}
+    return not wanted or bool(wanted & offered)
+
+
+def wanted_settings(advice, answer):
+    """Return the settings of which one has to be offered; none if the answer has no such remedy."""
+    config, question, failure = advice.config, answer.question.name, answer.failure.slug
+    is_unclean = config["unclean.leader.election.enable"] == "true"
+    if question in ("duplicates", "reorder") and failure == "producer-restart":
+        return {"transactional.id"}
+    if question in ("duplicates", "reorder") and config["enable.idempotence"] == "false":
+        return {"enable.idempotence", "acks", IN_FLIGHT, "retries"}
+    if question == "loss" and config["acks"] != "all" and "power" not in failure and failure != "blackout":
+        return {"acks"}
+    if (
+        question in ("loss", "vanishing-reads")
+        and is_unclean
+        and failure in ("crash", "two-crashes", "unclean-election")
+    ):
+        return {"unclean.leader.election.enable"}
+    if question in ("loss", "vanishing-reads") and failure == "power-loss" and config["replication.factor"] != "1":
+        return {"eligible.leader.replicas.version"}
+    if question == "gaps" and config["auto.offset.reset"] == "latest" and config["commits"] != "background":
+        return {"auto.offset.reset"}
+    return set()
