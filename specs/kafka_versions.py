@@ -135,6 +135,21 @@ EXPIRED_BATCH_KEEPS_BUFFER = Change(
     concerns="producer",
     closes=("P13",),
 )
+SPLITS_LARGE_BATCHES = Change(
+    "a batch that is too large for the broker is split and sent again",
+    "KIP-126",
+    "0.11.0.0",
+    concerns="producer",
+    opens=("KAFKA-19479",),
+)
+FLUSH_AWAITS_PARTS = Change(
+    "flush also waits for the parts of a batch that is split meanwhile",
+    "KAFKA-19479",
+    "4.2.0",
+    backports=("3.9.2", "4.0.2", "4.1.1"),
+    concerns="producer",
+    closes=("KAFKA-19479",),
+)
 EXPONENTIAL_RETRY_BACKOFF = Change(
     "retry.backoff.ms grows exponentially up to retry.backoff.max.ms", "KIP-580", "3.7.0", concerns="producer"
 )
