@@ -58,7 +58,7 @@ def test_recordings_that_conform(validations, name, violated):
         ("plain-one-in-flight-refused", 7, "request: sender_drain: wire[n1][len(wire[n1]) - 1].records"),
         ("plain-too-large", 6, "failed: seen: future[1]"),
         ("plain-retries-uncounted", 5, "request: sender_drain: require(len(self.queue[partition]) > 0) is false"),
-        ("idempotent-refused", 11, "response: handle_produce: requests[p1][handled(p1) - 1].error"),
+        ("idempotent-refused", 14, "delivered: seen: batch[p1][0]"),
         ("idempotent-response-lost", 13, "response: handle_produce: requests[p1][handled(p1) - 1].offset"),
         ("idempotent-five-in-flight-responses-lost", 17, "request: drain: require(self.can_drain(partition)) is false"),
         ("transactional-response-lost", 13, "response: handle_produce: requests[p1][handled(p1) - 1].offset"),
