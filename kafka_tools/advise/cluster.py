@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from checker.errors import InputError
-from kafka_tools.advise import frameworks
+from kafka_tools.advise import file_conflicts, frameworks
 from kafka_tools.advise.configuration_keys import (
-    CLIENT_ROLES,
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     LIBRDKAFKA_ALIASES,
     ROLES,
@@ -64,8 +63,6 @@ _PREFIXES = (
 
 _SIMILAR = 0.75
 """The ratio of `difflib` from which a name counts as a misspelling of a known one: acsk of acks."""
-
-_NO_FRAMEWORK = "a client without a framework"
 
 _PLACEHOLDER = re.compile(r"[$#%]\{|\{\{|[$%]\(|<%|^@.+@$|^\$[A-Z_]+$|^__.+__$")
 
@@ -129,13 +126,14 @@ def gather(
     client = client or ("librdkafka" if any(is_of_librdkafka_alone(name) for name in names) else "java")
     gathering = _Gathering(version, client, tuple(ignored))
     present = frozenset(framework for read in reads for framework in read.frameworks)
-    reads = [_without_idle_client(read, present) for read in reads]
-    owners = _owners(reads)
+    reads = [file_conflicts.without_idle_client(read, present) for read in reads]
+    owners = file_conflicts.owners(reads)
+    file_conflicts.refuse_different_files(reads, client)
     options = _options_of(reads)
     for role, given in ((role, given) for read in reads for role, found in read.roles.items() for given in found):
         gathering.add(role, given)
     for role, given in frameworks.own_settings(present, options, version):
-        if owners.get(role) != _NO_FRAMEWORK:
+        if owners.get(role) != file_conflicts.NO_FRAMEWORK:
             gathering.add(role, given)
     for role, given in (pair for text in assigned for pair in _assignments(text, client)):
         gathering.add(role, given)
@@ -181,47 +179,6 @@ def _options_of(reads: Sequence[ConfigurationFile]) -> dict[str, WrittenSetting]
         if earlier.value != given.value:
             raise InputError(f"{given.where}: {given.written_name} has two different values ({earlier.where})")
     return options
-
-
-def _without_idle_client(read: ConfigurationFile, present: frozenset[Framework]) -> ConfigurationFile:
-    """Return a file of Connect without the worker's settings of a client that no connector has."""
-    if not read.frameworks & set(frameworks.CONNECT):
-        return read
-    unused = set(CLIENT_ROLES) - frameworks.clients_of_connect(present)
-    idle = [given.written_name for role in unused for given in read.roles.get(role, ())]
-    roles = {role: found for role, found in read.roles.items() if role not in unused}
-    return replace(read, roles=roles, idle=(*read.idle, *idle))
-
-
-def _owners(reads: Sequence[ConfigurationFile]) -> dict[Role, str]:
-    """Return the program that runs the client of each role, as text.
-
-    Raises InputError if two programs, or two connectors, configure the same client.
-    """
-    owners: dict[Role, tuple[str, str]] = {}
-    has_connector = any({Framework.CONNECT_SOURCE, Framework.CONNECT_SINK} & read.frameworks for read in reads)
-    for read, role in ((read, role) for read in reads for role in CLIENT_ROLES):
-        owner = _owner(read, role, has_connector)
-        if owner is None:
-            continue
-        file, earlier = owners.setdefault(role, (read.file, owner))
-        if earlier != owner or (owner.startswith("a Kafka Connect s") and file != read.file):
-            raise InputError(
-                f"{file} and {read.file} both configure a {role} ({earlier}, {owner}): ask about one at a time"
-            )
-    return {role: owner for role, (_, owner) in owners.items()}
-
-
-def _owner(read: ConfigurationFile, role: Role, has_connector: bool) -> str | None:
-    """Return the program that runs the client of a role, as text; None if the file does not configure the client."""
-    creators = [framework for framework in read.frameworks if role in frameworks.CLIENTS[framework]]
-    if has_connector:
-        creators = [framework for framework in creators if framework is not Framework.CONNECT_WORKER]
-    for framework in creators:
-        if read.roles.get(role) or framework not in frameworks.ONLY_IF_CONFIGURED:
-            return f"a {framework.value}"
-    is_ordinary = read.frameworks <= {Framework.STRIMZI}
-    return _NO_FRAMEWORK if is_ordinary and read.roles.get(role) else None
 
 
 def _assignments(text: str, client: Client) -> list[tuple[Role, WrittenSetting]]:

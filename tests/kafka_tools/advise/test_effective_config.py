@@ -421,3 +421,33 @@ def test_the_commits_option_is_refused_where_the_framework_decides():
     assert any(
         "--commits has no effect" in note for note in resolve(gather([streams], "4.1").committing("first")).notes
     )
+
+
+def file_of(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    return read(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("bootstrap.servers=b\nacks=all\n", "bootstrap.servers=b\ncompression.type=lz4\n"),
+        ("process.roles=broker\nnode.id=1\nmin.insync.replicas=2\n", "process.roles=broker\nnode.id=2\n"),
+    ],
+)
+def test_two_whole_files_of_a_role_must_agree(tmp_path, first, second):
+    role = "broker" if "node.id" in first else "producer"
+    reads = [file_of(tmp_path, f"{role}-{number}.properties", text) for number, text in enumerate((first, second))]
+    with pytest.raises(UserError, match=f"both configure a {role}, and only one of them has"):
+        gather(reads, "3.7")
+
+
+def test_a_part_of_a_configuration_and_a_controller_are_combined_with_a_whole_file(tmp_path):
+    reads = [
+        file_of(tmp_path, "producer.properties", "bootstrap.servers=b\nacks=all\nbatch.size=1\n"),
+        file_of(tmp_path, "producer-more.properties", "compression.type=lz4\nretries=3\n"),
+        file_of(tmp_path, "broker.properties", "process.roles=broker\nnode.id=1\nmin.insync.replicas=2\n"),
+        file_of(tmp_path, "server-control.properties", "process.roles=controller\nnode.id=9\n"),
+    ]
+    found = resolve(gather(reads, "3.7"))
+    assert (found["acks"], found["retries"], found["min.insync.replicas"]) == ("all", "3", "2")
