@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from checker.engines.native import engine as native
 from checker.engines.python import explorer
 from checker.run.plan import Plan
