@@ -71,6 +71,14 @@ def test_recordings_that_do_not_conform(validations, name, line, cause):
     assert outcome.rejection.cause.startswith(cause)
 
 
+def test_refused_record_that_is_reported_as_delivered():
+    """The run conforms to a client with implicit acknowledgements and a broker of 2.5 to 4.4: it loses record 1."""
+    validation = RunningValidation(dataclasses.replace(IDEMPOTENT, target="producer/implicit_acks"))
+    outcome = validation.outcome(read_log(RECORDED / "idempotent-refused.jsonl"))
+    assert (outcome.verdict, outcome.limits) == ("conforms", frozenset())
+    assert outcome.violated.keys() == {"no_acked_loss", "no_gap", "sequences_contiguous"}
+
+
 def test_the_number_of_differences():
     assert contents("plain-one-in-flight-refused") == [2, 1, 3], "reordered with one request in flight"
     assert contents("idempotent-refused") == [2, 3, 4], "record 1 was delivered and is not there"

@@ -7,6 +7,7 @@ from specs.producer.idempotent.legacy import HeapOrder, LegacyReset, RetentionPr
 from specs.producer.idempotent.mistakes import (
     BumpsEveryPartition,
     FailingAppend,
+    ImplicitAcks,
     Librdkafka,
     SequenceReadTwice,
     SequenceTakenEarly,
@@ -146,6 +147,22 @@ broker_memory = [
         dict(KNOWN_TWO, **SINCE_4_5, max_refusals=1, max_state_expiries=1, expiry_waits=True),
         expect={"no_gap": 6, "sequences_contiguous": 6},
         description="The same with the rule of 4.5 (unreleased), which protects only a log that never held a record.",
+    ),
+    Bug(
+        "implicit_acknowledgement",
+        ImplicitAcks,
+        {"no_acked_loss": 7},
+        size=dict(TWO, max_refusals=1),
+        larger=dict(FOUR, max_refusals=2, max_disconnects=1),
+        fixed=SINCE_4_5,
+        description="librdkafka: the second's success acknowledges the refused first, which is not in the log.",
+        remedy="I2 in librdkafka with the rule of 4.5 (unreleased): the second is refused, and nothing is lost.",
+    ),
+    Scenario(
+        ImplicitAcks,
+        "implicit_acknowledgement_in_flight_one",
+        dict(FOUR, max_in_flight=1, max_refusals=2, max_disconnects=1),
+        description="librdkafka with one request in flight: no later batch is in the log before the first.",
     ),
     Scenario(
         IdempotentProducer,

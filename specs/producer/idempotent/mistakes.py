@@ -47,6 +47,25 @@ class Librdkafka(IdempotentProducer):
         return False
 
 
+class ImplicitAcks(Librdkafka):
+    """librdkafka takes a success for the acknowledgement of every earlier record that waits to be sent again.
+
+    It relies on the broker, which is to refuse a batch as long as an earlier one is missing.
+    Source: `rd_kafka_handle_idempotent_Produce_success` and `rd_kafka_dr_implicit_ack` of librdkafka 2.15.
+    """
+
+    counts_possibly_persisted = Constant(False)
+
+    def succeed(self, partition, b, offset):
+        """Acknowledge a batch, and without an offset the earlier ones in the queue."""
+        super().succeed(partition, b, offset)
+        for earlier in self.queue[partition]:
+            if earlier < b:
+                self.remove_in_flight(partition, earlier)
+                self.finish(partition, earlier, Outcome.ACKED, None)
+        self.queue[partition] = [other for other in self.queue[partition] if other > b]
+
+
 class BumpsEveryPartition(IdempotentProducer):
     """Any refusal of a sequence bumps the epoch, and the bump renumbers every partition (librdkafka#4953)."""
 
