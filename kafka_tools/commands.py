@@ -112,7 +112,8 @@ def pages(
 ) -> None:
     """Write the pages of docs/ that are computed.
 
-    versions.md is computed from the table of rules by release and from the scenarios.
+    versions.md lists the rules and bugs of Kafka by release. myths.md decides common claims by running scenarios.
+    high-watermark.md shows a trace of the specification.
 
     Exit status: 0 written or up to date, 1 out of date (with --check), 2 wrong input.
     """

@@ -14,12 +14,11 @@ def paragraph(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def bullets(items: Iterable[str]) -> str:
-    """Return a list with one item for each text."""
-    return "\n".join(
-        textwrap.fill(item, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
-        for item in items
-    )
+def code(calls: Iterable[str]) -> str:
+    """Return calls as a block of code with lines of at most `WIDTH` characters; a call is not broken."""
+    # textwrap does not break lines at a no-break space.
+    lines = textwrap.wrap(", ".join(call.replace(" ", "\u00a0") for call in calls), WIDTH)
+    return "\n".join(("```", *lines, "```")).replace("\u00a0", " ")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

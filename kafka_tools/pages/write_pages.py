@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from checker.errors import InputError, OutputError
-from kafka_tools.pages import versions_page
+from kafka_tools.pages import high_watermark_page, myths_page, versions_page
 
-PAGES: Mapping[str, Callable[[], str]] = {"versions.md": versions_page.render}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "high-watermark.md": high_watermark_page.render,
+    "myths.md": myths_page.render,
+    "versions.md": versions_page.render,
+}
 """The pages: the name of the file, and the function that computes its text."""
 
 

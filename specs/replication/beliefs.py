@@ -1,6 +1,6 @@
 """Common beliefs about Kafka's reliability, and the counterexamples to them."""
 
-from checker.language import Scenario, invariant
+from checker.language import Scenario, invariant, step_invariant
 from specs.replication.partition import Partition
 from specs.replication.state import Replica
 
@@ -27,6 +27,43 @@ class Beliefs(Partition):
         """Every acknowledged record is in every replica's log."""
         return all(
             any(found.id == record for found in self.log[replica]) for record in self.acked for replica in Replica
+        )
+
+    @invariant(says="record r{record} was acknowledged, and only a minority has it: {self.log}")
+    def majority_has_acknowledged(self):
+        """Every acknowledged record is in the logs of more than half of the replicas."""
+        return all(
+            2 * len([replica for replica in Replica if any(found.id == record for found in self.log[replica])])
+            > self.replicas
+            for record in self.acked
+        )
+
+    @invariant(says="{leader}'s high watermark is {self.high_watermark[leader]}, and {replica} has {self.log[replica]}")
+    def high_watermark_is_below_every_log_end(self):
+        """The high watermark of a leader is not above the log end offset of any replica."""
+        return all(
+            self.high_watermark[leader] <= len(self.log[replica])
+            for leader in self.alive
+            if self.is_true_leader(leader)
+            for replica in Replica
+        )
+
+    @step_invariant(says="{replica} has an answer, and it had not sent a fetch")
+    def answers_follow_fetches(self, old):
+        """A leader sends a follower records or a high watermark only as the answer to a fetch."""
+        return all(
+            self.answers[replica] is None
+            or self.answers[replica] == old.answers[replica]
+            or old.fetches[replica] is not None
+            for replica in Replica
+        )
+
+    @step_invariant(says="{replica} has {self.log[replica]}, and it had no answer to a fetch")
+    def records_come_in_answers(self, old):
+        """A follower's log grows only by the answer to its fetch."""
+        return all(
+            len(self.log[replica]) <= len(old.log[replica]) or old.leads(replica) or old.answers[replica] is not None
+            for replica in Replica
         )
 
     @invariant(says="{leader} leads, and refuses writes: {self.isr[leader]} are too few for min.insync.replicas")
@@ -71,11 +108,51 @@ scenarios = [
     ),
     Scenario(
         Beliefs,
+        "high_watermark_without_the_slow_replica",
+        FIVE,
+        expect={"high_watermark_is_below_every_log_end": 20},
+        properties=["high_watermark_is_below_every_log_end"],
+        description="The high watermark is the minimum of the ISR: the slow fifth replica leaves the ISR.",
+    ),
+    Scenario(
+        Beliefs,
+        "one_of_three_acknowledges",
+        dict(MAJORITY, min_insync_replicas=1),
+        expect={"majority_has_acknowledged": 7},
+        properties=["majority_has_acknowledged"],
+        description="min.insync.replicas=1: the ISR is the leader alone, and it acknowledges alone.",
+    ),
+    Scenario(
+        Beliefs,
+        "followers_fetch",
+        dict(FAIL_OVER, max_records=2, max_partition_epoch=4, lagging=True),
+        properties=["answers_follow_fetches", "records_come_in_answers", "record_is_acknowledged"],
+        description="A leader sends nothing unasked: every record and high watermark is the answer to a fetch.",
+    ),
+    Scenario(
+        Beliefs,
         "majority_refuses_writes",
         MAJORITY,
         expect={"leader_takes_writes": 7},
         properties=["leader_takes_writes"],
         description="min.insync.replicas=2 of 3: with two replicas gone, the leader refuses writes.",
+    ),
+    Scenario(
+        Beliefs,
+        "all_in_sync_refuses_writes",
+        dict(MAJORITY, min_insync_replicas=3),
+        expect={"leader_takes_writes": 4},
+        properties=["leader_takes_writes"],
+        description="min.insync.replicas=3 of 3: with one replica gone, the leader refuses writes.",
+    ),
+    Scenario(
+        Partition,
+        "all_lose_power",
+        dict(MAJORITY, crashes=0, power_failures=3, max_partition_epoch=6, lagging=False),
+        expect={"no_acked_loss": 20},
+        properties=["no_acked_loss"],
+        description="acks=all, min.insync.replicas=2 of 3: every broker loses power, and the record was in page "
+        "caches only.",
     ),
     Scenario(
         Partition,

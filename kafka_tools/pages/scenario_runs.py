@@ -1,0 +1,59 @@
+"""Runs of scenarios for computed pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from checker.engines.native import engine
+from checker.errors import SpecError
+from checker.language import Scenario
+from checker.run import registry
+from checker.run.expectation import checked_properties, compare_with_expectation, stop_for
+from checker.run.plan import DEADLOCK, Plan
+from checker.run.result import Result, TraceStep
+
+
+@dataclass(frozen=True)
+class ScenarioRun:
+    """A scenario with the result of its exploration."""
+
+    target: str
+    scenario: Scenario
+    result: Result
+
+    @property
+    def verdict(self) -> str:
+        """The result as text: the violated properties, or the number of states in which all properties hold."""
+        if not self.result.violations:
+            return f"holds in all {self.result.distinct_states:,} reachable states"
+        found = (f"`{violation.property}` after {violation.length} states" for violation in self.result.violations)
+        return f"violates {' and '.join(found)}"
+
+    @property
+    def steps(self) -> tuple[TraceStep, ...]:
+        """The shortest counterexample to the first violated property, or nothing."""
+        return self.result.violations[0].trace if self.result.violations else ()
+
+
+def run_scenario(target: str) -> ScenarioRun:
+    """Explore a scenario such as `replication/beliefs/followers_fetch`.
+
+    Raises:
+        SpecError: no scenario has this name, or the result is not the expected one.
+    """
+    family, spec, name = target.split("/")
+    for entry in registry.load_family(family).entries:
+        for scenario in entry.scenarios:
+            if (entry.name, scenario.name) == (f"{family}/{spec}", name):
+                return _run(target, scenario)
+    raise SpecError(f"{target} is not a scenario: a computed page needs it")
+
+
+def _run(target: str, scenario: Scenario) -> ScenarioRun:
+    names = checked_properties(scenario)
+    plan = Plan(names, stop=stop_for(scenario.expect), deadlock=DEADLOCK in names, quick=True)
+    result = engine.explore(scenario.spec(**scenario.constants), plan)
+    compared = compare_with_expectation(result, scenario.expect)
+    if not compared.matches:
+        raise SpecError(f"{target}: {'; '.join(compared.sentences)}")
+    return ScenarioRun(target, scenario, result)
