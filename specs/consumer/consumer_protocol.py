@@ -67,6 +67,7 @@ class Refusal(enum.Enum):
     NONE = "none"
     FENCED = "FENCED_MEMBER_EPOCH"
     UNKNOWN = "UNKNOWN_MEMBER_ID"
+    INSTANCE = "UNRELEASED_INSTANCE_ID or FENCED_INSTANCE_ID"
 
 
 class Response(Struct):
@@ -365,7 +366,7 @@ class ConsumerProtocol(Spec):
     def apply_heartbeat(self, member, request):
         """Change the coordinator's state as a heartbeat demands."""
         if request.epoch is None:
-            self.remove(member)
+            self.remove_member(member)
         elif self.refusal_of(member, request) == Refusal.NONE:
             self.reconcile_member(member, request.owned)
 
@@ -392,9 +393,9 @@ class ConsumerProtocol(Spec):
         require(self.departures_left > 0)
         require(member in self.in_group)
         self.departures_left -= 1
-        self.remove(member)
+        self.remove_member(member)
 
-    def remove(self, member):
+    def remove_member(self, member):
         """Remove a member, which changes the group epoch. Source: GroupMetadataManager.consumerGroupFenceMember."""
         if member in self.in_group:
             require(self.group_epoch < self.max_epoch)

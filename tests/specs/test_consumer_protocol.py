@@ -5,6 +5,7 @@ import pytest
 from checker.testing import play
 from specs.consumer.consumer_protocol import ConsumerProtocol, Member
 from specs.consumer.protocol_commits import ProtocolCommits
+from specs.consumer.static_members import StaticMembers
 
 JOIN_C1 = ["join(c1)", "heartbeat(c1)", "handle_and_assign(c1, {0: c1, 1: c1})", "receive(c1)", "reconcile(c1)"]
 """c1 owns both partitions at epoch 1."""
@@ -177,7 +178,7 @@ def fenced(spec):
 
 @pytest.mark.parametrize(("accepts_rejoin", "refusal"), [(False, "FENCED_MEMBER_EPOCH"), (True, "none")])
 def test_joining_with_epoch_0_while_the_member_exists(accepts_rejoin, refusal):
-    """KAFKA-19233: testConsumerGroupMemberCanRejoinWithEpochZero of 4.2."""
+    """KAFKA-19233: accepted since 4.2."""
     spec = group(timeouts=2, accepts_rejoin=accepts_rejoin)
     state = fenced(spec)
     assert answer(spec, state, 1)[0] == refusal
@@ -255,3 +256,42 @@ def test_commit_of_an_unknown_member_is_refused():
     state = take(spec, *OWNER, "process(c1)", "time_out_session(c1)", "send_commit(c1)", "handle_commit(c1)")
     assert state.committed == 0
     assert spec.holds("owners_may_commit", state)
+
+
+# Static members: GroupMetadataManagerTest. c1 and c2 are processes of one instance, c3 is a dynamic member.
+
+STATIC = ["join(c1)", "heartbeat(c1)", "handle_and_assign(c1, {0: c1})", "receive(c1)", "reconcile(c1)"]
+
+
+def test_static_member_gets_its_assignment_back():
+    """testStaticMemberGetsBackAssignmentUponRejoin, testNoGroupEpochBumpWhenStaticMemberTemporarilyLeaves."""
+    spec = StaticMembers()
+    state = take(spec, *STATIC, *exchange("c1"), "close(c1)", "handle(c1)")
+    assert (stored(spec, state, 0)[2], owned(spec, state, 0), state.group_epoch) == ({0}, set(), 1)
+    state = take(spec, "join(c2)", "heartbeat(c2)", "handle(c2)", "receive(c2)", "reconcile(c2)", state=state)
+    assert (stored(spec, state, 1), owned(spec, state, 1), state.group_epoch) == (("stable", 1, {0}, set()), {0}, 1)
+
+
+def test_static_member_is_refused_while_the_other_has_not_left():
+    """testShouldThrownUnreleasedInstanceIdExceptionWhenNewMemberJoinsWithInUseInstanceId: the process ends."""
+    spec = StaticMembers()
+    state = take(spec, *STATIC, "join(c2)", "heartbeat(c2)", "handle(c2)")
+    assert answer(spec, state, 1)[0].startswith("UNRELEASED_INSTANCE_ID")
+    state = take(spec, "receive(c2)", state=state)
+    assert [str(step) for step in spec.successors(state) if "c2" in str(step)] == []
+
+
+def test_static_member_with_another_member_id_is_fenced():
+    """testShouldThrowFencedInstanceIdExceptionWhenStaticMemberWithDifferentMemberIdJoins."""
+    spec = StaticMembers()
+    joins = ["join(c2)", "heartbeat(c2)", "handle_and_assign(c2, {0: c2})"]
+    state = take(spec, *STATIC, "time_out_session(c1)", *joins, "heartbeat(c1)", "handle(c1)")
+    assert answer(spec, state, 0)[0].endswith("FENCED_INSTANCE_ID")
+
+
+def test_session_of_a_closed_static_member_times_out():
+    """testSessionTimeoutExpirationStaticMember: its partitions go to another member."""
+    spec = StaticMembers(members=3)
+    joins = ["join(c3)", "heartbeat(c3)", "handle_and_assign(c3, {0: c3})"]
+    state = take(spec, *STATIC, *exchange("c1"), "close(c1)", "handle(c1)", "time_out_session(c1)", *joins)
+    assert stored(spec, state, 2) == ("stable", 3, {0}, set())
