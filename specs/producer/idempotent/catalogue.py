@@ -160,6 +160,14 @@ broker_memory = [
     ),
     Scenario(
         ImplicitAcks,
+        "implicit_acknowledgement_4_5",
+        dict(KNOWN_TWO, **SINCE_4_5, max_refusals=1, max_state_expiries=1, expiry_waits=True),
+        expect={"no_acked_loss": 8},
+        properties=["no_acked_loss"],
+        description="The same on a log that has held records: the rule of 4.5 (unreleased) does not prevent it.",
+    ),
+    Scenario(
+        ImplicitAcks,
         "implicit_acknowledgement_in_flight_one",
         dict(FOUR, max_in_flight=1, max_refusals=2, max_disconnects=1),
         description="librdkafka with one request in flight: no later batch is in the log before the first.",
