@@ -18,7 +18,7 @@ from kafka_tools.advise.questions import (
     is_possible,
     is_relevant,
 )
-from kafka_tools.advise.remedies import SettingChange, Suggestion
+from kafka_tools.advise.remedies import SettingChange, Suggestion, is_last_resort
 from kafka_tools.advise.survey import Found, PipelineExploration, Settings, Survey, counterexample
 
 Verdict = Literal["yes", "no", "undecided"]
@@ -60,6 +60,11 @@ class Remedy:
     before: Availability
     after: Availability
 
+    @property
+    def is_last_resort(self) -> bool:
+        """Whether a change is one that Kafka's documentation advises against."""
+        return any(map(is_last_resort, self.changes))
+
 
 @dataclass
 class Advice:
@@ -97,19 +102,20 @@ def survey_of(settings: Settings, asked: Sequence[tuple[FailureMode, GuaranteeQu
     names: dict[Left, list[str]] = {}
     # An included failure has a smaller number of events, so it comes first.
     for failure, question in sorted(asked, key=lambda pair: sum(count for _, count in pair[0].left)):
-        names.setdefault(failure.left, []).append(question.property)
+        names.setdefault(failure.left, []).extend(question.properties)
     return Survey(settings, tuple((left, tuple(dict.fromkeys(found))) for left, found in names.items()))
 
 
 def answer_of(found: Found, failure: FailureMode, question: GuaranteeQuestion) -> GuaranteeAnswer | None:
     """Return the answer that some explorations give, or None if they do not include its exploration."""
-    known = counterexample(found, failure.left, question.property)
-    if known is not None:
-        exploration, violation = known
+    known = filter(None, (counterexample(found, failure.left, name) for name in question.properties))
+    shortest = min(known, key=lambda pair: pair[1].length, default=None)
+    if shortest is not None:
+        exploration, violation = shortest
         explored = next(explored for asked, explored in found if asked is exploration)
         return GuaranteeAnswer(question, failure, "yes", exploration, explored.distinct_states, violation)
     for exploration, explored in found:
-        if exploration.left == failure.left and question.property in exploration.wanted:
+        if exploration.left == failure.left and set(question.properties) <= set(exploration.wanted):
             verdict: Verdict = "no" if explored.ended == "complete" else "undecided"
             return GuaranteeAnswer(question, failure, verdict, exploration, explored.distinct_states)
     return None

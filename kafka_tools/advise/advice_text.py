@@ -1,62 +1,83 @@
-"""The answers of `advise` as lines for the terminal."""
+"""The answers of `advise` as lines for the terminal: verdict, table, remedies, counterexamples, settings."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from checker.output.styled_lines import BLANK, Line, line
 from kafka_tools.advise import answer_sentences
-from kafka_tools.advise.advice import Advice, GuaranteeAnswer
+from kafka_tools.advise.advice import Advice, GuaranteeAnswer, Remedy
 from kafka_tools.advise.questions import GuaranteeQuestion
+from kafka_tools.advise.step_sentences import initial_facts, step_sentences
 
-HEADINGS = {
-    "loss": "lost",
-    "duplicates": "twice",
-    "reorder": "out of order",
-    "vanishing-reads": "read, then gone",
-    "gaps": "skipped",
-    "reprocessing": "processed twice",
-}
-"""The column heading of each question, by its name."""
+WIDTH = 80
+"""The width of the text, in columns."""
+
+_ROW_LABEL, _COLUMN_GAP = 27, 2
+"""The width of the first column of the table, and the spaces between two columns."""
 
 
 def advice_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Iterator[Line]:
-    """Yield the answers as lines."""
-    yield line((f"Kafka {advice.cluster.version}, {advice.cluster.client} client", "bold"))
-    for name, value, origin in answer_sentences.setting_rows(advice.config):
-        yield line(f"  {name:<40}{value:<10}  ", (origin, "dim"))
-    for note in advice.config.notes:
-        yield line(("  note: " + note, "yellow"))
-    if advice.cluster.unknown:
-        yield line(("  unknown to Kafka: " + ", ".join(advice.cluster.unknown), "yellow"))
-    if advice.cluster.without_effect:
-        yield line((f"  no effect on the answers: {', '.join(advice.cluster.without_effect)}", "dim"))
+    """Yield the answers as lines of at most `WIDTH` columns."""
+    yield from _verdict_lines(advice)
+    yield from _requirement_lines(advice, required)
     yield BLANK
     yield from _matrix_lines(advice)
-    yield from _worst_lines(advice)
+    for caveat in answer_sentences.caveats(advice):
+        yield from _wrapped(f"note: {caveat}", style="yellow", after="  ")
+    yield BLANK
     yield from _remedy_lines(advice)
-    yield line((answer_sentences.explored_sentence(advice), "dim"))
-    yield from _requirement_lines(advice, required)
+    for answer in answer_sentences.mildest_answers(advice):
+        yield from _example_lines(answer)
+    yield from _setting_lines(advice)
+    yield BLANK
+    yield from _wrapped(answer_sentences.explored_sentence(advice), style="dim")
+
+
+def _wrapped(text: str, first: str = "", after: str = "", style: str = "") -> Iterator[Line]:
+    """Yield a paragraph as lines; `first` and `after` are the indentations. A word is never broken."""
+    for found in textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
+    ):
+        yield line((found, style))
+
+
+def _verdict_lines(advice: Advice) -> Iterator[Line]:
+    verdicts = {answer.verdict for answer in advice.answers}
+    style = "bold red" if "yes" in verdicts else "bold yellow"
+    if verdicts == {"no"} and advice.is_whole:
+        style = "bold green"
+    for number, sentence in enumerate(answer_sentences.verdict_sentences(advice)):
+        yield from _wrapped(sentence, style=style if number == 0 else "")
+
+
+def _requirement_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Iterator[Line]:
+    for question in required:
+        answers = [answer for answer in advice.answers if answer.question == question]
+        failing = [answer.failure.name for answer in answers if answer.verdict == "yes"]
+        if failing:
+            yield from _wrapped(
+                f"required no-{question.name} does not hold: {', '.join(failing)}", after="  ", style="bold red"
+            )
+        elif any(answer.verdict == "undecided" for answer in answers) or not advice.is_whole:
+            yield from _wrapped(f"required no-{question.name} is not decided", style="bold yellow")
+
+
+# The table.
 
 
 def _matrix_lines(advice: Advice) -> Iterator[Line]:
     questions = answer_sentences.questions_of(advice)
-    headings = [HEADINGS[question.name] for question in questions]
-    yield line(
-        ("may a record be ...".ljust(40) + "".join(heading.ljust(len(heading) + 3) for heading in headings), "bold")
-    )
+    widths = [max(map(len, question.heading)) + _COLUMN_GAP for question in questions]
+    for number, label in enumerate(("can a record be", "... after")):
+        cells = "".join(q.heading[number].ljust(width) for q, width in zip(questions, widths, strict=True))
+        yield line((label.ljust(_ROW_LABEL) + cells, "bold"))
     for failure, answers in answer_sentences.verdicts(advice, questions):
-        cells = [
-            (_cell(answer).ljust(len(heading) + 3), _style(answer))
-            for heading, answer in zip(headings, answers, strict=True)
-        ]
-        yield line(f"  with {failure.name:<33}", *cells)
+        row = [(_cell(answer).ljust(width), _style(answer)) for answer, width in zip(answers, widths, strict=True)]
+        yield line((failure.name.ljust(_ROW_LABEL), ""), *row)
     for failure in advice.impossible:
-        why = "not with unclean.leader.election.enable=false" if failure.is_unclean else "transactions are not explored"
-        yield line((f"  {failure.name}: {why}", "dim"))
-    if not advice.is_whole:
-        yield line(("  interrupted: missing answers were not explored", "yellow"))
-    yield BLANK
+        yield from _wrapped(f"{failure.name}: {answer_sentences.why_impossible(failure)}", style="dim", after="  ")
 
 
 def _cell(answer: GuaranteeAnswer | None) -> str:
@@ -69,34 +90,66 @@ def _style(answer: GuaranteeAnswer | None) -> str:
     return "" if answer is None else {"yes": "bold red", "no": "green", "undecided": "yellow"}[answer.verdict]
 
 
-def _worst_lines(advice: Advice) -> Iterator[Line]:
-    """Yield the steps of the shortest counterexample to each question."""
-    for question in answer_sentences.questions_of(advice):
-        found = [a for a in advice.answers if a.question == question and a.violation is not None]
-        if not found:
-            continue
-        shortest = min(found, key=lambda answer: answer.violation.length if answer.violation else 0)
-        assert shortest.violation is not None
-        yield line((answer_sentences.sentence(shortest) + ":", "bold"))
-        steps = [str(step) for step in shortest.violation.trace[1:]]
-        yield line("  " + ", ".join(steps))
-        yield BLANK
+# Remedies.
 
 
 def _remedy_lines(advice: Advice) -> Iterator[Line]:
-    if advice.remedies:
-        yield line(("the smallest changes", "bold"))
-    for remedy in advice.remedies:
-        yield line("  " + answer_sentences.remedy_sentence(remedy))
+    preferred = [remedy for remedy in advice.remedies if not remedy.is_last_resort]
+    last = [remedy for remedy in advice.remedies if remedy.is_last_resort]
+    yield from _explored_remedies("the smallest changes, each explored", advice, preferred)
+    if advice.suggestions:
+        yield line(("not explored", "bold"))
+    for suggestion in advice.suggestions:
+        yield from _wrapped(f"{suggestion.text}", "  ", "    ", "bold")
+        yield from _wrapped(f"against {suggestion.against}: {suggestion.argument}.", "    ", "    ")
+    yield from _explored_remedies("as a last resort, explored", advice, last)
     if advice.without_remedy:
-        named = [answer_sentences.sentence(answer) for answer in advice.without_remedy]
-        yield line(("  no tried change of settings prevents: " + "; ".join(named), "yellow"))
-    if advice.remedies or advice.without_remedy:
+        named = "; ".join(answer_sentences.sentence(answer) for answer in advice.without_remedy)
+        yield from _wrapped(f"no tried change of settings prevents: {named}", after="  ", style="yellow")
+    if not advice.searched and advice.is_whole:
+        yield from _wrapped("the search for changes was not completed", style="yellow")
+    if advice.remedies or advice.suggestions or advice.without_remedy or not advice.searched:
         yield BLANK
 
 
-def _requirement_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Iterator[Line]:
-    for question in required:
-        failing = [a.failure.name for a in advice.answers if a.question == question and a.verdict == "yes"]
-        if failing:
-            yield line((f"required no-{question.name} does not hold with {', '.join(failing)}", "bold red"))
+def _explored_remedies(heading: str, advice: Advice, remedies: Sequence[Remedy]) -> Iterator[Line]:
+    if remedies:
+        yield line((heading, "bold"))
+    for remedy in remedies:
+        yield from _wrapped(answer_sentences.changes_text(remedy), "  ", "    ", "bold")
+        for sentence in answer_sentences.fix_sentences(advice, remedy):
+            yield from _wrapped(sentence, "    ", "      ")
+        yield from _wrapped(f"cost: {answer_sentences.cost_sentence(remedy)}", "    ", "      ", "dim")
+
+
+# Counterexamples.
+
+
+def _example_lines(answer: GuaranteeAnswer) -> Iterator[Line]:
+    assert answer.violation is not None
+    text = answer_sentences.sentence(answer)
+    yield from _wrapped(f"{text[0].upper()}{text[1:]}:", style="bold")
+    yield line((f"   0  {initial_facts(answer.violation)}", "dim"))
+    for number, step in enumerate(step_sentences(answer_sentences.pipeline_of(answer), answer.violation), 1):
+        yield from _wrapped(step.sentence, f"  {number:>2}  ", "      ")
+        yield from _wrapped("; ".join(step.facts), "      ", "      ", "dim")
+    yield from _wrapped(f"End: {answer_sentences.outcome(answer)}.", "      ", "      ")
+    yield BLANK
+
+
+# Settings.
+
+
+def _setting_lines(advice: Advice) -> Iterator[Line]:
+    yield line((f"settings in effect: Kafka {advice.cluster.version}, {advice.cluster.client} client", "bold"))
+    rows = list(answer_sentences.setting_rows(advice.config))
+    width = max(len(f"{name}={value}") for name, value, _ in rows) + 2
+    for name, value, origin in rows:
+        yield from _wrapped(origin, f"  {name}={value}".ljust(width + 2), " " * (width + 2))
+    for note in advice.config.notes:
+        yield from _wrapped(f"note: {note}", "  ", "    ", "yellow")
+    if advice.cluster.unknown:
+        yield from _wrapped("unknown to Kafka: " + ", ".join(advice.cluster.unknown), "  ", "    ", "yellow")
+    if advice.cluster.without_effect:
+        names = ", ".join(advice.cluster.without_effect)
+        yield from _wrapped(f"no effect on the answers: {names}", "  ", "    ", "dim")

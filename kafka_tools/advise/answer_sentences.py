@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from kafka_tools.advise.advice import Advice, GuaranteeAnswer, Remedy
+from checker.language.spec import Spec
+from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.questions import (
@@ -16,6 +18,8 @@ from kafka_tools.advise.questions import (
     FailureMode,
     GuaranteeQuestion,
 )
+from kafka_tools.advise.step_sentences import step_sentences
+from kafka_tools.advise.survey import PipelineExplorer
 
 _OF_PARTITION = (
     "acks",
@@ -45,9 +49,70 @@ ASSUMPTIONS = (
 
 def sentence(answer: GuaranteeAnswer) -> str:
     """Return an answer as a sentence, without its numbers."""
-    subject = "an acknowledged record" if answer.question.name == "loss" else "a record"
     may = {"yes": "may be", "no": "is never", "undecided": "was not found to be"}[answer.verdict]
-    return f"{subject} {may} {answer.question.verb}, with {answer.failure.name}"
+    return f"{_subject(answer.question)} {may} {answer.question.verb} {answer.failure.phrase}"
+
+
+def _subject(question: GuaranteeQuestion) -> str:
+    return "an acknowledged record" if question.name == "loss" else "a record"
+
+
+def verdict_sentences(advice: Advice) -> list[str]:
+    """Return the verdict: what may happen and after which failure already, what does not, and what is not decided."""
+    mildest: dict[FailureMode, list[str]] = {}
+    never, undecided = [], []
+    for question in questions_of(advice):
+        answers = [answer for answer in advice.answers if answer.question == question]
+        yes = [answer.failure for answer in answers if answer.verdict == "yes"]
+        if yes:
+            mildest.setdefault(yes[0], []).append(question.verb)
+        elif all(answer.verdict == "no" for answer in answers) and advice.is_whole:
+            never.append(question.verb)
+        if any(answer.verdict == "undecided" for answer in answers):
+            undecided.append(question.verb)
+    sentences = []
+    if mildest:
+        parts = [f"{_joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
+        sentences.append(f"A record can be {'; '.join(parts)}.")
+    if never:
+        sentences.append(f"In the explored failures, no record is {_joined(never, 'or')}.")
+    if undecided:
+        sentences.append(
+            f"Not decided, and not safe: whether a record can be {_joined(undecided, 'or')}. "
+            "The limit of states was reached first (? in the table)."
+        )
+    if not advice.is_whole:
+        sentences.append("Interrupted: the answers that are missing in the table are not decided, and not safe.")
+    return sentences
+
+
+def caveats(advice: Advice) -> list[str]:
+    """Return what the model leaves out and what may turn a no into a yes, for these settings."""
+    found = []
+    config = advice.config
+    is_pipelined = int(config["max.in.flight.requests.per.connection"]) > 1
+    if config["enable.idempotence"] == "true" and is_pipelined and advice.cluster.client == "java":
+        found.append(
+            "An idempotent producer with several requests in flight can still write a record twice: after it raised "
+            "its epoch while an earlier batch was being retried (docs/idempotence.md, I3)."
+        )
+    timeout = advice.cluster.get("producer", "delivery.timeout.ms")
+    if timeout is not None and int(timeout) < _SHORT_TIMEOUT:
+        found.append(
+            f"delivery.timeout.ms={timeout} can expire before an election ends. The application then gets a "
+            "TimeoutException although the record may be written, now or later. If it sends the record again, the "
+            "record may be written twice (docs/producer.md, P11). The model has no timeout."
+        )
+    return found
+
+
+_SHORT_TIMEOUT = 120_000
+"""Kafka's default of delivery.timeout.ms, in ms."""
+
+
+def _joined(words: Sequence[str], last: str) -> str:
+    """Return words as a list with `last` before the last one: "a, b or c"."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def setting_rows(config: EffectiveConfig, *, of_consumer: bool = True) -> Iterator[tuple[str, str, str]]:
@@ -70,14 +135,26 @@ def questions_of(advice: Advice) -> list[GuaranteeQuestion]:
     return [question for question in QUESTIONS if question in asked]
 
 
-def remedy_sentence(remedy: Remedy) -> str:
-    """Return a remedy as a sentence: the changes, the failures that they help with, and their cost."""
-    changes = " and ".join(f"{change} ({change.role})" for change in remedy.changes)
-    fixes = "; ".join(
-        f"no record is {fix.question.verb} with {', '.join(failure.name for failure in fix.failures)}"
-        for fix in remedy.fixes
-    )
-    return f"{changes}: {fixes}. Cost: {cost_sentence(remedy)}."
+def changes_text(remedy: Remedy) -> str:
+    """Return the changes of a remedy, each with the role of its setting."""
+    return " and ".join(f"{change} ({change.role})" for change in remedy.changes)
+
+
+def fix_sentences(advice: Advice, remedy: Remedy) -> list[str]:
+    """Return what a remedy prevents, a sentence for each question."""
+    return [_fix_sentence(advice, fix) for fix in remedy.fixes]
+
+
+def _fix_sentence(advice: Advice, fix: Fix) -> str:
+    yes = [answer.failure for answer in advice.answers if answer.question == fix.question and answer.verdict == "yes"]
+    start, others = f"no record is {fix.question.verb}", [failure for failure in yes if failure not in fix.failures]
+    if len(yes) > 1 and not others:
+        return f"{start} after any failure above"
+    hopeless = [answer.failure for answer in advice.without_remedy if answer.question == fix.question]
+    if 0 < len(others) < len(fix.failures) and others == hopeless:
+        return f"{start} after any failure above, except {_joined([failure.name for failure in others], 'and')}"
+    names = _joined([failure.name for failure in fix.failures], "or")
+    return f"{start} {'after' if fix.failures[0].left else 'with'} {names}"
 
 
 def cost_sentence(remedy: Remedy) -> str:
@@ -108,10 +185,12 @@ def explored_sentence(advice: Advice) -> str:
 def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]:
     """Return the answers as a JSON object; `pages` maps question and failure to the page of each yes."""
     return {
+        "verdict": verdict_sentences(advice),
         "kafka": advice.cluster.version,
         "client": advice.cluster.client,
         "settings": {name: {"value": value, "origin": origin} for name, value, origin in setting_rows(advice.config)},
         "notes": list(advice.config.notes),
+        "caveats": caveats(advice),
         "without_effect": list(advice.cluster.without_effect),
         "unknown": list(advice.cluster.unknown),
         "complete": advice.is_whole,
@@ -124,17 +203,82 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
                 "length": answer.violation.length if answer.violation else None,
                 "distinct_states": answer.distinct_states,
                 "constants": dict(answer.exploration.own_constants),
+                "found_with": found_with(advice, answer).slug,
+                "steps": steps_to_json(answer),
                 "page": pages.get((answer.question.name, answer.failure.slug)),
             }
             for answer in advice.answers
         ],
         "impossible": [failure.slug for failure in advice.impossible],
         "remedies": [_remedy_to_json(remedy) for remedy in advice.remedies],
+        "suggestions": [
+            {"text": found.text, "against": found.against, "argument": found.argument} for found in advice.suggestions
+        ],
+        "search_complete": advice.searched,
         "without_remedy": [
             {"question": answer.question.name, "failure": answer.failure.slug} for answer in advice.without_remedy
         ],
         "assumptions": list(ASSUMPTIONS),
     }
+
+
+def steps_to_json(answer: GuaranteeAnswer) -> list[dict[str, Any]] | None:
+    """Return the steps of a counterexample as JSON objects, or None if there is none."""
+    if answer.violation is None:
+        return None
+    return [
+        {"call": step.call, "sentence": step.sentence, "changed": list(step.facts)}
+        for step in step_sentences(pipeline_of(answer), answer.violation)
+    ]
+
+
+def pipeline_of(answer: GuaranteeAnswer) -> Spec:
+    """Return the pipeline that has the counterexample of an answer."""
+    return PipelineExplorer(tuple(answer.exploration.own_constants.items()), ()).spec
+
+
+def outcome(answer: GuaranteeAnswer) -> str:
+    """Return what is wrong in the last state of a counterexample."""
+    assert answer.violation is not None
+    return answer.violation.explanation.splitlines()[0]
+
+
+def found_with(advice: Advice, answer: GuaranteeAnswer) -> FailureMode:
+    """Return the failure of the counterexample to an answer: that of the answer, or a smaller one."""
+    if answer.failure.left == answer.exploration.left:
+        return answer.failure
+    return next(failure for failure in failures_of(advice) if failure.left == answer.exploration.left)
+
+
+def counterexample_sentence(advice: Advice, answer: GuaranteeAnswer) -> str:
+    """Return what the counterexample to an answer shows, with its own failure."""
+    return sentence(replace(answer, failure=found_with(advice, answer)))
+
+
+def size_text(advice: Advice, answer: GuaranteeAnswer) -> str:
+    """Return the size of what an answer rests on: the steps of its counterexample, or the explored states."""
+    if answer.violation is None:
+        after = "" if answer.verdict == "no" else "after "
+        return f"{after}{answer.distinct_states:,} states"
+    found = found_with(advice, answer)
+    already = "" if found == answer.failure else f", {found.phrase}"
+    return f"{answer.violation.length - 1} steps{already}"
+
+
+def why_impossible(failure: FailureMode) -> str:
+    """Return why a failure was not explored."""
+    if failure.is_unclean:
+        return "cannot happen with unclean.leader.election.enable=false"
+    return "not explored, because the producer is transactional"
+
+
+def mildest_answers(advice: Advice) -> list[GuaranteeAnswer]:
+    """Return the first answer to each question that is yes: that of the mildest failure."""
+    found = []
+    for question in questions_of(advice):
+        yes = [answer for answer in advice.answers if answer.question == question and answer.verdict == "yes"]
+        found += yes[:1]
+    return found
 
 
 def _remedy_to_json(remedy: Remedy) -> dict[str, Any]:

@@ -23,25 +23,28 @@ Left = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class GuaranteeQuestion:
-    """A question: can something bad happen? The answer is yes if `property` of the pipeline is violated.
+    """A question: can something bad happen? The answer is yes if one of some properties of the pipeline is violated.
 
-    `name`: the name in `--require no-NAME`. `verb` completes "a record may be VERB". `of_consumer`: the question needs
-    a consumer.
+    `name`: the name in `--require no-NAME`. `verb` completes "a record may be VERB". `heading`: the two lines at the
+    head of its column. `of_consumer`: the question needs a consumer.
     """
 
     name: str
-    property: str
+    properties: tuple[str, ...]
     verb: str
+    heading: tuple[str, str]
     of_consumer: bool = False
 
 
 QUESTIONS = (
-    GuaranteeQuestion("loss", "no_acked_loss", "lost"),
-    GuaranteeQuestion("duplicates", "no_duplicate", "written twice"),
-    GuaranteeQuestion("reorder", "no_reorder", "written out of order"),
-    GuaranteeQuestion("vanishing-reads", "reads_are_stable", "read and later missing", of_consumer=True),
-    GuaranteeQuestion("gaps", "no_gap", "skipped by the consumer", of_consumer=True),
-    GuaranteeQuestion("reprocessing", "no_reprocessing", "processed twice by the consumer", of_consumer=True),
+    GuaranteeQuestion("loss", ("no_acked_loss",), "lost", ("", "lost")),
+    GuaranteeQuestion("duplicates", ("no_duplicate",), "written twice", ("", "twice")),
+    GuaranteeQuestion("reorder", ("no_reorder",), "written out of order", ("out of", "order")),
+    GuaranteeQuestion("vanishing-reads", ("reads_are_stable",), "read and later missing", ("read,", "gone"), True),
+    GuaranteeQuestion("gaps", ("no_gap",), "skipped by the consumer", ("", "skipped"), True),
+    GuaranteeQuestion(
+        "reprocessing", ("no_reprocessing",), "processed twice by the consumer", ("processed", "twice"), True
+    ),
 )
 """The guarantees LOSS, DUP, REORDER, UNSTABLE and GAP, and DUP as a consumer causes it."""
 
@@ -58,6 +61,11 @@ class FailureMode:
     name: str
     left: Left = ()
     is_unclean: bool = False
+
+    @property
+    def phrase(self) -> str:
+        """The failure at the end of a sentence: "a record may be lost PHRASE"."""
+        return f"after {self.name}" if self.left else f"with {self.name}"
 
     def happens_to(self, who: str) -> bool:
         """Return whether the failure affects the `producer`, the `consumer` or a `broker`."""
@@ -79,12 +87,12 @@ _TWO_CRASHES = ("broker_crashes_left", 2)
 RESTART = FailureMode("producer-restart", "a producer restart", (("producer_restarts_left", 1),))
 
 FAILURES = (
-    FailureMode("slow-follower", "a follower that falls behind"),
+    FailureMode("slow-follower", "a slow follower"),
     FailureMode("crash", "a broker crash", (_CRASH,)),
     FailureMode("two-crashes", "two broker crashes", (_TWO_CRASHES,)),
     FailureMode("unclean-election", "an unclean election", (_TWO_CRASHES,), is_unclean=True),
     FailureMode("power-loss", "power loss of one broker", (_POWER_LOSS,)),
-    FailureMode("crash-and-power-loss", "a broker crash and a power loss", (_CRASH, _POWER_LOSS)),
+    FailureMode("crash-and-power-loss", "a crash and a power loss", (_CRASH, _POWER_LOSS)),
     FailureMode("blackout", "power loss of all brokers", (("blackouts_left", 1),)),
     FailureMode("lost-response", "a lost response", (("lost_responses_left", 1),)),
     RESTART,

@@ -70,11 +70,14 @@ class _KnownCounterexamples:
         """Add a counterexample."""
         self.found.setdefault(violation.property, []).insert(0, (exploration.left, violation))
 
-    def refutes(self, settings: Settings, failure: FailureMode, name: str) -> bool:
-        """Return whether a known counterexample to a property is also one with other settings."""
-        known = self.found.get(name, [])
+    def refutes(self, settings: Settings, failure: FailureMode, question: GuaranteeQuestion) -> bool:
+        """Return whether a known counterexample for a question is also one with other settings."""
         if settings not in self._explorers:
-            self._explorers[settings] = PipelineExplorer(settings, [name])
+            self._explorers[settings] = PipelineExplorer(settings, question.properties)
+        return any(self._refutes_property(settings, failure, name) for name in question.properties)
+
+    def _refutes_property(self, settings: Settings, failure: FailureMode, name: str) -> bool:
+        known = self.found.get(name, [])
         for pair in known:
             left, violation = pair
             if includes(failure.left, left) and self._explorers[settings].replay(failure.left, violation.trace, name):
@@ -90,7 +93,7 @@ class RemedySearch:
     def __init__(self, advice: Advice, explore: Explore):
         self._advice, self._explore = advice, explore
         self._known = _KnownCounterexamples()
-        self._decided: dict[tuple[Settings, Left, str], bool] = {}
+        self._decided: dict[tuple[Settings, Left, GuaranteeQuestion], bool] = {}
         self._fixed: dict[Changes, list[GuaranteeAnswer]] = {}
         for answer in advice.answers:
             if answer.violation is not None:
@@ -141,10 +144,10 @@ class RemedySearch:
                 self._fixed.setdefault(candidate.changes, []).append(answer)
                 return None
             settings = settings_of(candidate.cluster, candidate.config, answer.question)
-            key = (settings, answer.failure.left, answer.question.property)
+            key = (settings, answer.failure.left, answer.question)
             if settings == answer.exploration.settings or self._decided.get(key) is False:
                 continue
-            if not self._known.refutes(settings, answer.failure, answer.question.property):
+            if not self._known.refutes(settings, answer.failure, answer.question):
                 return candidate
             self._decided[key] = False
         self._advice.without_remedy.append(answer)
@@ -156,7 +159,7 @@ class RemedySearch:
         for candidate, open_answers in wanted:
             for answer in (open_answer.answer for open_answer in open_answers):
                 settings = settings_of(candidate.cluster, candidate.config, answer.question)
-                if (settings, answer.failure.left, answer.question.property) not in self._decided:
+                if (settings, answer.failure.left, answer.question) not in self._decided:
                     asked.setdefault(settings, {})[answer.failure, answer.question] = None
         surveys = [survey_of(settings, list(pairs)) for settings, pairs in asked.items()]
         for (settings, pairs), found in zip(asked.items(), self._explore(surveys), strict=True):
@@ -166,7 +169,7 @@ class RemedySearch:
                     return False
                 if tried.verdict == "undecided":
                     self._advice.searched = False
-                self._decided[settings, failure.left, question.property] = tried.verdict == "no"
+                self._decided[settings, failure.left, question] = tried.verdict == "no"
             for exploration, explored in found:
                 for violation in explored.violations:
                     self._known.add(exploration, violation)
@@ -174,7 +177,7 @@ class RemedySearch:
 
     def _is_fixed(self, candidate: _Candidate, answer: GuaranteeAnswer) -> bool:
         settings = settings_of(candidate.cluster, candidate.config, answer.question)
-        if not self._decided[settings, answer.failure.left, answer.question.property]:
+        if not self._decided[settings, answer.failure.left, answer.question]:
             return False
         self._fixed.setdefault(candidate.changes, []).append(answer)
         return True

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from checker.errors import BoundsError, Disabled, SpecError
 from checker.explain import violations
 from checker.language.interpreter import State
+from checker.language.spec import Spec
 from checker.run.plan import ExplorationProgress, Plan
 from checker.run.result import End, TraceStep, Violation
 from kafka_tools.advise.questions import Constants, Left, constants_with_failures, includes, state_with_failures
@@ -84,7 +85,7 @@ class PipelineExplorer:
     """Explores the pipeline with one choice of constants; the spec is compiled when it is first needed."""
 
     def __init__(self, settings: Settings, properties: Sequence[str]):
-        self.spec = Pipeline(**dict(settings))
+        self.spec: Spec = Pipeline(**dict(settings))
         (self._initial,) = self.spec.initial_states()
         self._properties = list(properties)
         self._compiled: object = None

@@ -8,6 +8,9 @@
   const play = document.getElementById("play");
   const onlyChanges = document.getElementById("only-changes");
   const last = steps.length;
+  if (last === 0) {
+    return;  // A page without a counterexample.
+  }
   let current = 0;
   let timer = null;
 
