@@ -95,6 +95,10 @@ class Clock(Spec):
     def is_midnight(self):
         return self.hour == 0
 
+    @eventually
+    def was_midnight(self):
+        return self.hour == 0
+
     @eventually_always
     def is_always_midnight(self):
         return self.hour == 0
@@ -138,6 +142,22 @@ class SelfLoop(Spec):
     @eventually
     def is_polled(self):
         return self.polled == 1
+
+
+class PartlyIdle(Spec):
+    """An action that is fair as a whole; with the first batch it changes nothing."""
+
+    batches = Constant(2)
+    done = Range(0, 1)
+
+    @action(fair="weak", for_each=())
+    def work(self, batch: Batch):
+        if batch == Batch[1]:
+            self.done = 1
+
+    @eventually
+    def is_done(self):
+        return self.done == 1
 
 
 class WholeNext(Spec):

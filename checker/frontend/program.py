@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import math
 import types
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SpecError, UserError
@@ -15,7 +17,8 @@ from checker.frontend.statement_typing import StatementTyping
 from checker.frontend.type_relations import NONE, can_become, join
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
-from checker.language.roles import PROPERTY_ROLES, Role
+from checker.language.interpreter import ParameterDeclaration
+from checker.language.roles import LIVENESS_ROLES, SAFETY_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.types import BoolType, Type
 
@@ -27,6 +30,42 @@ def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Progr
     with the file, the line and what to write instead, if the source is outside the language.
     """
     return FrontendCompiler(spec).program(spec.safety_properties if properties is None else properties)
+
+
+@dataclass(frozen=True)
+class LabelCall:
+    """A call of a goal or premise of a liveness property: a method with parameters, and a value for each."""
+
+    method: str
+    parameters: tuple[ParameterDeclaration, ...]
+    arguments: tuple[Any, ...]
+
+
+def compile_labels(spec: Spec, calls: Sequence[LabelCall]) -> list[nodes.Predicate]:
+    """Return a predicate of states for each call, in their order; it is recorded where it is true.
+
+    Raises SpecError as `compile_spec` does.
+    """
+    compiler = FrontendCompiler(spec)
+    functions: dict[str, nodes.Function] = {}
+    predicates = []
+    for call in calls:
+        if call.method not in functions:
+            functions[call.method] = compiler.label(call.method, call.parameters)
+        predicates.append(_applied(functions[call.method], call.arguments))
+    return predicates
+
+
+def _applied(function: nodes.Function, arguments: tuple[Any, ...]) -> nodes.Predicate:
+    """Return the predicate that calls a function with constant arguments."""
+    nowhere = nodes.Site("", 0, function.name)
+    values: tuple[nodes.Expr, ...] = tuple(
+        nodes.Literal(parameter.type, nowhere, value)
+        for parameter, value in zip(function.parameters, arguments, strict=True)
+    )
+    body = nodes.Return(nowhere, nodes.HelperCall(nodes.BOOL, nowhere, function, values))
+    wrapper = nodes.Function(function.name, (), (body,), nodes.BOOL, writes=False, requires=False)
+    return nodes.Predicate(function.name, Role.REACHABLE.value, wrapper)
 
 
 class FrontendCompiler:
@@ -99,16 +138,29 @@ class FrontendCompiler:
         if len(arguments) != wanted:
             takes = "(self, old)" if wanted == 2 else "(self)"
             raise scope.error(scope.source.tree, f"the {role.value} {name} takes {takes}")
-        typed = self._typed(scope, name, ())
+        assert role in (*SAFETY_ROLES, Role.LEMMA, Role.CONSTRAINT)
+        return nodes.Predicate(name, role.value, self._truth(scope, name, role.value, ()))
+
+    def label(self, method: str, parameters: tuple[ParameterDeclaration, ...]) -> nodes.Function:
+        """Return the goal or premise of a liveness property as a function of its parameters."""
+        function, owner = self._find(method, after=None)
+        scope = TypingScope(self.spec, function, owner, {_first_argument(function): "self"})
+        role = self.spec.roles.get(method)
+        what = role.value if role in LIVENESS_ROLES else "premise"
+        locals_ = tuple(nodes.Local(parameter.name, parameter.type) for parameter in parameters)
+        return self._truth(scope, method, what, locals_)
+
+    def _truth(self, scope: TypingScope, name: str, what: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
+        """Return a method that is read as a truth value; raise SpecError if it is none, or has an effect."""
+        typed = self._typed(scope, name, parameters)
         if typed.result != BoolType():
             raise scope.error(scope.source.tree, f"{name} must return a bool on every path")
         if typed.writes:
-            raise scope.error(scope.source.tree, f"the {role.value} {name} must not change the state")
+            raise scope.error(scope.source.tree, f"the {what} {name} must not change the state")
         if typed.requires:
-            message = f"the {role.value} {name} cannot use `require`, which is for actions: return a bool"
+            message = f"the {what} {name} cannot use `require`, which is for actions: return a bool"
             raise scope.error(scope.source.tree, message)
-        assert role in (*PROPERTY_ROLES, Role.LEMMA, Role.CONSTRAINT)
-        return nodes.Predicate(name, role.value, typed)
+        return typed
 
     def _typed(self, scope: TypingScope, name: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
         for parameter in parameters:

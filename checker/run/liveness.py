@@ -13,6 +13,10 @@ class TooLargeError(Exception):
     """Liveness cannot be decided within the memory of this machine; the message has the numbers."""
 
 
+class LivenessInterrupted(Exception):  # noqa: N818 - a request of the user, not an error
+    """The decision was interrupted."""
+
+
 @dataclass(frozen=True)
 class LivenessDecision:
     """The decision of an engine on a liveness property, on the explored states.
@@ -26,13 +30,18 @@ class LivenessDecision:
 
 
 def decide_liveness(
-    names: list[str], plan: Plan, result: Result, decide: Callable[[str], LivenessDecision], *, states_outside: int = 0
+    names: list[str],
+    plan: Plan,
+    result: Result,
+    decide: Callable[[str], LivenessDecision],
+    *,
+    states_outside: Callable[[], int],
 ) -> None:
     """Decide liveness properties on the explored states, and add the outcomes to the result of the exploration.
 
     A lasso in the explored states is a behaviour of the spec, even if other states were not explored; without a lasso
-    the property is then undecided. A run that ended at a violation decides nothing. `states_outside` is the number of
-    states outside the constraint. The decisions end when the plan is satisfied.
+    the property is then undecided. A run that ended at a violation decides nothing. `states_outside` returns the number
+    of states outside the constraint. The decisions end when the plan is satisfied.
     """
     if result.ended == "violation":
         return
@@ -44,6 +53,11 @@ def decide_liveness(
             continue
         try:
             decision = decide(name)
+        except (LivenessInterrupted, KeyboardInterrupt):
+            result.undecided[name] = "the run was interrupted"
+            # The remaining properties are then undecided too.
+            plan.cancelled.set()
+            continue
         except TooLargeError as error:
             result.undecided[name] = str(error)
             continue
@@ -52,8 +66,8 @@ def decide_liveness(
             result.violations.append(decision.violation)
         elif result.ended != "complete":
             result.undecided[name] = "no explored state violates it, but the exploration stopped at a limit"
-        elif states_outside:
+        elif outside := states_outside():
             result.undecided[name] = (
-                f"no explored state violates it, but {states_outside:,} states are outside the constraint, "
+                f"no explored state violates it, but {outside:,} states are outside the constraint, "
                 "and their successors were not explored"
             )

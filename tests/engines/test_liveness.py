@@ -10,18 +10,20 @@ from liveness_toys import (
     DeadEnd,
     Mail,
     Overflow,
+    PartlyIdle,
     Retry,
     SelfLoop,
     WholeNext,
 )
 
+from checker.engines.native import engine
 from checker.engines.python import explorer
 from checker.explain.lassos import check_lasso
 from checker.language import Fairness, Spec
 from checker.run.plan import Plan
 from checker.run.result import Result, Violation
 
-ENGINES = {"python": explorer.explore}
+ENGINES = {"python": explorer.explore, "native": engine.explore}
 
 
 @pytest.fixture(params=ENGINES)
@@ -111,6 +113,10 @@ def test_a_step_that_changes_nothing_does_not_count(explore):
         "produce is enabled in state 1, but it is not fair: it need not happen",
     )
     assert not decide(explore, SelfLoop().with_fairness({"produce": "weak"})).violations
+
+
+def test_a_step_that_changes_nothing_keeps_no_promise(explore):
+    assert not decide(explore, PartlyIdle()).violations
 
 
 def test_a_fair_next_state_relation_only_excludes_stopping(explore):

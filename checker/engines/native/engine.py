@@ -22,6 +22,7 @@ from checker.engines.native.explore import exploration
 from checker.engines.native.explore.kernels import Kernels, add_kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.liveness.decision import NativeLiveness, type_liveness
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
@@ -42,6 +43,7 @@ from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.types import DomainType
+from checker.run.liveness import decide_liveness
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
 
@@ -151,7 +153,9 @@ def explore(spec: Spec, plan: Plan) -> Result:
     the spec is outside the language.
     """
     started = time.perf_counter()
+    # A wrong liveness property is reported before the exploration.
     check_liveness(spec, liveness_names(spec, plan.properties))
+    type_liveness(spec, liveness_names(spec, plan.properties))
     compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick)
     compile_seconds = time.perf_counter() - started
     try:
@@ -170,7 +174,10 @@ def declared_properties(spec: Spec, plan: Plan) -> list[str]:
 def explore_compiled(
     compiled: CompiledSpec, plan: Plan, initial: list[State], compile_seconds: float
 ) -> tuple[Result, exploration.Exploration]:
-    """Explore a compiled spec from some initial states; return the result and the exploration on packed states."""
+    """Explore a compiled spec from some initial states; return the result and the exploration on packed states.
+
+    Liveness is undecided if these are not the initial states of the spec, and with symmetry.
+    """
     names = declared_properties(compiled.spec, plan)
     found = _search(compiled, plan, names, initial)
     trace_of = None
@@ -178,10 +185,37 @@ def explore_compiled(
         trace_of = RepresentedTraces(compiled.spec, compiled.native.layout, compiled.symmetry, initial).trace
     builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, trace_of)
     result = builder.result(compile_seconds)
-    if result.ended != "violation":
-        why = "the native engine does not decide liveness properties: use --engine python"
-        result.undecided = dict.fromkeys(liveness_names(compiled.spec, plan.properties), why)
+    liveness = liveness_names(compiled.spec, plan.properties)
+    if liveness and result.ended != "violation":
+        _decide_liveness(compiled, plan, liveness, result, builder, initial)
     return result, found
+
+
+def _decide_liveness(
+    compiled: CompiledSpec, plan: Plan, names: list[str], result: Result, builder: ResultBuilder, initial: list[State]
+) -> None:
+    """Decide liveness properties on the explored states, and add the outcomes to the result."""
+    why = ""
+    if compiled.symmetry is not None:
+        # The steps between representatives do not show which of the interchangeable members act.
+        why = "liveness is not decided with symmetry"
+    elif initial != compiled.spec.initial_states():
+        why = "liveness is decided only from the initial states of the spec"
+    if why:
+        result.undecided.update(dict.fromkeys(names, why))
+        return
+    decider = NativeLiveness(
+        compiled.spec,
+        type_liveness(compiled.spec, names),
+        compiled.native.layout,
+        builder.found,
+        builder.trace_of,
+        workers=plan.workers,
+        quick=plan.quick,
+        cancelled=plan.cancelled,
+    )
+    spec = compiled.spec
+    decide_liveness(names, plan, result, lambda name: decider.decide(spec, name), states_outside=decider.states_outside)
 
 
 def extra_masks(extra: Sequence[nodes.Predicate], first_bit: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ It is slow and simple. Its counts, depths and counterexample lengths are the ref
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
@@ -40,11 +41,15 @@ def explore(spec: Spec, plan: Plan) -> Result:
 
 @dataclass
 class ExploredStates:
-    """The result of an exploration, its states in breadth-first order, and the actions that changed a state."""
+    """The result of an exploration, its states in breadth-first order, and the actions that changed a state.
+
+    `trace_to` returns the trace to a state by its number.
+    """
 
     result: Result
     states: list[State]
     changing_actions: set[str]
+    trace_to: Callable[[int], tuple[TraceStep, ...]]
 
 
 def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
@@ -61,7 +66,7 @@ def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
         if isinstance(error, SpecError) or line_in(files, error.__traceback__):
             raise with_location(error, files) from error
         raise
-    return ExploredStates(result, exploration.states, exploration.changing)
+    return ExploredStates(result, exploration.states, exploration.changing, exploration.trace_to)
 
 
 class _Exploration:
@@ -131,9 +136,9 @@ class _Exploration:
         """Decide liveness properties on the explored states, and add the outcomes to the result."""
         depths = [depth for depth, size in enumerate(self._levels) for _ in range(size)]
         is_inside = [self._spec.within_constraints(state) for state in self.states]
-        graph = ExploredGraph(self._spec, self.states, self._index, depths, is_inside, self._trace)
+        graph = ExploredGraph(self._spec, self.states, self._index, depths, is_inside, self.trace_to)
         decider = LivenessDecider(graph)
-        decide_liveness(names, self._plan, result, decider.decide, states_outside=is_inside.count(False))
+        decide_liveness(names, self._plan, result, decider.decide, states_outside=lambda: is_inside.count(False))
 
     def _start(self) -> list[int]:
         """Store the initial states and return those to expand."""
@@ -171,7 +176,9 @@ class _Exploration:
         state = self.states[number]
         steps, failures = self._spec.expand(state)
         for failure in failures:
-            self._fail(violations.bounds_in_action(self._spec, failure.action, failure.arguments, self._trace(number)))
+            self._fail(
+                violations.bounds_in_action(self._spec, failure.action, failure.arguments, self.trace_to(number))
+            )
         for step in steps:
             self._generated += 1
             self._enabled[step.action] += 1
@@ -182,7 +189,7 @@ class _Exploration:
                 self._first_found[step.action] += 1
                 self._store(step.state, (number, step))
         if self._plan.deadlock and not steps and not failures and DEADLOCK not in self._violations:
-            self._violations[DEADLOCK] = violations.deadlock(self._trace(number))
+            self._violations[DEADLOCK] = violations.deadlock(self.trace_to(number))
 
     def _store(self, state: State, origin: tuple[int, Step] | None) -> None:
         """Store a new state, and check the properties of states in it."""
@@ -191,17 +198,17 @@ class _Exploration:
         self._origins.append(origin)
         for name in self._invariants:
             if name not in self._violations and not self._true(name, number):
-                self._violations[name] = violations.false_property(self._spec, name, self._trace(number))
+                self._violations[name] = violations.false_property(self._spec, name, self.trace_to(number))
         for name in self._reachables:
             if name not in self._reached and self._true(name, number, if_failed=False):
-                self._reached[name] = len(self._trace(number))
+                self._reached[name] = len(self.trace_to(number))
 
     def _true(self, name: str, number: int, *, if_failed: bool = True) -> bool:
         """Return whether a property is true in a state; if it leaves its bounds, record that and return `if_failed`."""
         try:
             return self._spec.holds(name, self.states[number])
         except BoundsError:
-            self._fail(violations.bounds_in_property(self._spec, name, self._trace(number)))
+            self._fail(violations.bounds_in_property(self._spec, name, self.trace_to(number)))
             return if_failed
 
     def _check_step(self, number: int, step: Step) -> None:
@@ -227,7 +234,7 @@ class _Exploration:
             return list(numbers)
         return [number for number in numbers if all(self._true(name, number) for name in self._constraints)]
 
-    def _trace(self, number: int) -> tuple[TraceStep, ...]:
+    def trace_to(self, number: int) -> tuple[TraceStep, ...]:
         """Return the steps from an initial state to a stored one."""
         steps = []
         while (origin := self._origins[number]) is not None:
@@ -239,7 +246,7 @@ class _Exploration:
 
     def _trace_with(self, number: int, step: Step) -> tuple[TraceStep, ...]:
         """Return the steps to a stored state, and one more step."""
-        return (*self._trace(number), TraceStep(step.action, step.arguments, step.state))
+        return (*self.trace_to(number), TraceStep(step.action, step.arguments, step.state))
 
     def _report(self, queue: int) -> None:
         now = time.perf_counter()

@@ -68,6 +68,7 @@ class Store:
         self._records_address: int = self._records.ctypes.data
         self._next_shard: Words = np.zeros(1, np.uint64)
         self._next_shard_address: int = self._next_shard.ctypes.data
+        self._level_ends: list[Words] = []
         self._place_arrays()
         self.field("capacity")[:] = capacity
         # All other fields start as 0, which is right for them. 0 is a local index, so `deadlock` needs NO_STATE.
@@ -130,6 +131,32 @@ class Store:
     def begin_level(self) -> None:
         """Make the states that were found since the last level began the frontier of the next level."""
         self.field("frontier_end")[:] = self.field("count")
+        self._level_ends.append(self.field("count").copy())
+
+    def depths_of(self, state_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the level (n,) of each of some states (n,), from 0 on: its distance from the initial states."""
+        # A shard stores its states in the order of levels, so the number of levels that end at or before a local index
+        # is the level of its state.
+        depths = np.empty(len(state_ids), np.int64)
+        ends = np.array(self._level_ends)
+        for shard in range(SHARDS):
+            chosen = np.flatnonzero(state_ids % SHARDS == shard)
+            local = (state_ids[chosen] >> SHARD_BITS).astype(np.uint64)
+            depths[chosen] = np.searchsorted(ends[:, shard], local, side="right")
+        return depths
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return the number of states of each shard (SHARDS,)."""
+        return self.field("count").astype(np.int64)
+
+    def states_address(self, shard: int, local: int) -> int:
+        """Return the address of a state; the states of a shard follow one another."""
+        return int(self.states[shard, local:].ctypes.data)
+
+    @property
+    def records_address(self) -> int:
+        """The address of the records of the shards, see `memory_layout`."""
+        return self._records_address
 
     @property
     def distinct(self) -> int:
@@ -167,6 +194,11 @@ class Store:
     def words_of(self, state_id: int) -> Words:
         """Return a copy of a state's words."""
         words: Words = self.states[state_id % SHARDS, state_id >> SHARD_BITS].copy()
+        return words
+
+    def words_of_all(self, state_ids: NDArray[np.int64]) -> Words:
+        """Return a copy of the words (n, words) of some states (n,)."""
+        words: Words = self.states[state_ids % SHARDS, state_ids >> SHARD_BITS]
         return words
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:

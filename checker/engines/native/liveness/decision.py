@@ -1,0 +1,362 @@
+"""The decision of liveness properties on an explored spec.
+
+    label all states with the goals, premises and constraints                            (`labels`)
+    for each choice of the property's parameters:
+        the region: the states that are reached with the obligation open                 (`edges`)
+        its fair components                                                              (`classes`, `components`)
+        if there is one, a shortest stem to it
+    for the choice with the shortest stem: a fair loop                                   (`lassos`)
+
+The interpreter checks the lasso before it is reported (`checker.explain.lassos`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.liveness.classes import StepClasses
+from checker.engines.native.liveness.components import FairGraph, Flags, fair_components
+from checker.engines.native.liveness.edges import EdgeStore, StateNumbers, States
+from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
+from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
+from checker.engines.native.liveness.lassos import FoundStem, RegionGraph
+from checker.engines.native.lowering.state_layout import StateLayout
+from checker.engines.native.results import Path
+from checker.explain import violations
+from checker.explain.lassos import lasso_violation
+from checker.frontend.program import LabelCall, compile_labels, compile_spec
+from checker.ir import nodes
+from checker.language.liveness import LivenessProperty, liveness_property
+from checker.language.roles import Role
+from checker.language.spec import Spec
+from checker.run.liveness import LivenessDecision, LivenessInterrupted, TooLargeError
+from checker.run.memory import available_memory
+from checker.run.result import LivenessStatistics, TraceStep, Violation
+
+STEP_BYTES = 56
+STATE_BYTES = 40
+"""Bytes of a step and of a state of a region while its components are computed: an upper estimate."""
+
+
+@dataclass(frozen=True)
+class TypedLiveness:
+    """The typed parts of some liveness properties: the calls of goals, premises and constraints, with their predicates.
+
+    `inside` are the labels of the constraints.
+    """
+
+    properties: dict[str, LivenessProperty]
+    calls: list[LabelCall]
+    predicates: list[nodes.Predicate]
+    inside: list[int]
+
+    def number(self, method: str, arguments: tuple[Any, ...]) -> int:
+        """Return the label of a call."""
+        wanted = (method, arguments)
+        return next(i for i, call in enumerate(self.calls) if (call.method, call.arguments) == wanted)
+
+
+def type_liveness(spec: Spec, names: list[str]) -> TypedLiveness:
+    """Return the typed parts of some liveness properties; raise SpecError if one is outside the language."""
+    found = {name: liveness_property(spec, name) for name in names}
+    calls: list[LabelCall] = []
+    for name, property in found.items():
+        for arguments in property.choices(spec):
+            calls.append(LabelCall(name, property.parameters, arguments))
+            if property.premise:
+                parameters = tuple(property.parameters[position] for position in property.premise_positions)
+                calls.append(LabelCall(property.premise, parameters, property.premise_arguments(arguments)))
+    unique = list({(call.method, call.arguments): call for call in calls}.values())
+    constraints = [LabelCall(name, (), ()) for name in spec.names_of(Role.CONSTRAINT)]
+    calls = [*unique, *constraints]
+    inside = list(range(len(unique), len(calls)))
+    return TypedLiveness(found, calls, compile_labels(spec, calls), inside)
+
+
+@dataclass(frozen=True)
+class _Obligation:
+    """An obligation: it begins in `sources` (n,) and stays open in the states `open` (distinct,).
+
+    With `must_visit` (distinct,), only behaviours that visit one of these states again and again violate the property.
+    `is_whole`: the sources are all open states, so the region need not be searched.
+    """
+
+    arguments: tuple[Any, ...]
+    sources: States
+    open: Flags
+    must_visit: Flags | None = None
+    is_whole: bool = False
+
+
+@dataclass(frozen=True)
+class _Lasso:
+    """A counterexample in the graph of a region, of which `states` are the numbers and `positions` the steps."""
+
+    arguments: tuple[Any, ...]
+    stem: FoundStem
+    states: States
+    source: int
+    stem_steps: tuple[tuple[int, int], ...]
+    loop: tuple[tuple[int, int], ...]
+
+
+@dataclass
+class _Totals:
+    """The sums over the regions of a property, see `LivenessStatistics`."""
+
+    states: int = 0
+    edges: int = 0
+    components: int = 0
+
+    def add(self, states: int, edges: int, components: int) -> None:
+        """Add those of a region."""
+        self.states, self.edges, self.components = (
+            self.states + states,
+            self.edges + edges,
+            self.components + components,
+        )
+
+
+class NativeLiveness:
+    """Decides liveness properties on the states of an exploration.
+
+    `trace_of` rebuilds a path of action instances and packed states with the interpreter. The spec may have another
+    fairness than the explored one.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        typed: TypedLiveness,
+        layout: StateLayout,
+        exploration: Exploration,
+        trace_of: Callable[[Path], tuple[TraceStep, ...]],
+        *,
+        workers: int = 1,
+        quick: bool = False,
+        cancelled: threading.Event | None = None,
+    ):
+        assert isinstance(exploration.store, Store)
+        self._typed, self._layout = typed, layout
+        self._exploration, self._store, self._trace_of = exploration, exploration.store, trace_of
+        self._workers, self._quick = workers, quick
+        self._cancelled = cancelled or threading.Event()
+        self._numbers = StateNumbers(self._store)
+        self._program = compile_spec(spec, [])
+        self._labels: StateLabels | None = None
+        self._failure: LabelFailure | None = None
+        self._edges: EdgeStore | None = None
+        self._inside: Truth | None = None
+
+    # Labels.
+
+    def states_outside(self) -> int:
+        """Return the number of states outside the constraints."""
+        inside = self._is_inside()
+        return 0 if inside is None else int(np.count_nonzero(~inside))
+
+    def _is_inside(self) -> Truth | None:
+        """Return whether each state is within the constraints; None if there is no constraint."""
+        if self._typed.inside and self._inside is None:
+            constraints = [self._typed.predicates[label] for label in self._typed.inside]
+            labels = StateLabels(self._program, constraints, self._store, quick=self._quick)
+            self._inside = np.logical_and.reduce([labels.truth(number) for number in range(len(constraints))])
+        return self._inside
+
+    def _truth(self, method: str, arguments: tuple[Any, ...]) -> Truth:
+        if self._labels is None:
+            goals = self._typed.predicates[: len(self._typed.predicates) - len(self._typed.inside)]
+            self._labels = StateLabels(self._program, goals, self._store, quick=self._quick)
+        return self._labels.truth(self._typed.number(method, arguments))
+
+    # Decisions.
+
+    def decide(self, spec: Spec, name: str) -> LivenessDecision:
+        """Return the decision on a property under the fairness of a spec.
+
+        The choice of the property's parameters with the shortest stem is reported. Raises TooLargeError if a region
+        does not fit into memory, and LivenessInterrupted.
+        """
+        started = time.perf_counter()
+        found = self._typed.properties[name]
+        choices = found.choices(spec)
+        totals = _Totals()
+        try:
+            violation = self._violation(spec, found, choices, totals)
+        except LabelFailure as failure:
+            violation = self._failed(spec, name, failure)
+        except MemoryError:
+            raise TooLargeError("the states and steps of a region do not fit into memory") from None
+        seconds = time.perf_counter() - started
+        statistics = LivenessStatistics(name, len(choices), totals.states, totals.edges, totals.components, seconds)
+        return LivenessDecision(statistics, violation)
+
+    def _failed(self, spec: Spec, name: str, failure: LabelFailure) -> Violation:
+        """Return the violation by a goal or premise that leaves its bounds in a state, one nearest to the start."""
+        depths = self._store.depths_of(self._numbers.ids(failure.states))
+        state = int(failure.states[np.argmin(depths)])
+        call = self._typed.calls[failure.label]
+        trace = self._trace_of(self._path_to(state))
+        return violations.bounds_in_liveness(spec, name, call.method, call.arguments, trace)
+
+    def _path_to(self, state: int) -> Path:
+        return self._exploration.path(int(self._numbers.ids(np.array([state]))[0]))
+
+    def _violation(
+        self, spec: Spec, found: LivenessProperty, choices: list[tuple[Any, ...]], totals: _Totals
+    ) -> Violation | None:
+        classes = StepClasses(spec, self._layout)
+        best: _Lasso | None = None
+        for arguments in choices:
+            lasso = self._shortest_lasso(self._obligation(found, arguments), classes, totals, best)
+            if lasso is not None:
+                best = lasso
+        if best is None:
+            return None
+        path = self._path_to(best.source)
+        stem = len(path) + len(best.stem_steps)
+        for instance, state in (*best.stem_steps, *best.loop):
+            path.append((instance, self._words_of(np.array([state]))[0]))
+        return lasso_violation(spec, found.name, best.arguments, self._trace_of(path), stem - 1)
+
+    def _words_of(self, states: States) -> Words:
+        """Return the packed states (n, words) by their numbers."""
+        return self._store.words_of_all(self._numbers.ids(states))
+
+    def _obligation(self, found: LivenessProperty, arguments: tuple[Any, ...]) -> _Obligation:
+        is_open = ~self._truth(found.name, arguments)
+        inside = self._is_inside()
+        if inside is not None:
+            is_open &= inside
+        match found.role:
+            case Role.EVENTUALLY:
+                return _Obligation(arguments, self._initial(is_open), is_open)
+            case Role.ALWAYS_EVENTUALLY:
+                return _Obligation(arguments, np.flatnonzero(is_open), is_open, is_whole=True)
+            case Role.EVENTUALLY_ALWAYS:
+                everything = inside if inside is not None else np.ones(self._numbers.count, np.bool_)
+                return _Obligation(arguments, np.flatnonzero(everything), everything, is_open, is_whole=True)
+            case _:
+                premise = self._truth(found.premise, found.premise_arguments(arguments))
+                return _Obligation(arguments, np.flatnonzero(is_open & premise), is_open)
+
+    def _initial(self, chosen: Flags) -> States:
+        """Return the initial states among some states."""
+        numbers = np.flatnonzero(chosen)
+        initial: States = numbers[self._store.depths_of(self._numbers.ids(numbers)) == 0]
+        return initial
+
+    # Regions.
+
+    def _region(self, obligation: _Obligation) -> States:
+        """Return the numbers of the states that are reached with the obligation open, ascending; expand them."""
+        if obligation.is_whole:
+            self._expand(obligation.sources)
+            return obligation.sources
+        is_reached = np.zeros(self._numbers.count, np.bool_)
+        frontier = obligation.sources
+        while len(frontier):
+            is_reached[frontier] = True
+            self._expand(frontier)
+            assert self._edges is not None
+            targets = self._edges.targets(self._edges.positions(frontier))
+            targets = targets[targets != NOT_STORED]
+            targets = targets[obligation.open[targets] & ~is_reached[targets]]
+            frontier = np.unique(targets).astype(np.int64)
+        return np.flatnonzero(is_reached)
+
+    def _expand(self, states: States) -> None:
+        if self._edges is None:
+            kernel = ExpandKernel(self._program, quick=self._quick)
+            self._edges = EdgeStore(
+                kernel,
+                self._store,
+                self._numbers,
+                expected=int(self._exploration.generated_per_instance.sum()),
+                workers=self._workers,
+                cancelled=self._cancelled,
+            )
+        self._edges.expand(states)
+
+    def _shortest_lasso(
+        self, obligation: _Obligation, classes: StepClasses, totals: _Totals, best: _Lasso | None
+    ) -> _Lasso | None:
+        """Return a lasso for an obligation with a stem that is shorter than the best one, or None."""
+        if self._cancelled.is_set():
+            raise LivenessInterrupted
+        if not len(obligation.sources):
+            return None
+        states = self._region(obligation)
+        assert self._edges is not None
+        counts = self._edges.count_of(states)
+        self._require_memory(len(states), int(counts.sum()))
+        positions = self._edges.positions(states)
+        graph = self._graph(obligation, classes, states, counts, positions)
+        components = fair_components(graph)
+        totals.add(len(states), int(np.count_nonzero(graph.targets >= 0)), components.decomposed)
+        if not (components.of_state >= 0).any():
+            return None
+        region = RegionGraph(graph)
+        sources = obligation.sources
+        if obligation.is_whole:
+            # Each state of a component is a source, so the other states lie on no shorter stem.
+            sources = states[components.of_state >= 0]
+        depths = self._store.depths_of(self._numbers.ids(sources))
+        stem = region.shortest_stem(np.searchsorted(states, sources), depths, components.of_state)
+        if best is not None and best.stem.distance <= stem.distance:
+            return None
+        loop = region.fair_loop(stem.first, components.of_state)
+
+        def taken(steps: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+            """Return the action instances of some steps, and the numbers of the states to which they lead."""
+            assert self._edges is not None
+            chosen = positions[list(steps)]
+            instances = self._edges.instances(chosen).tolist()
+            return tuple(zip(instances, self._edges.targets(chosen).tolist(), strict=True))
+
+        return _Lasso(obligation.arguments, stem, states, int(states[stem.source]), taken(stem.steps), taken(loop))
+
+    def _graph(
+        self,
+        obligation: _Obligation,
+        classes: StepClasses,
+        states: States,
+        counts: NDArray[np.int64],
+        positions: NDArray[np.int64],
+    ) -> FairGraph:
+        """Return the graph of a region: the steps at some positions, `counts` of each state."""
+        assert self._edges is not None
+        local = np.full(self._numbers.count + 1, -1, np.int32)
+        local[states] = np.arange(len(states), dtype=np.int32)
+        targets = self._edges.targets(positions)
+        # The last item of `local` is that of a successor that is not stored.
+        targets[targets == NOT_STORED] = self._numbers.count
+        sources = np.repeat(np.arange(len(states), dtype=np.int32), counts)
+        before = self._words_of(states)[sources] if classes.needs_states else None
+        step_classes, is_strong = classes.of_steps(self._edges.instances(positions), before)
+        must_visit = obligation.must_visit[states] if obligation.must_visit is not None else None
+        return FairGraph(
+            len(states), sources, local[targets], step_classes, is_strong, classes.next_is_fair, must_visit
+        )
+
+    def _require_memory(self, states: int, steps: int) -> None:
+        """Raise TooLargeError if the components of a region do not fit into the memory that is left."""
+        needed, available = states * STATE_BYTES + steps * STEP_BYTES, available_memory()
+        if available is not None and needed > available:
+            raise TooLargeError(
+                f"a region has {states:,} states and {steps:,} steps, which take about {_gigabytes(needed)} "
+                f"({STEP_BYTES} bytes a step); {_gigabytes(available)} are available"
+            )
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.1f} GB"

@@ -1,0 +1,54 @@
+"""The truth of goals, premises and constraints in each stored state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
+from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.liveness.kernels import MOST_LABELS, LabelKernel
+from checker.ir import nodes
+
+Truth = NDArray[np.bool_]
+
+
+class LabelFailure(Exception):  # noqa: N818 - an outcome of the spec, not an error of the program
+    """The evaluation of label number `label` left its bounds in some states, of which `states` has the numbers."""
+
+    def __init__(self, label: int, states: NDArray[np.int64]):
+        super().__init__(label)
+        self.label, self.states = label, states
+
+
+class StateLabels:
+    """Labels of all stored states; label i is predicate i."""
+
+    def __init__(
+        self, program: nodes.Program, predicates: Sequence[nodes.Predicate], store: Store, *, quick: bool = False
+    ):
+        self._words: list[Words] = []
+        for first in range(0, len(predicates), MOST_LABELS):
+            chosen = list(predicates[first : first + MOST_LABELS])
+            labelled = nodes.Program(program.name, program.variables, properties=chosen)
+            kernel = LabelKernel(labelled, quick=quick)
+            bits = kernel.label(store, (1 << len(chosen)) - 1)
+            if int(np.bitwise_or.reduce(bits)) >> OUT_OF_BOUNDS_BIT:
+                raise _failure(kernel, store, first, len(chosen))
+            self._words.append(bits)
+
+    def truth(self, label: int) -> Truth:
+        """Return the truth of a label in each state (distinct,), shard by shard."""
+        word, bit = divmod(label, MOST_LABELS)
+        return (self._words[word] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_)
+
+
+def _failure(kernel: LabelKernel, store: Store, first: int, count: int) -> LabelFailure:
+    """Return the failure of the first label that leaves its bounds in some state."""
+    for bit in range(count):
+        failed = np.flatnonzero(kernel.label(store, 1 << bit) >> np.uint64(OUT_OF_BOUNDS_BIT))
+        if len(failed):
+            return LabelFailure(first + bit, failed)
+    raise AssertionError("a label left its bounds among others, but not alone")
