@@ -12,16 +12,23 @@ class SequenceCheckedProducer(PlainProducer):
 
     This is two rules of the idempotent producer (KIP-98): a batch that is in the log is not appended again, and a batch
     is appended only directly after its predecessor. `specs.producer.idempotent` has its errors, epochs and lost state.
+    Released brokers from 2.5 on break the second rule for the first batch of a producer (`accepts_any_first`, I2).
     """
 
     requeue = Constant("in_order", one_of=("in_order",))  # insertInSequenceOrder
     acks = Constant("all", one_of=("all",))
     restarts = Constant(0, at_most=0)  # a new process has a new producer id, so its sequences restart
     resends = Constant(0, at_most=0)  # a record sent again has a new sequence number
+    accepts_any_first = Constant(False)
+    """Whether brokers accept any batch of a producer that they have no batch of: 2.5 to 4.4."""
 
     def is_sequence_checked(self):
         """Return True: brokers check the sequence of a batch."""
         return True
+
+    def follows(self, request):
+        """Return whether a batch continues the log, or is the first and need not have sequence 0."""
+        return (self.accepts_any_first and len(self.log[request.partition]) == 0) or super().follows(request)
 
 
 scenarios = [
@@ -31,6 +38,14 @@ scenarios = [
         dict(records=3, max_in_flight=2, refusals=1, retries=2),
         deadlock=True,
         description="P1 with sequences: the broker refuses the second request until the first is in the log.",
+    ),
+    Scenario(
+        SequenceCheckedProducer,
+        "p1_first_batches",
+        dict(records=3, max_in_flight=2, refusals=1, retries=2, accepts_any_first=True),
+        expect={"no_gap": 7},
+        properties=["no_gap"],
+        description="P1 with the sequences of 2.5 to 4.4: the first batch is refused, the second is accepted (I2).",
     ),
     Scenario(
         SequenceCheckedProducer,
