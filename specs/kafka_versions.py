@@ -112,6 +112,19 @@ DRAIN_INDEX_PER_NODE = Change(
     concerns="producer",
     closes=("P14",),
 )
+RETURNS_MEMORY_AFTER_FAILURE = Change(
+    "an allocation of buffer memory that times out returns what it has gathered",
+    "KAFKA-3651",
+    "0.10.1.0",
+    backports=("0.10.0.0",),
+    concerns="producer",
+)
+POOL_SURVIVES_ERRORS = Change(
+    "an error during an allocation leaves no memory and no waiting thread behind",
+    "KAFKA-4840",
+    "0.11.0.0",
+    concerns="producer",
+)
 CLOSE_WAKES_ALLOCATION = Change(
     "closing the producer wakes the threads that wait for buffer memory",
     "KAFKA-9449",
@@ -361,7 +374,23 @@ TRUNCATES_ON_FETCH = Change(
     "KAFKA-10554",
     "2.8.0",
     concerns="broker",
-    opens=("R8", "R9", "KAFKA-15510"),
+    opens=("R8", "R9", "KAFKA-12996", "KAFKA-15510"),
+)
+HIGH_WATERMARK_FOLLOWS_LOG_START = Change(
+    "a follower that starts at its leader's log start raises its high watermark to it",
+    "KAFKA-9491",
+    "2.5.0",
+    backports=("2.4.1",),
+    concerns="broker",
+    closes=("KAFKA-9491",),
+)
+OUT_OF_RANGE_BEFORE_DIVERGENCE = Change(
+    "a fetch below the log start is out of range, whatever its epoch is",
+    "KAFKA-12996",
+    "3.0.0",
+    backports=("2.7.2", "2.8.1"),
+    concerns="broker",
+    closes=("KAFKA-12996",),
 )
 IGNORES_DIVERGING_FETCH = Change(
     "a diverging fetch does not count as progress of the follower",
@@ -438,6 +467,13 @@ MIN_ISR_CAPPED = Change(
     "KAFKA-15583",
     "3.7.0",
     concerns="broker",
+)
+REMEMBERS_WRITTEN_EPOCH = Change(
+    "during a reassignment the controller remembers the leader epoch that it has written",
+    "KAFKA-9212",
+    "2.4.0",
+    concerns="controller",
+    closes=("KAFKA-9212",),
 )
 KRAFT_ONLY = Change("brokers do not start with ZooKeeper", "KIP-500", "4.0.0", concerns="broker and controller")
 LEADER_AND_ISR_REMOVED = Change(
@@ -558,6 +594,58 @@ CHECKS_CLAIMS_BY_GENERATION = Change(
     concerns="consumer",
     closes=("C5",),
 )
+CONSUMER_PROTOCOL_EARLY_ACCESS = Change(
+    "the consumer group protocol of KIP-848 can be tried (early access; a preview from 3.8)",
+    "KIP-848",
+    "3.7.0",
+    concerns="consumer and broker",
+    opens=("C8", "C9", "C11", "C13", "KAFKA-18641"),
+)
+PARTITION_EPOCHS_SURVIVE = Change(
+    "a member that gives a partition up does not delete the epoch of the partition's next owner",
+    "KAFKA-16147",
+    "3.8.0",
+    concerns="broker",
+    closes=("C8",),
+)
+REPORT_FREES_PARTITIONS = Change(
+    "a partition that a member does not report is free at once",
+    "KAFKA-16615",
+    "3.8.0",
+    concerns="broker",
+    opens=("C10",),
+)
+POLL_WAITS_FOR_COMMIT = Change(
+    "poll of the consumer protocol waits until an automatic commit has read the position",
+    "KAFKA-18641",
+    "4.0.0",
+    concerns="consumer",
+    closes=("KAFKA-18641",),
+)
+POLL_SKIPS_WAIT = Change(
+    "poll of the consumer protocol takes records at once if all positions are valid",
+    "KAFKA-19589",
+    "4.2.0",
+    concerns="consumer",
+    opens=("C12",),
+)
+MEMBER_MAY_REJOIN = Change(
+    "a member of the consumer protocol may join again with epoch 0 at any time",
+    "KAFKA-19233",
+    "4.2.0",
+    concerns="broker",
+    closes=("C9",),
+)
+MEMBER_GETS_PARTITION_BACK = Change(
+    "a member gets a partition back that it is giving up",
+    "KAFKA-19449",
+    "4.2.0",
+    backports=("4.0.2", "4.1.2"),
+    concerns="broker",
+)
+EPOCH_STAYS_BETWEEN_REVOCATIONS = Change(
+    "a member's epoch does not change between two revocations", "KAFKA-19974", "4.2.0", concerns="broker"
+)
 CONSUMER_PROTOCOL = Change(
     "the consumer group protocol of KIP-848 is generally available: the broker assigns partitions",
     "KIP-848",
@@ -570,6 +658,7 @@ COMMIT_FENCED_BY_ASSIGNMENT_EPOCH = Change(
     "KIP-1251",
     "4.3.0",
     concerns="broker",
+    closes=("C13",),
 )
 
 CHANGES: dict[str, Change] = {name: value for name, value in globals().items() if isinstance(value, Change)}

@@ -13,7 +13,7 @@ class Kip320FirstTry(Kip279):
     watermark, and truncate the committed record when it acts on the epochs that it missed.
 
     Source: the first draft of KIP-320, which Kafka never shipped; TLA+ module Kip320FirstTry. A
-    similar bug came with truncation on fetch in Kafka 2.7 (KAFKA-13141).
+    similar bug came with truncation on fetch in Kafka 2.8 (KAFKA-13141).
     """
 
     def is_caught_up(self, leader: Replica, follower: Replica, end_offset: int):

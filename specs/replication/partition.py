@@ -71,7 +71,7 @@ class EpochQuestion(Struct):
 class FetchRequest(Struct):
     """A follower's fetch: its log end offset and the epochs that fetches carry since some version.
 
-    `last_epoch` is the epoch of the follower's last record (since 2.7; -1 before, or if there is no record).
+    `last_epoch` is the epoch of the follower's last record (since 2.8; -1 before, or if there is no record).
     """
 
     leader: Replica
@@ -292,7 +292,7 @@ class Partition(Switches):
         """A replica learns which leader to follow in an epoch, and truncates by one of three rules (`truncation`).
 
         It truncates to its high watermark; or to the end of its last epoch, for which it asks its leader (`truncating`)
-        once or, since KIP-279, repeatedly; or, since 2.7, when a fetch shows that the logs diverge.
+        once or, since KIP-279, repeatedly; or, since 2.8, when a fetch shows that the logs diverge.
 
         Source: Partition.makeFollower, ReplicaFetcherManager.addFetcherForPartitions; KAFKA-7164.
         """

@@ -13,7 +13,7 @@ class Switches(PartitionState, abstract=True):
 
     # Truncation and the leader-epoch cache.
     # LeaderEpochFileCache, AbstractFetcherThread.getOffsetTruncationState: by high watermark up to 0.10.2, KIP-101 in
-    # 0.11, KIP-279 in 2.0, and in 2.7 KIP-279's rule with the leader's answer in a fetch response.
+    # 0.11, KIP-279 in 2.0, and in 2.8 KIP-279's rule with the leader's answer in a fetch response.
     truncation = Constant("on_fetch", one_of=("high_watermark", "kip101", "kip279", "on_fetch"))
     # KAFKA-7415, Partition.makeLeader: a new leader's epoch begins at its election, not with its first record.
     epoch_on_election = Constant(True)
@@ -55,7 +55,7 @@ class Switches(PartitionState, abstract=True):
     high_watermark_before_truncation = Constant(False)
     # KAFKA-18723: an answer's bytes are read from the leader's file when they are sent.
     sends_lazily = Constant(False)
-    # KAFKA-18723 (3.9.1, 4.0.1, 4.1.0), UnifiedLog.appendAsFollower: records of a newer epoch than the follower's are
+    # KAFKA-18723 (3.9.1, 4.0.1), UnifiedLog.appendAsFollower: records of a newer epoch than the follower's are
     # rejected.
     refuses_newer_records = Constant(True)
     # KAFKA-18723, AbstractFetcherThread.processFetchRequest: the answer to a fetch of another epoch is dropped.
@@ -78,7 +78,7 @@ class Switches(PartitionState, abstract=True):
     unclean_elections = Constant(False)  # unclean.leader.election.enable
     # KIP-966, PartitionChangeBuilder: eligible leader replicas; an option in 4.0, on for new clusters since 4.1.
     eligible_leader_replicas = Constant(False)
-    # KAFKA-19522 (4.0.0 and 4.0.1), PartitionChangeBuilder.canElectLastKnownLeader: a fenced one may be elected.
+    # KAFKA-19522 (fixed in 4.1), PartitionChangeBuilder.canElectLastKnownLeader: a fenced one may be elected.
     elects_fenced_last_leader = Constant(False)
     # ConfigurationControlManager: a change of min.insync.replicas clears the eligible leader replicas (ClearElrRecord).
     clears_eligible = Constant(True)
