@@ -214,6 +214,7 @@ def _decide_liveness(
         quick=plan.quick,
         cancelled=plan.cancelled,
     )
+    result.compile_seconds += decider.compile_seconds
     spec = compiled.spec
     decide_liveness(names, plan, result, lambda name: decider.decide(spec, name), states_outside=decider.states_outside)
 

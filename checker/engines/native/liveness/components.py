@@ -16,10 +16,9 @@ changes the state. Any other component takes such a step. Strong fairness of it 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.sparse
-import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
 Nodes = NDArray[np.int32]
@@ -69,39 +68,48 @@ def fair_components(graph: FairGraph) -> FairComponents:
         moves[graph.sources] = True
     while len(left):
         # Everything is numbered within the states that are left.
-        place = np.full(graph.count, -1, np.int32)
-        place[left] = np.arange(len(left), dtype=np.int32)
-        kept = (place[sources] >= 0) & (place[targets] >= 0)
-        if not kept.all():
+        if len(left) < graph.count:
+            place = np.full(graph.count, -1, np.int32)
+            place[left] = np.arange(len(left), dtype=np.int32)
+            kept = (place[sources] >= 0) & (place[targets] >= 0)
             sources, targets, classes = sources[kept], targets[kept], classes[kept]
-        count, component = _strong_components(len(left), place[sources], place[targets])
+            kept = place[enabling] >= 0
+            enabling, enabled = enabling[kept], enabled[kept]
+            before, after, enablers = place[sources], place[targets], place[enabling]
+        else:
+            before, after, enablers = sources, targets, enabling
+        count, component = _strong_components(len(left), before, after)
         decomposed += count
         sizes = np.bincount(component, minlength=count)
+        # A component of one state takes no step: it is fair only if the state enables no fair class.
         is_dropped = np.zeros(count, np.bool_)
+        is_dropped[component[enablers]] = True
+        if graph.next_is_fair:
+            is_dropped[component[moves[left]]] = True
+        is_dropped &= sizes == 1
         if graph.must_visit is not None:
             is_dropped |= np.bincount(component[graph.must_visit[left]], minlength=count) == 0
-        if graph.next_is_fair:
-            is_dropped[component[moves[left]]] |= sizes[component[moves[left]]] == 1
-        kept = place[enabling] >= 0
-        if not kept.all():
-            enabling, enabled = enabling[kept], enabled[kept]
-        inner = (component[place[sources]] == component[place[targets]]) & (classes >= 0)
+        # The other components, in their order, with the pairs and steps inside them.
+        several = np.flatnonzero(sizes > 1)
+        number = np.full(count, -1, np.int32)
+        number[several] = np.arange(len(several), dtype=np.int32)
+        pairs = np.flatnonzero(number[component[enablers]] >= 0)
+        inner = (component[before] == component[after]) & (classes >= 0)
         lacking = _lacking(
-            component[place[enabling]],
-            enabled,
-            component[place[sources[inner]]],
+            number[component[enablers[pairs]]],
+            enabled[pairs],
+            number[component[before[inner]]],
             classes[inner],
-            sizes,
+            sizes[several],
             graph.is_strong,
         )
-        is_dropped[lacking.weak] = True
+        is_dropped[several[lacking.weak]] = True
         is_removed = np.zeros(len(left), np.bool_)
-        is_removed[place[enabling[lacking.strong]]] = True
+        is_removed[enablers[pairs[lacking.strong]]] = True
         is_open = np.zeros(count, np.bool_)
         is_open[component[is_removed]] = True
         # Numbers of later passes follow those of earlier ones, so components of different passes differ.
-        wanted = ~is_dropped & ~is_open
-        chosen = wanted[component]
+        chosen = (~is_dropped & ~is_open)[component]
         of_state[left[chosen]] = accepted + component[chosen]
         accepted += count
         left = left[is_open[component] & ~is_dropped[component] & ~is_removed]
@@ -157,17 +165,27 @@ def _distinct_pairs(states: Nodes, classes: Nodes, count: int) -> tuple[Nodes, N
     return states, classes
 
 
+def load_scipy() -> Any:
+    """Return `scipy.sparse`. It takes a quarter of a second to load, and most runs decide no liveness property."""
+    import scipy.sparse.csgraph
+
+    return scipy.sparse
+
+
 def _strong_components(count: int, sources: Nodes, targets: Nodes) -> tuple[int, Nodes]:
     """Return the number of strongly connected components, and that of each state (n,)."""
+    sparse = load_scipy()
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(sources, minlength=count), out=starts[1:])
     if not (sources[1:] >= sources[:-1]).all():
         targets = targets[np.argsort(sources, kind="stable")]
-    matrix = scipy.sparse.csr_array(
+    matrix = sparse.csr_array(
         (np.ones(len(targets)), targets, starts.astype(np.int32 if len(targets) < 2**31 else np.int64)),
         shape=(count, count),
+        copy=True,
     )
     # SciPy 1.17 does not return if two entries are equal: several actions may lead from a state to the same successor.
+    # The arrays of the matrix change, so it has its own.
     matrix.sum_duplicates()
-    number, component = scipy.sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
+    number, component = sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
     return int(number), component

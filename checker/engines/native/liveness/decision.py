@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.liveness.classes import StepClasses
-from checker.engines.native.liveness.components import FairGraph, Flags, fair_components
+from checker.engines.native.liveness.components import FairGraph, Flags, fair_components, load_scipy
 from checker.engines.native.liveness.edges import EdgeStore, StateNumbers, States
 from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
 from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
@@ -129,8 +129,8 @@ class _Totals:
 class NativeLiveness:
     """Decides liveness properties on the states of an exploration.
 
-    `trace_of` rebuilds a path of action instances and packed states with the interpreter. The spec may have another
-    fairness than the explored one.
+    `trace_of` rebuilds a path of action instances and packed states with the interpreter. The spec of a decision may
+    have another fairness than the explored one. `compile_seconds` is the time to compile the kernels.
     """
 
     def __init__(
@@ -148,14 +148,22 @@ class NativeLiveness:
         assert isinstance(exploration.store, Store)
         self._typed, self._layout = typed, layout
         self._exploration, self._store, self._trace_of = exploration, exploration.store, trace_of
-        self._workers, self._quick = workers, quick
         self._cancelled = cancelled or threading.Event()
+        started = time.perf_counter()
+        program = compile_spec(spec, [])
+        self._labels = StateLabels(program, typed.predicates, self._store, quick=quick)
         self._numbers = StateNumbers(self._store)
-        self._program = compile_spec(spec, [])
-        self._labels: StateLabels | None = None
-        self._failure: LabelFailure | None = None
-        self._edges: EdgeStore | None = None
+        self._edges = EdgeStore(
+            ExpandKernel(program, quick=quick),
+            self._store,
+            self._numbers,
+            expected=int(exploration.generated_per_instance.sum()),
+            workers=workers,
+            cancelled=self._cancelled,
+        )
         self._inside: Truth | None = None
+        load_scipy()
+        self.compile_seconds = time.perf_counter() - started
 
     # Labels.
 
@@ -167,15 +175,10 @@ class NativeLiveness:
     def _is_inside(self) -> Truth | None:
         """Return whether each state is within the constraints; None if there is no constraint."""
         if self._typed.inside and self._inside is None:
-            constraints = [self._typed.predicates[label] for label in self._typed.inside]
-            labels = StateLabels(self._program, constraints, self._store, quick=self._quick)
-            self._inside = np.logical_and.reduce([labels.truth(number) for number in range(len(constraints))])
+            self._inside = np.logical_and.reduce([self._labels.truth(label) for label in self._typed.inside])
         return self._inside
 
     def _truth(self, method: str, arguments: tuple[Any, ...]) -> Truth:
-        if self._labels is None:
-            goals = self._typed.predicates[: len(self._typed.predicates) - len(self._typed.inside)]
-            self._labels = StateLabels(self._program, goals, self._store, quick=self._quick)
         return self._labels.truth(self._typed.number(method, arguments))
 
     # Decisions.
@@ -260,32 +263,18 @@ class NativeLiveness:
     def _region(self, obligation: _Obligation) -> States:
         """Return the numbers of the states that are reached with the obligation open, ascending; expand them."""
         if obligation.is_whole:
-            self._expand(obligation.sources)
+            self._edges.expand(obligation.sources)
             return obligation.sources
         is_reached = np.zeros(self._numbers.count, np.bool_)
         frontier = obligation.sources
         while len(frontier):
             is_reached[frontier] = True
-            self._expand(frontier)
-            assert self._edges is not None
+            self._edges.expand(frontier)
             targets = self._edges.targets(self._edges.positions(frontier))
             targets = targets[targets != NOT_STORED]
             targets = targets[obligation.open[targets] & ~is_reached[targets]]
             frontier = np.unique(targets).astype(np.int64)
         return np.flatnonzero(is_reached)
-
-    def _expand(self, states: States) -> None:
-        if self._edges is None:
-            kernel = ExpandKernel(self._program, quick=self._quick)
-            self._edges = EdgeStore(
-                kernel,
-                self._store,
-                self._numbers,
-                expected=int(self._exploration.generated_per_instance.sum()),
-                workers=self._workers,
-                cancelled=self._cancelled,
-            )
-        self._edges.expand(states)
 
     def _shortest_lasso(
         self, obligation: _Obligation, classes: StepClasses, totals: _Totals, best: _Lasso | None
@@ -296,7 +285,6 @@ class NativeLiveness:
         if not len(obligation.sources):
             return None
         states = self._region(obligation)
-        assert self._edges is not None
         counts = self._edges.count_of(states)
         self._require_memory(len(states), int(counts.sum()))
         positions = self._edges.positions(states)
@@ -318,7 +306,6 @@ class NativeLiveness:
 
         def taken(steps: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
             """Return the action instances of some steps, and the numbers of the states to which they lead."""
-            assert self._edges is not None
             chosen = positions[list(steps)]
             instances = self._edges.instances(chosen).tolist()
             return tuple(zip(instances, self._edges.targets(chosen).tolist(), strict=True))
@@ -334,7 +321,6 @@ class NativeLiveness:
         positions: NDArray[np.int64],
     ) -> FairGraph:
         """Return the graph of a region: the steps at some positions, `counts` of each state."""
-        assert self._edges is not None
         local = np.full(self._numbers.count + 1, -1, np.int32)
         local[states] = np.arange(len(states), dtype=np.int32)
         targets = self._edges.targets(positions)

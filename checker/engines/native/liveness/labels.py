@@ -24,31 +24,38 @@ class LabelFailure(Exception):  # noqa: N818 - an outcome of the spec, not an er
 
 
 class StateLabels:
-    """Labels of all stored states; label i is predicate i."""
+    """Labels of all stored states; label i is predicate i. They are compiled at once, and evaluated on demand."""
 
     def __init__(
         self, program: nodes.Program, predicates: Sequence[nodes.Predicate], store: Store, *, quick: bool = False
     ):
-        self._words: list[Words] = []
+        self._store = store
+        self._sizes: list[int] = []
+        self._kernels: list[LabelKernel] = []
+        self._words: dict[int, Words] = {}
         for first in range(0, len(predicates), MOST_LABELS):
             chosen = list(predicates[first : first + MOST_LABELS])
             labelled = nodes.Program(program.name, program.variables, properties=chosen)
-            kernel = LabelKernel(labelled, quick=quick)
-            bits = kernel.label(store, (1 << len(chosen)) - 1)
-            if int(np.bitwise_or.reduce(bits)) >> OUT_OF_BOUNDS_BIT:
-                raise _failure(kernel, store, first, len(chosen))
-            self._words.append(bits)
+            self._sizes.append(len(chosen))
+            self._kernels.append(LabelKernel(labelled, quick=quick))
 
     def truth(self, label: int) -> Truth:
-        """Return the truth of a label in each state (distinct,), shard by shard."""
+        """Return the truth of a label in each state (distinct,), shard by shard; raise LabelFailure."""
         word, bit = divmod(label, MOST_LABELS)
+        if word not in self._words:
+            self._words[word] = self._evaluated(word)
         return (self._words[word] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_)
 
+    def _evaluated(self, word: int) -> Words:
+        bits = self._kernels[word].label(self._store, (1 << self._sizes[word]) - 1)
+        if int(np.bitwise_or.reduce(bits)) >> OUT_OF_BOUNDS_BIT:
+            raise self._failure(word)
+        return bits
 
-def _failure(kernel: LabelKernel, store: Store, first: int, count: int) -> LabelFailure:
-    """Return the failure of the first label that leaves its bounds in some state."""
-    for bit in range(count):
-        failed = np.flatnonzero(kernel.label(store, 1 << bit) >> np.uint64(OUT_OF_BOUNDS_BIT))
-        if len(failed):
-            return LabelFailure(first + bit, failed)
-    raise AssertionError("a label left its bounds among others, but not alone")
+    def _failure(self, word: int) -> LabelFailure:
+        """Return the failure of the first label that leaves its bounds in some state."""
+        for bit in range(self._sizes[word]):
+            failed = np.flatnonzero(self._kernels[word].label(self._store, 1 << bit) >> np.uint64(OUT_OF_BOUNDS_BIT))
+            if len(failed):
+                return LabelFailure(word * MOST_LABELS + bit, failed)
+        raise AssertionError("a label left its bounds among others, but not alone")
