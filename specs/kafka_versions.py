@@ -312,6 +312,7 @@ EPOCH_BEGINS_AT_ELECTION = Change(
     "2.1.0",
     backports=("2.0.1",),
     concerns="broker",
+    opens=("KAFKA-7897",),
     closes=("R3", "R4"),
 )
 TRUNCATES_IN_EVERY_EPOCH = Change(
@@ -335,6 +336,7 @@ REQUESTS_CARRY_EPOCH = Change(
     "KIP-320",
     "2.1.0",
     concerns="broker",
+    opens=("R24",),
     closes=("R5",),
 )
 IGNORES_EPOCH_0_IN_RECOVERY = Change(
@@ -344,6 +346,7 @@ IGNORES_EPOCH_0_IN_RECOVERY = Change(
     backports=("2.1.1",),
     concerns="broker",
     opens=("R16",),
+    closes=("KAFKA-7897",),
 )
 RECOVERS_EPOCH_0 = Change(
     "recovery of the epoch cache includes leader epoch 0",
@@ -374,7 +377,7 @@ TRUNCATES_ON_FETCH = Change(
     "KAFKA-10554",
     "2.8.0",
     concerns="broker",
-    opens=("R8", "R9", "KAFKA-12996", "KAFKA-15510"),
+    opens=("R8", "R9", "R23", "KAFKA-15510", "KAFKA-15608"),
 )
 HIGH_WATERMARK_FOLLOWS_LOG_START = Change(
     "a follower that starts at its leader's log start raises its high watermark to it",
@@ -382,7 +385,7 @@ HIGH_WATERMARK_FOLLOWS_LOG_START = Change(
     "2.5.0",
     backports=("2.4.1",),
     concerns="broker",
-    closes=("KAFKA-9491",),
+    closes=("R22",),
 )
 OUT_OF_RANGE_BEFORE_DIVERGENCE = Change(
     "a fetch below the log start is out of range, whatever its epoch is",
@@ -390,7 +393,7 @@ OUT_OF_RANGE_BEFORE_DIVERGENCE = Change(
     "3.0.0",
     backports=("2.7.2", "2.8.1"),
     concerns="broker",
-    closes=("KAFKA-12996",),
+    closes=("R23",),
 )
 IGNORES_DIVERGING_FETCH = Change(
     "a diverging fetch does not count as progress of the follower",
@@ -422,6 +425,13 @@ REJECTS_NEWER_RECORDS = Change(
     backports=("3.9.1",),
     concerns="broker",
     closes=("R14",),
+)
+KEEPS_FOLLOWERS = Change(
+    "a leader that is elected again keeps its followers' log end offsets, also if it has missed an epoch",
+    "KAFKA-2721",
+    "0.10.0.0",  # it was in 0.9.0.0 too; the releases of the table begin with 0.10.0.0
+    concerns="broker",
+    opens=("R18",),
 )
 FENCES_APPENDS_AFTER_IO_ERROR = Change(
     "a log rejects appends after a failed write", "KAFKA-10778", "2.8.0", concerns="broker", closes=("R17",)
@@ -473,7 +483,7 @@ REMEMBERS_WRITTEN_EPOCH = Change(
     "KAFKA-9212",
     "2.4.0",
     concerns="controller",
-    closes=("KAFKA-9212",),
+    closes=("R24",),
 )
 KRAFT_ONLY = Change("brokers do not start with ZooKeeper", "KIP-500", "4.0.0", concerns="broker and controller")
 LEADER_AND_ISR_REMOVED = Change(

@@ -119,7 +119,7 @@ truncation = [
         "nothing.",
     ),
     Bug(
-        "r16_moved_log_loses_epochs",
+        "moved_log_loses_epochs",
         Partition,
         violates={"truncation_makes_progress": 11},
         size=SMALL | dict(ELECTIONS, max_leader_epoch=2, log_moves=1),

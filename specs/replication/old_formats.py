@@ -40,7 +40,7 @@ SIZE = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=3, max_parti
 
 scenarios = [
     Bug(
-        "r16_sparse_epoch_cache",
+        "sparse_epoch_cache",
         OldFormats,
         violates={"keeps_committed_records_of_its_leader": 19},
         size=SIZE,

@@ -7,8 +7,9 @@ from specs.replication.state import PartitionState
 class Switches(PartitionState, abstract=True):
     """Every constant of `Partition` besides the sizes of the published models; a switch that is off adds no states.
 
-    Each rule names the proposal or bug that changed it and the class of Apache Kafka that has it. The default is the
-    rule of Kafka 4.0; `versions` has the values of each version. The groups are those of `partition`.
+    Each rule names the proposal or bug that changed it and the class of Apache Kafka that has it. `versions` has the
+    values of each release. The default is the rule of Kafka 4.0, or its remedy where Kafka has none yet. So a scenario
+    shows one bug. The controller is ZooKeeper's by default, since it adds fewer states.
     """
 
     # Truncation and the leader-epoch cache.

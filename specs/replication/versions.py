@@ -43,8 +43,9 @@ def replication_rules(version):
     """Return the constants of `Switches` that are rules of a release such as "2.8.0".
 
     Rules that no release has changed are included: a leader sends the bytes that its file has then, keeps what it knows
-    of its followers when it is elected again, and answers appends of its earlier epochs. Eligible leader replicas are
-    those of a new cluster. From 4.0 on the controller is KRaft's; before, ZooKeeper's.
+    of its followers when it is elected again, and answers appends of its earlier epochs. A log that moves to another
+    directory loses the epochs without records. Eligible leader replicas are those of a new cluster. From 4.0 on the
+    controller is KRaft's; before, ZooKeeper's.
     """
 
     def fault(cause, repair):
@@ -55,6 +56,8 @@ def replication_rules(version):
         truncation=truncation(version),
         epoch_on_election=EPOCH_BEGINS_AT_ELECTION.applies_to(version),
         truncates_cache_at_end=TRUNCATES_CACHE_AT_END.applies_to(version),
+        caches_epochs_of_old_formats=fault(EPOCH_BEGINS_AT_ELECTION, IGNORES_EPOCH_0_IN_RECOVERY),
+        moves_epochs_without_records=False,
         forgets_first_epoch=fault(IGNORES_EPOCH_0_IN_RECOVERY, RECOVERS_EPOCH_0),
         forgets_last_epoch=fault(TRUNCATES_ON_FETCH, REMEMBERS_LAST_FETCHED_EPOCH),
         strict_min_isr=HIGH_WATERMARK_WAITS_FOR_MIN_ISR.applies_to(version),

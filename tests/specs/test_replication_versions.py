@@ -64,6 +64,7 @@ def test_the_default_rules_are_those_of_4_0_1_except_where_a_switch_is_off_to_sa
         "controller",
         "elects_fenced_last_leader",
         "keeps_followers",
+        "moves_epochs_without_records",
         "sends_lazily",
     }
 
