@@ -609,10 +609,10 @@ CONSUMER_PROTOCOL_EARLY_ACCESS = Change(
     "KIP-848",
     "3.7.0",
     concerns="consumer and broker",
-    opens=("C8", "C9", "C11", "C13", "KAFKA-18641"),
+    opens=("C8", "C9", "C10", "C11", "C12", "C13"),
 )
 PARTITION_EPOCHS_SURVIVE = Change(
-    "a member that gives a partition up does not delete the epoch of the partition's next owner",
+    "a partition that a member gives up and is assigned again keeps its epoch",
     "KAFKA-16147",
     "3.8.0",
     concerns="broker",
@@ -623,21 +623,27 @@ REPORT_FREES_PARTITIONS = Change(
     "KAFKA-16615",
     "3.8.0",
     concerns="broker",
-    opens=("C10",),
+)
+RETRIES_WITH_LATEST_POSITION = Change(
+    "a retry of a commit before a rebalance has the latest position (consumer protocol)",
+    "KAFKA-16033",
+    "3.8.0",
+    concerns="consumer",
+    opens=("C15",),
 )
 POLL_WAITS_FOR_COMMIT = Change(
     "poll of the consumer protocol waits until an automatic commit has read the position",
     "KAFKA-18641",
     "4.0.0",
     concerns="consumer",
-    closes=("KAFKA-18641",),
+    closes=("C12",),
 )
 POLL_SKIPS_WAIT = Change(
     "poll of the consumer protocol takes records at once if all positions are valid",
-    "KAFKA-19589",
+    "KAFKA-18376",
     "4.2.0",
     concerns="consumer",
-    opens=("C12",),
+    opens=("C14",),
 )
 MEMBER_MAY_REJOIN = Change(
     "a member of the consumer protocol may join again with epoch 0 at any time",

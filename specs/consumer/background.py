@@ -1,6 +1,6 @@
 """A consumer with a background thread that commits: the client of the consumer protocol (KIP-848).
 
-Scenarios: entry C12 of docs/consumer.md.
+Scenarios: entries C12, C14 and C15 of docs/consumer.md.
 Sources: AsyncKafkaConsumer (poll, collectFetch), ApplicationEventProcessor, CommitRequestManager (maybeAutoCommitAsync,
 autoCommitSyncBeforeRebalanceWithRetries), SubscriptionState.allConsumed of Apache Kafka 3.9.1, 4.1.1, 4.2.0 and 4.3.1.
 """
@@ -13,16 +13,17 @@ from specs.consumer.consumer import Offset
 class BackgroundCommits(PollLoop):
     """`PollLoop` with enable.auto.commit, where another thread reads the position and commits it.
 
-    The thread of the application sends an event to the background thread when it polls. The background thread then
-    commits the position if auto.commit.interval.ms has passed. Poll advances the position when it takes records from
-    the buffer. `waits_for_commit`: poll takes no records until the background thread has read the position.
+    Poll advances the position when it takes records from the buffer. `commits`: the background thread commits the
+    position at "any_time" after auto.commit.interval.ms (3.7 to 3.9); when it handles an event of the current poll,
+    "before_fetching": poll takes no records until then (4.0 and 4.1); or when it handles that event, "while_polling":
+    poll does not wait (since 4.2).
 
     Before a rebalance the background thread commits in the same way, and retries a commit that fails. `retries_with`
     "latest" reads the position again, "same" sends the same offset.
     """
 
     commit = Constant("auto", one_of=("auto",))
-    waits_for_commit = Constant(True)  # KAFKA-18641
+    commits = Constant("before_fetching", one_of=("any_time", "before_fetching", "while_polling"))
     retries = Constant(0, at_least=0)
     retries_with = Constant("latest", one_of=("latest", "same"))
 
@@ -38,20 +39,22 @@ class BackgroundCommits(PollLoop):
     @action
     def begin_poll(self):
         """The application polls again, as it has processed all returned records."""
+        require(self.commits != "any_time")
         require(self.position is not None and len(self.in_hand) == 0 and not self.event_sent)
         # Without anything to commit, an event that poll waits for changes nothing.
-        require(self.committed != self.position or not self.waits_for_commit)
+        require(self.committed != self.position or self.commits == "while_polling")
         self.event_sent = True
 
     def next_records(self, count):
         """Return the next records for poll; the background thread may have to read the position first."""
-        require(not (self.event_sent and self.waits_for_commit))
+        require(not self.event_sent or self.commits == "while_polling")
         return super().next_records(count)
 
     @action
     def commit_position(self):
-        """The background thread handles the event and commits the position."""
-        require(self.event_sent and self.position is not None)
+        """The background thread commits the position."""
+        require(self.event_sent or self.commits == "any_time")
+        require(self.position is not None and self.committed != self.position)
         self.event_sent = False
         self.committed = self.position
 
@@ -87,18 +90,28 @@ LARGER = dict(records=4, max_poll_records=3, crashes=3)
 
 scenarios = [
     Bug(
-        "c12_commit_while_polling",
+        "c12_commit_at_any_time",
         BackgroundCommits,
-        violates={"no_gap": 6},
-        faulty=dict(waits_for_commit=False),
-        fixed=dict(waits_for_commit=True),
+        violates={"no_gap": 5},
+        faulty=dict(commits="any_time"),
+        fixed=dict(commits="before_fetching"),
         larger=LARGER,
         promises=AT_LEAST_ONCE,
         description="C12, KAFKA-18641: poll takes record 0, the other thread commits 1, and the process dies.",
-        remedy="C12: poll takes no records before the other thread has read the position.",
+        remedy="C12 fixed in 4.0: poll takes no records before the other thread has read the position.",
     ),
     Bug(
-        "c12_retried_with_the_latest_position",
+        "c14_commit_while_polling",
+        BackgroundCommits,
+        violates={"no_gap": 6},
+        faulty=dict(commits="while_polling"),
+        fixed=dict(commits="before_fetching"),
+        promises=AT_LEAST_ONCE,
+        description="C14: C12 again since 4.2: poll does not wait until the other thread has handled its event.",
+        remedy="C14: the rule of 4.0 and 4.1.",
+    ),
+    Bug(
+        "c15_retried_with_the_latest_position",
         BackgroundCommits,
         violates={"no_gap": 7},
         size=dict(retries=1),
@@ -106,7 +119,7 @@ scenarios = [
         fixed=dict(retries_with="same"),
         larger=dict(LARGER, retries=2),
         promises=[*AT_LEAST_ONCE, "a_commit_is_retried"],
-        description="C12: a commit before a rebalance fails; its retry commits the position of records in processing.",
-        remedy="C12: the retry commits the offset of the first attempt.",
+        description="C15: a commit before a rebalance fails; its retry commits the position of records in processing.",
+        remedy="C15: the retry commits the offset of the first attempt.",
     ),
 ]

@@ -148,16 +148,15 @@ REPAIRED = dict(reports_unapplied=True)  # the remedy of C10
 
 scenarios = [
     Bug(
-        "c13_unfenced_commit",
+        "unfenced_commit",
         ProtocolCommits,
         violates={"only_owners_commit": 10, "commits_move_forward": 17},
         size=REPAIRED,
         faulty=dict(commit_fence="always"),
         fixed=dict(commit_fence="member_epoch"),
         promises=[*SAFE, *COMMITS, *REACHED],
-        description="C13 without a fence: a late commit of the previous owner overwrites that of the next one.",
-        remedy="C13: the coordinator accepts commits with the member's epoch, as in 4.0 to 4.2.",
-        fixed_name="c13_fenced_by_member_epoch",
+        description="Without a fence a late commit of the previous owner overwrites that of the next one.",
+        remedy="The coordinator accepts commits with the member's epoch, as in 4.0 to 4.2.",
     ),
     Bug(
         "c13_owner_refused",

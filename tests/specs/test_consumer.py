@@ -88,11 +88,17 @@ def test_poll_waits_until_the_position_is_read():
 
 
 def test_poll_that_does_not_wait_commits_a_record_in_processing():
-    """KAFKA-18641: the event of the poll that returned record 0 commits the position after it."""
-    spec = BackgroundCommits(waits_for_commit=False)
+    """4.2: the event of the poll that returned record 0 commits the position after it."""
+    spec = BackgroundCommits(commits="while_polling")
     state = play(spec, "begin_poll", "poll 1", "commit_position", "crash", "start")
     assert (state.position, list(state.processed)) == (1, [])
     assert not spec.holds("no_gap", state)
+
+
+def test_thread_that_commits_at_any_time():
+    """KAFKA-18641, 3.9: CommitRequestManager.poll commits when the interval has passed."""
+    state = play(BackgroundCommits(commits="any_time"), "poll 1", "commit_position")
+    assert (state.committed, list(state.in_hand)) == (1, [0])
 
 
 @pytest.mark.parametrize(("retries_with", "committed"), [("latest", 1), ("same", 0)])
