@@ -1,0 +1,144 @@
+"""The answers as text: the verdict first, at most 80 columns, no word broken, nothing undecided counted as safe."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from checker.output.styled_lines import plain
+from kafka_tools.advise import answer_sentences
+from kafka_tools.advise.advice import answer_questions
+from kafka_tools.advise.advice_text import WIDTH, advice_lines
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.survey import run
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+
+BY_SLUG = {failure.slug: failure for failure in FAILURES}
+NEVER = threading.Event()
+
+
+def cluster(replicas=2, **producer):
+    written = tuple(WrittenSetting(name.replace("_", "."), value, "p", 1) for name, value in producer.items())
+    found = gather([ConfigurationFile("p", {"producer": written})], "4.1.0")
+    return found.changed("topic", "replication.factor", str(replicas))
+
+
+def explorer(max_states=None, surveys_answered=None):
+    """Return a function that explores in this process; after `surveys_answered` surveys it finds nothing."""
+
+    def explore(asked):
+        found = [run(one, max_states, NEVER, lambda explorer, each: explorer.explore(each, NEVER)) for one in asked]
+        keep = len(found) if surveys_answered is None else surveys_answered
+        return iter([*found[:keep], *([] for _ in found[keep:])])
+
+    return explore
+
+
+def text_of(advice, required=()):
+    return plain(advice_lines(advice, required))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    failures = [BY_SLUG["crash"], BY_SLUG["blackout"]]
+    return advise(cluster(acks="1"), explorer(), failures=failures, questions=QUESTIONS[:1])
+
+
+def test_the_verdict_comes_first(whole):
+    text = text_of(whole)
+    assert text.startswith("A record can be lost after a broker crash.")
+
+
+def test_the_text_has_80_columns_and_no_broken_word(whole):
+    text = text_of(whole)
+    assert max(map(len, text.splitlines())) <= WIDTH == 80
+    words = set(re.findall(r"[A-Za-z.]{12,}", text))
+    assert {"unclean.leader.election.enable", "acknowledgement"} <= words
+
+
+def test_a_counterexample_has_the_logs_the_isr_and_the_leader(whole):
+    text = text_of(whole)
+    example = text[text.index("An acknowledged record may be lost after a broker crash:") :]
+    assert "leader: n1; ISR: n1, n2; every log is empty" in example
+    assert re.search(r"log of n1: r1", example)
+    assert "leader: none; ISR: n2" in example
+    assert "acknowledged: r1" in example
+    assert re.search(r"End: acknowledged \{1\}", example)
+
+
+def test_a_remedy_is_listed_once(whole):
+    changes = [remedy.changes for remedy in whole.remedies]
+    assert len(changes) == len(set(changes))
+    everything = [
+        (fix.question.name, failure.slug) for r in whole.remedies for fix in r.fixes for failure in fix.failures
+    ]
+    assert len(everything) == len(set(everything))
+
+
+def test_a_last_resort_follows_the_other_remedies_and_says_why(whole):
+    text = text_of(whole)
+    last = [remedy for remedy in whole.remedies if remedy.is_last_resort]
+    assert last and whole.remedies[-len(last) :] == last
+    assert text.index("as a last resort") > text.index("broker.rack (brokers)")
+    for remedy in last:
+        assert "documentation advises against" in answer_sentences.cost_sentence(remedy)
+
+
+@pytest.mark.parametrize("required", [(), QUESTIONS[:1]])
+def test_a_limit_is_not_safe(required):
+    advice = answer_questions(cluster(), explorer(max_states=100), [BY_SLUG["crash"]], QUESTIONS[:3])
+    assert {answer.verdict for answer in advice.answers} == {"undecided"}
+    (sentence,) = answer_sentences.verdict_sentences(advice)
+    assert sentence.startswith("Not decided, and not safe")
+    assert "no record is" not in text_of(advice, required)
+    assert ("required no-loss is not decided" in text_of(advice, required)) == bool(required)
+
+
+def test_an_interrupt_is_not_safe():
+    failures = [BY_SLUG["crash"], BY_SLUG["lost-response"]]
+    advice = answer_questions(cluster(), explorer(surveys_answered=1), failures, QUESTIONS[:1])
+    assert [answer.failure.slug for answer in advice.answers] == ["crash"]
+    assert not advice.is_whole
+    sentences = answer_sentences.verdict_sentences(advice)
+    assert sentences == ["Interrupted: the answers that are missing in the table are not decided, and not safe."]
+
+
+@pytest.mark.parametrize(
+    ("settings", "entries"),
+    [
+        ({}, {"I3"}),
+        ({"max_in_flight_requests_per_connection": "1"}, set()),
+        ({"acks": "1"}, set()),
+        ({"acks": "1", "delivery_timeout_ms": "31000"}, {"P11"}),
+        ({"acks": "1", "delivery_timeout_ms": "120000"}, set()),
+    ],
+)
+def test_what_the_model_leaves_out_is_a_note(settings, entries):
+    advice = answer_questions(cluster(**settings), explorer(), [BY_SLUG["slow-follower"]], QUESTIONS[:1])
+    notes = answer_sentences.caveats(advice)
+    assert {name for name in ("I3", "P11") if any(name in note for note in notes)} == entries
+    assert all(" ".join(note.split()) in " ".join(text_of(advice).split()) for note in notes)
+
+
+@pytest.mark.slow
+def test_ctrl_c_prints_the_answers_so_far(tmp_path):
+    path = tmp_path / "topic.json"
+    path.write_text('{"replication.factor": 6, "min.insync.replicas": 2}')
+    command = [sys.executable, "-m", "checker", "advise", str(path), "--no-cache"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        time.sleep(20)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "Interrupted: the answers that are missing" in out
+    assert "a slow follower" in out
+    assert "Traceback" not in err
