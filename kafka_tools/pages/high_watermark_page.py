@@ -14,6 +14,7 @@ from kafka_tools.pages.scenario_runs import run_scenario
 WALK = "replication/high_watermark_walk/two_records"
 
 CONSEQUENCES = (
+    "replication/high_watermark_walk/kafka_4_1",
     "replication/partition/r1_truncate_to_high_watermark",
     "replication/partition/r1_truncate_to_high_watermark_fixed",
     "replication/partition/r7_joins_at_lagging_high_watermark",
@@ -48,8 +49,8 @@ record before a pause is one fetch late, and the wait.
 
 WITH_MORE_REPLICAS = """
 With more followers the leader waits for the slowest one in the ISR before it commits, and the others learn it with
-their next fetch. The spec `replication/partition` handles a fetch in one step, so its answers have the newer high
-watermark and its followers are one fetch late.
+their next fetch. The spec `replication/partition` always counts the fetch first, so its followers are one fetch late.
+The walk's spec has Kafka's order. With the rules of Kafka 4.1 and a crash both keep every promise.
 """
 
 AFTERWARDS = """
@@ -147,8 +148,6 @@ class _Walk:
         if step.action == "follower_fetch":
             self.fetches += 1
             return f"{follower} sends fetch {self.fetches} from offset {after.fetches[follower].offset}, its log end."
-        if step.action == "leader_complete_fetch":
-            return f"Fetch {self.fetches} has waited long enough. {self._answer(after)}"
         if step.action == "leader_handle_fetch":
             for way in self.ways[before.high_watermark[leader] : after.high_watermark[leader]]:
                 way.committed = f"step {number}, by fetch {self.fetches}"
@@ -162,13 +161,15 @@ class _Walk:
     def _handled(self, before: Any, after: Any) -> str:
         """Return as text the answer to a fetch, and what the leader learns from the fetch."""
         leader, follower = self.leader, self.follower
-        waits = after.answers[follower] is None
-        text = f"{leader} handles fetch {self.fetches}. {'No record: it waits.' if waits else self._answer(after)}"
+        learned = ""
         if after.remote_end[leader][follower] != before.remote_end[leader][follower]:
-            text += f" Then {leader} notes that {follower} has {_records(before.log[follower])}"
+            learned = f" {leader} notes that {follower} has {_records(before.log[follower])}"
             committed = after.log[leader][before.high_watermark[leader] : after.high_watermark[leader]]
-            text += f", and commits {_records(committed)}." if committed else "."
-        return text
+            learned += f", and commits {_records(committed)}." if committed else "."
+        handled = f"{leader} handles fetch {self.fetches}."
+        if after.answers[follower].record is None:
+            return f"{handled} No record: it waits.{learned} {self._answer(after)}"
+        return f"{handled} {self._answer(after)}{learned and ' Then' + learned}"
 
     def _answer(self, state: Any) -> str:
         """Return the answer on its way to the follower as text."""

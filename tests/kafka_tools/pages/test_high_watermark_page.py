@@ -39,5 +39,5 @@ def test_the_sentences_name_the_answers(steps):
 @pytest.mark.slow
 def test_the_page_has_the_walk():
     page = high_watermark_page.render()
-    assert "| 13 | b2 learns that r0 and r1 are committed. | 2 | 2 | 2 | 2 | 2 |" in page
+    assert "| 12 | b2 learns that r0 and r1 are committed. | 2 | 2 | 2 | 2 | 2 |" in page
     assert "violates `no_acked_loss` after 13 states" in page
