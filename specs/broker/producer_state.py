@@ -7,7 +7,8 @@ five batches), `ProducerAppendInfo` (the epoch and sequence checks), `ProducerSt
 The model has one producer id. An offset is the position of a batch in the log, not of a record.
 """
 
-from checker.language import Constant, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct
+from checker.language import Constant, Domain, Map, Option, Range, Seq, SetOf, Struct
+from specs.broker.sequence_rules import Error, SequenceRules
 
 
 class Partition(Domain):
@@ -40,20 +41,6 @@ class Offset(Range):
     low, high = 0, "log_size"
 
 
-class Error(Enum):
-    """The errors of a produce response that concern an idempotent producer."""
-
-    NONE = "none"
-    DUPLICATE_SEQUENCE_NUMBER = "duplicate sequence number"
-    OUT_OF_ORDER_SEQUENCE_NUMBER = "out of order sequence number"
-    INVALID_PRODUCER_EPOCH = "invalid producer epoch"
-    UNKNOWN_PRODUCER_ID = "unknown producer id"
-    NOT_LEADER_OR_FOLLOWER = "not leader or follower"
-    REQUEST_TIMED_OUT = "request timed out"
-    INVALID_RECORD = "invalid record"
-    NETWORK_EXCEPTION = "network exception"
-
-
 class Batch(Struct):
     """A batch as it is sent and stored: its records (`id`) under the identity (epoch, base sequence)."""
 
@@ -80,7 +67,7 @@ class Answer(Struct):
     offset: Option(Offset)
 
 
-class ProducerState(Spec, abstract=True):
+class ProducerState(SequenceRules, abstract=True):
     """The log and the producer state of each partition, with the leader's rules for a batch."""
 
     partitions = Constant(1, at_least=1)
@@ -89,14 +76,6 @@ class ProducerState(Spec, abstract=True):
     max_epoch = Constant(1, at_least=0)
     max_sequence = Constant(7, at_least=1)
     max_batch_records = Constant(1, at_least=1)
-    cache_size = Constant(5, at_least=1)
-    """`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`; 1 before KAFKA-5494 (Kafka 1.0)."""
-    snapshot_batches = Constant(1, at_least=1)
-    """The batches of a producer in a snapshot: 1, because `ProducerStateManager.writeSnapshot` writes lastSeq()."""
-    no_state = Constant("any", one_of=("any", "never_held", "full", "unknown_producer_id"))
-    """The sequences that a leader without state for the producer accepts: any (KIP-360, Kafka 2.5 to 4.4); any, but
-    only 0 if the log never held a record (KAFKA-15591, 4.5, not released); only 0 (0.11); only 0, else
-    UNKNOWN_PRODUCER_ID (1.0 to 2.4). `specs.broker.versions` has the value of each version."""
     old_sequence = Constant("out_of_order", one_of=("out_of_order", "duplicate"))
     """The answer to a sequence below the cached ones: out of order in Kafka; DUPLICATE_SEQUENCE_NUMBER is a variant."""
 
@@ -123,11 +102,25 @@ class ProducerState(Spec, abstract=True):
 
     # The answer to a produce request.
 
-    def is_duplicate(self, partition, batch):
-        """Return whether a batch has the epoch and range of a cached batch. Source: `findDuplicateBatch`."""
-        if self.producer_epoch[partition] is None or self.producer_epoch[partition] != batch.epoch:
-            return False
+    def has_state(self, partition):
+        """Return whether the leader has state for the producer."""
+        return self.producer_epoch[partition] is not None
+
+    def known_epoch(self, partition):
+        """Return the producer epoch of the state; there must be state."""
+        return self.producer_epoch[partition]
+
+    def expected_sequence(self, partition):
+        """Return the next sequence of the known epoch: 0 if a marker began it (`NO_SEQUENCE`)."""
+        return 0 if len(self.cached[partition]) == 0 else self.end_sequence(partition)
+
+    def remembers(self, partition, batch):
+        """Return whether a cached batch has the sequence range of a batch."""
         return any(c.sequence == batch.sequence and c.records == batch.records for c in self.cached[partition])
+
+    def holds_records(self, partition):
+        """Return whether the log has ever held a record."""
+        return len(self.log[partition]) > 0
 
     def duplicate_offset(self, partition, batch):
         """Return the offset of the first batch with this range."""
@@ -135,28 +128,10 @@ class ProducerState(Spec, abstract=True):
             c.offset for c in self.cached[partition] if c.sequence == batch.sequence and c.records == batch.records
         )
 
-    def check(self, partition, batch):
-        """Return the error of a client's batch, by epoch, then sequence. Source: `maybeValidateDataBatch`."""
-        if self.producer_epoch[partition] is None:
-            return self.check_without_state(partition, batch)
-        if batch.epoch < self.producer_epoch[partition]:
-            return Error.INVALID_PRODUCER_EPOCH
-        if batch.epoch != self.producer_epoch[partition] or len(self.cached[partition]) == 0:
-            return Error.NONE if batch.sequence == 0 else Error.OUT_OF_ORDER_SEQUENCE_NUMBER
-        if batch.sequence == self.end_sequence(partition):
-            return Error.NONE
-        if self.old_sequence == "duplicate" and self.is_old(partition, batch):
+    def refuse_sequence(self, partition, batch):
+        """Return the error of a sequence that is not the expected one (`old_sequence`)."""
+        if self.old_sequence == "duplicate" and len(self.cached[partition]) > 0 and self.is_old(partition, batch):
             return Error.DUPLICATE_SEQUENCE_NUMBER
-        return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
-
-    def check_without_state(self, partition, batch):
-        """Return the error of a batch of a producer without state (`no_state`)."""
-        if batch.sequence == 0 or self.no_state == "any":
-            return Error.NONE
-        if self.no_state == "unknown_producer_id":
-            return Error.UNKNOWN_PRODUCER_ID
-        if self.no_state == "never_held" and len(self.log[partition]) > 0:
-            return Error.NONE
         return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def is_old(self, partition, batch):

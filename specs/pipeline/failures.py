@@ -10,19 +10,39 @@ class Session(Range):
     low, high = 0, "producer_restarts"
 
 
+EPOCHS = (
+    "lost_responses + producer_restarts + broker_crashes + power_failures + blackouts + slow_followers + rejections"
+)
+"""The largest producer epoch: a failure may leave a gap in the sequences, which the producer closes with an epoch."""
+
+
+class ProducerEpoch(Range):
+    """The epoch of a producer id; the producer itself increments it."""
+
+    low, high = 0, EPOCHS
+
+
+class Sequence(Range):
+    """The sequence number of a batch, which has one record."""
+
+    low, high = 0, "records - 1"
+
+
 class Entry(Struct):
-    """A record in a log, with the session of the producer that sent it."""
+    """A record as it is sent and stored: with its producer's session, epoch and sequence; 0 without idempotence."""
 
     record: RecordId
     session: Session
-    shows = "r{record}"
+    epoch: ProducerEpoch
+    sequence: Sequence
+    shows = "r{record}(e{epoch} s{sequence})"
 
 
 CAPACITY = (
-    "records * (1 + producer_restarts) + (lost_responses + producer_restarts) * max_in_flight"
-    " + broker_crashes + power_failures + blackouts + slow_followers"
+    "records * (1 + producer_restarts) + slow_followers + max_in_flight"
+    " * (lost_responses + producer_restarts + broker_crashes + power_failures + blackouts + rejections)"
 )
-"""Capacity of a log: each failure may cause the interrupted records to be appended once more."""
+"""Capacity of a log: each failure may cause the records in flight to be appended once more."""
 
 
 class FailingPartition(Partition, abstract=True):
@@ -49,6 +69,7 @@ class FailingPartition(Partition, abstract=True):
     blackouts = Constant(0, at_least=0)  # the machines of all brokers die at once
     lost_responses = Constant(0, at_least=0)  # the producer's connection closes, with every request on it
     producer_restarts = Constant(0, at_least=0)  # the producer's process dies, and its successor resumes
+    rejections = Constant(0, at_least=0)  # the leader rejects a record with an error that is not retriable
 
     log = Map(Broker, Seq(Entry, CAPACITY))
     high_watermark = Range(0, CAPACITY)
@@ -69,6 +90,59 @@ class FailingPartition(Partition, abstract=True):
     # (`compile_native(..., symmetric=Broker)`), so the spec needs no guards against symmetric states. No action or
     # property may name a broker or depend on the order of brokers.
 
+    # States that have the same effect are made equal.
+
+    def may_be_elected_outside_isr(self, broker):
+        """Return whether a broker outside the ISR may be elected, with the log that it has."""
+        return self.unclean_elections or broker in self.eligible or broker == self.last_known_leader
+
+    def has_effect(self, broker):
+        """Return whether the log of a broker outside the ISR has an effect before the broker rejoins the ISR."""
+        return self.may_be_elected_outside_isr(broker) or self.forgets_at_restart(broker)
+
+    def forgets_at_restart(self, broker):
+        """Return whether a restart of a broker would make it forget something that has an effect."""
+        return False
+
+    def drop_logs_without_effect(self):
+        """Empty the logs of brokers outside the ISR that have no effect: a broker fetches its log when it rejoins."""
+        for broker in Broker:
+            if broker not in self.isr and not self.has_effect(broker):
+                self.log[broker].clear()
+
+    @action
+    def controller_elect(self, broker: Broker):
+        """The controller elects a live member of the ISR; if none is alive, `lead_from_outside_isr` decides."""
+        super().controller_elect(broker)
+        self.drop_logs_without_effect()
+
+    @action
+    def follower_fetch(self, follower: Broker):
+        """A follower copies the next record."""
+        require(self.leader is not None)
+        require(follower in self.isr or self.may_be_elected_outside_isr(follower))
+        if self.brokers_cannot_fail():
+            # The order in which followers catch up has no effect any more: the one that is ahead comes first.
+            require(not any(self.lags(other) and self.is_ahead(other, follower) for other in Broker))
+        super().follower_fetch(follower)
+
+    def brokers_cannot_fail(self):
+        """Return whether every failure of a broker has happened."""
+        return (
+            self.broker_crashes_left == 0
+            and self.power_failures_left == 0
+            and self.blackouts_left == 0
+            and self.slow_followers_left == 0
+        )
+
+    def lags(self, broker):
+        """Return whether a live member of the ISR has a shorter log than the leader."""
+        return broker in self.alive and broker in self.isr and len(self.log[broker]) < len(self.log[self.leader])
+
+    def is_ahead(self, one, other):
+        """Return whether a broker's log is longer than another's."""
+        return len(self.log[one]) > len(self.log[other])
+
     # The ISR and the eligible leader replicas.
 
     def leave_isr(self, broker):
@@ -79,6 +153,8 @@ class FailingPartition(Partition, abstract=True):
                 self.eligible.add(broker)
             if len(self.isr) == 0:
                 self.last_known_leader = broker
+            if not self.eligible_leader_replicas:
+                self.drop_logs_without_effect()
 
     @action
     def leader_shrink_isr(self, follower: Broker):
@@ -90,10 +166,15 @@ class FailingPartition(Partition, abstract=True):
     @action
     def leader_expand_isr(self, follower: Broker):
         """The leader adds a follower that has caught up; with min.insync.replicas in sync the ELR becomes empty."""
+        require(self.leader is not None and follower in self.alive)
+        if not self.may_be_elected_outside_isr(follower):
+            # Where it is before it joins has no effect: it fetches the rest in the same step.
+            self.log[follower] = self.log[self.leader]
         super().leader_expand_isr(follower)
         if len(self.isr) >= self.min_isr():
             self.eligible = set()
         self.eligible.discard(follower)
+        self.drop_logs_without_effect()
 
     def lead_from_outside_isr(self, broker):
         """Make a broker outside the ISR its only member: an eligible one, or the last known leader, or uncleanly.
@@ -153,3 +234,4 @@ class FailingPartition(Partition, abstract=True):
         """A broker restarts. It registers after an unclean shutdown, and is no longer eligible (KIP-966)."""
         super().broker_restart(broker)
         self.eligible.discard(broker)
+        self.drop_logs_without_effect()

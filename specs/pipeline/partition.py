@@ -1,8 +1,8 @@
 """One replicated partition without message delays: leader, followers, ISR and elections.
 
-`failures` adds power failures and eligible leader replicas, `pipeline` the clients at both ends, and
-`specs.producer.acks` a producer that sends each record once. The family `replication` models how replicas really
-agree. docs/guarantees.md describes how the models differ.
+`failures` adds power failures and eligible leader replicas, `producer_state` what a leader remembers of a producer,
+`producer` and `pipeline` the clients at both ends, and `specs.producer.acks` a producer that sends each record once.
+The family `replication` models how replicas really agree. docs/guarantees.md describes how the models differ.
 """
 
 from checker.language import (
@@ -156,7 +156,11 @@ class Partition(Spec, abstract=True):
         require(broker not in self.alive)
         self.alive.add(broker)
         if self.leader is not None:
-            del self.log[broker][self.shared_with_leader(broker) :]
+            self.truncate(broker)
+
+    def truncate(self, broker):
+        """Truncate a follower's log to the part that it shares with the leader."""
+        del self.log[broker][self.shared_with_leader(broker) :]
 
     def lead_from_outside_isr(self, broker):
         """Make a broker outside the ISR its only member; allowed by unclean elections only."""
@@ -176,7 +180,7 @@ class Partition(Spec, abstract=True):
         self.leader = broker
         self.high_watermark = min(self.high_watermark, len(self.log[broker]))
         for follower in self.alive:
-            del self.log[follower][self.shared_with_leader(follower) :]
+            self.truncate(follower)
         self.advance_high_watermark()
 
     # Properties.
@@ -185,10 +189,14 @@ class Partition(Spec, abstract=True):
         """Return whether the leader's log has a record."""
         return record in self.log[self.leader]
 
+    def is_unread(self, record):
+        """Return whether a request with a record is on the connection."""
+        return record in self.requests
+
     @invariant(says="acknowledged {self.acked}, the leader {self.leader} holds {self.log}")
     def no_acked_loss(self):
         """LOSS: the leader has every acknowledged record in its log, or (acks=0) in an unread request."""
-        return self.leader is None or all(record in self.requests or self.leader_has(record) for record in self.acked)
+        return self.leader is None or all(self.is_unread(record) or self.leader_has(record) for record in self.acked)
 
     @invariant(says="consumed {self.consumed}, the leader {self.leader} holds {self.log}")
     def reads_are_stable(self):

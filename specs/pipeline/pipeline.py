@@ -16,39 +16,26 @@ from checker.language import (
     reachable,
     require,
 )
-from specs.pipeline.failures import CAPACITY, Entry, FailingPartition, Session
+from specs.broker.sequence_rules import Error
+from specs.pipeline.failures import CAPACITY, Entry
 from specs.pipeline.partition import Broker, RecordId
+from specs.pipeline.producer import RetryingProducer
 
 
-class Pipeline(FailingPartition):
+class Pipeline(RetryingProducer):
     """An application sends records in order; a producer writes them to a partition; a consumer processes them.
 
-    The producer has one connection to the leader, which reads and handles its requests of one record each in order (the
-    broker mutes the connection while it handles a request). A request that fails with a retriable error is sent again
-    without limit, unless `retries` is off. The leader recognises an idempotent producer's duplicates by session and
-    record. A producer that restarts sends every record again that was not acknowledged.
+    The leader reads and handles the requests of a connection in order: it reads the next one when it has sent the
+    response to the last one (the broker mutes the connection until then). Responses arrive in order, a refusal at once.
 
-    Source: Sender, RecordAccumulator.reenqueue, KafkaChannel, UnifiedLog.
+    Source: KafkaChannel, Partition.appendRecordsToLeader, DelayedProduce, UnifiedLog.
     """
 
-    idempotent = Constant(True)  # enable.idempotence, in effect
-    retries = Constant(True)  # retries > 0
-    late_requests = Constant(False)  # a broker may handle requests that it had not read when the connection closed
     consumer = Constant("none", one_of=("none", "commits_first", "commits_last", "auto_commit", "background"))
     auto_offset_reset = Constant("latest", one_of=("earliest", "latest", "none"))
     consumer_crashes = Constant(0, at_least=0)
 
-    # The producer.
-    sent = Range(0, "records")  # the last record of the application
-    queue = Seq(RecordId, "records")
-    requests = Seq(RecordId, "max_in_flight")
-    handled = Option(RecordId)  # appended, not yet answered
-    late = Seq(Entry, "max_in_flight * (lost_responses + producer_restarts)")  # requests of closed connections
-    session = Session
-    lost_responses_left = Range(0, "lost_responses")
-    producer_restarts_left = Range(0, "producer_restarts")
-
-    # The consumer.
+    leader_is_new = bool  # it was elected, and has not handled a request yet
     consumed = Seq(Entry, CAPACITY)
     in_hand = Option(RecordId)  # returned to the application, not yet processed
     committed = Option(Range(0, CAPACITY))
@@ -87,154 +74,99 @@ class Pipeline(FailingPartition):
     def init(self):
         """Start with nothing sent, and with every failure still to come."""
         super().init()
-        self.lost_responses_left = self.lost_responses
-        self.producer_restarts_left = self.producer_restarts
         self.consumer_crashes_left = self.consumer_crashes
-
-    # The producer.
-
-    @action
-    def application_send(self):
-        """The application hands over the next record."""
-        require(self.sent < self.records)
-        self.sent += 1
-        self.queue.append(self.sent)
-
-    @action
-    def producer_write(self):
-        """The producer writes the first record of its queue to the connection; with acks=0 this is success."""
-        require(self.leader is not None and len(self.queue) > 0)
-        require(len(self.requests) + (0 if self.handled is None else 1) < self.max_in_flight)
-        record = self.queue.pop(0)
-        self.requests.append(record)
-        if self.acks == "0":
-            self.acked.add(record)
-
-    def send_again(self, record):
-        """Put a record back into the queue after a retriable error.
-
-        An idempotent producer keeps the order of sequence numbers; another one puts the record at the head.
-        """
-        if self.acks == "0" or not self.retries:
-            return
-        place = 0
-        if self.idempotent:
-            place = len([other for other in self.queue if other < record])
-        self.queue.insert(place, record)
-
-    def lose_connection(self):
-        """Fail every request in flight, the oldest first. Source: NetworkClient, InFlightRequests.clearAll."""
-        if self.handled is not None:
-            record = self.handled
-            self.handled = None
-            self.send_again(record)
-        for request in self.requests:
-            self.send_again(request)
-        self.requests.clear()
-
-    @action
-    def connection_close(self):
-        """A response is lost or late: the producer closes the connection, with every request on it."""
-        require(self.lost_responses_left > 0 and self.leader is not None)
-        require(len(self.requests) > 0 or self.handled is not None)
-        self.lost_responses_left -= 1
-        self.keep_late_requests()
-        self.lose_connection()
-
-    def keep_late_requests(self):
-        """Keep the requests on the connection: a live leader may still handle them (entry P12 of docs/producer.md)."""
-        if self.late_requests:
-            for request in self.requests:
-                self.late.append(Entry(record=request, session=self.session))
-
-    @action
-    def producer_restart(self):
-        """The producer's process dies; its successor sends again every record that was not acknowledged."""
-        require(self.producer_restarts_left > 0)
-        self.producer_restarts_left -= 1
-        self.keep_late_requests()
-        self.requests.clear()
-        self.handled = None
-        self.session += 1
-        self.queue = [record for record in RecordId if record <= self.sent and record not in self.acked]
-
-    def stop(self, broker):
-        """Stop a broker. A leader's late requests are lost with it."""
-        if self.leader == broker:
-            self.late.clear()
-        super().stop(broker)
 
     # The leader's answers.
 
-    def is_known(self, entry):
-        """Return whether the leader's log has an idempotent producer's record: it is answered, not appended."""
-        return self.idempotent and entry in self.log[self.leader]
-
-    def is_out_of_sequence(self, entry):
-        """Return whether an idempotent producer's record is not the next one of its session.
-
-        If the log has no record of the session, every record is in sequence. A record is missing if its producer still
-        has to send it. Source: ProducerAppendInfo.checkSequence, KIP-360.
-        """
-        if not self.idempotent:
-            return False
-        known = [other for other in self.log[self.leader] if other.session == entry.session]
-        missing = entry.session == self.session and any(record < entry.record for record in self.queue)
-        return len(known) > 0 and (missing or any(other.record > entry.record for other in known))
-
     @action
     def leader_append(self):
-        """The leader reads the next request and appends its record, unless the log has it; acks=0 gets no answer."""
-        require(self.leader is not None and self.handled is None and len(self.requests) > 0)
-        require(not self.has_too_few_replicas())
-        entry = Entry(record=self.requests[0], session=self.session)
-        require(not self.is_out_of_sequence(entry))
-        record = self.requests.pop(0)
-        if not self.is_known(entry):
-            self.log[self.leader].append(entry)
+        """Handle a request: append its record, or recognise an idempotent producer's duplicate."""
+        require(self.leader is not None and len(self.requests) > 0)
+        require(not self.has_too_few_replicas() and self.has_answered_all())
+        batch = self.requests.pop(0)
+        require(self.error_of(batch) == Error.NONE)
+        self.leader_is_new = False
+        if not self.is_known(batch):
+            self.log[self.leader].append(batch)
             self.advance_high_watermark()
         if self.acks != "0":
-            self.handled = record
+            self.handled.append(batch)
+
+    def has_answered_all(self):
+        """Return whether the leader has sent the response to every request that it has handled."""
+        if len(self.handled) == 0:
+            return True
+        if not self.idempotent:
+            return False
+        return self.may_answer(self.handled[len(self.handled) - 1])
+
+    def may_answer(self, batch):
+        """Return whether the leader may report success. Source: Partition.checkEnoughReplicasReachOffset."""
+        return self.acks == "1" or (not self.has_too_few_replicas() and self.is_committed(batch))
+
+    def is_committed(self, batch):
+        """Return whether a batch is below the high watermark."""
+        return batch in self.log[self.leader][: self.high_watermark]
 
     @action
     def leader_refuse(self):
-        """The leader appends nothing: too few replicas are in sync, or the sequence has a gap. The producer retries."""
-        require(self.leader is not None and self.handled is None and len(self.requests) > 0)
-        entry = Entry(record=self.requests[0], session=self.session)
-        require(self.has_too_few_replicas() or self.is_out_of_sequence(entry))
-        record = self.requests.pop(0)
-        self.send_again(record)
+        """Refuse a request: too few replicas are in sync, or the sequence does not fit. The producer retries."""
+        require(self.leader is not None and len(self.handled) == 0 and len(self.requests) > 0)
+        batch = self.requests.pop(0)
+        if self.has_too_few_replicas():
+            self.send_again(batch.record)
+        else:
+            require(self.error_of(batch) != Error.NONE)
+            self.handle_sequence_error(batch, self.error_of(batch))
+        self.leader_is_new = False
+
+    @action
+    def leader_refuse_too_early(self):
+        """NOT_LEADER_OR_FOLLOWER: the broker has not learnt yet that it leads. The producer retries."""
+        require(self.leader is not None and self.leader_is_new and len(self.requests) > 0)
+        batch = self.requests.pop(0)
+        self.send_again(batch.record)
+
+    @action
+    def leader_reject(self):
+        """Reject a record permanently, as with INVALID_RECORD: the application gets an error."""
+        require(self.rejections_left > 0)
+        require(self.leader is not None and len(self.handled) == 0 and len(self.requests) > 0)
+        self.rejections_left -= 1
+        batch = self.requests.pop(0)
+        self.fail(batch.record)
+
+    @action
+    def controller_elect(self, broker: Broker):
+        """The controller elects a leader, which has yet to learn about it."""
+        super().controller_elect(broker)
+        self.leader_is_new = True
 
     @action
     def leader_acknowledge(self):
-        """Answer an append: with acks=1 at once, with acks=all below the high watermark. Source: DelayedProduce."""
-        require(self.leader is not None and self.handled is not None)
-        entry = Entry(record=self.handled, session=self.session)
-        require(self.acks == "1" or (not self.has_too_few_replicas() and self.is_committed(entry)))
-        self.acked.add(self.handled)
-        self.handled = None
-
-    def is_committed(self, entry):
-        """Return whether a record is below the high watermark."""
-        return entry in self.log[self.leader][: self.high_watermark]
+        """Report success: with acks=1 at once, with acks=all below the high watermark. Source: DelayedProduce."""
+        require(self.leader is not None and len(self.handled) > 0)
+        # The leader has sent the first response before it read the second request.
+        require(len(self.handled) > 1 or self.may_answer(self.handled[0]))
+        batch = self.handled.pop(0)
+        self.acked.add(batch.record)
 
     @action
     def leader_refuse_after_append(self):
         """NOT_ENOUGH_REPLICAS_AFTER_APPEND: the record stays in the log, and the producer retries."""
-        require(self.leader is not None and self.handled is not None)
+        require(self.leader is not None and len(self.handled) == 1)
         require(self.has_too_few_replicas())
-        record = self.handled
-        self.handled = None
-        self.send_again(record)
+        batch = self.handled.pop(0)
+        self.send_again(batch.record)
 
     @action
     def leader_append_late(self):
         """The leader handles a request of a closed connection; the producer does not wait for an answer."""
         require(self.leader is not None and len(self.late) > 0)
         require(not self.has_too_few_replicas())
-        entry = self.late.pop(0)
-        if not self.is_known(entry) and not self.is_out_of_sequence(entry):
-            self.log[self.leader].append(entry)
+        batch = self.late.pop(0)
+        if not self.is_known(batch) and self.error_of(batch) == Error.NONE:
+            self.log[self.leader].append(batch)
             self.advance_high_watermark()
 
     # The consumer.
@@ -311,6 +243,44 @@ class Pipeline(FailingPartition):
         records = [entry.record for entry in self.log[self.leader]]
         return later in records and earlier in records and records.index(later) < records.index(earlier)
 
+    @invariant(says="record {later} is in {self.log}, and record {earlier} will not be: queued {self.queue}")
+    def no_missing_earlier(self):
+        """GAP: no record is in the leader's log while an earlier one is not and cannot be written any more.
+
+        The earlier record has failed, or the leader refuses each of its retries (I2). The application may get an error.
+        """
+        return self.leader is None or all(
+            not (self.leader_has(later) and not self.leader_has(earlier) and self.is_given_up(earlier))
+            for earlier in RecordId
+            for later in RecordId
+            if earlier < later
+        )
+
+    def is_given_up(self, record):
+        """Return whether a record that the application has not seen acknowledged will not be written."""
+        return record not in self.acked and (
+            record in self.failed or (self.is_stuck() and len(self.queue) > 0 and self.queue[0] == record)
+        )
+
+    @invariant(says="the producer repeats {self.queue}, and the leader {self.leader} holds {self.log}")
+    def no_endless_retry(self):
+        """STUCK: the leader does not refuse a record forever while the producer keeps sending it."""
+        return not self.is_stuck()
+
+    def is_stuck(self):
+        """Return whether the leader refuses the one record that the producer may send, without an epoch bump.
+
+        Nothing else is on the connection, so each retry is refused until another broker leads or the record expires.
+        """
+        if self.leader is None or not self.idempotent or self.bump_due or len(self.queue) == 0:
+            return False
+        if len(self.requests) > 0 or len(self.handled) > 0 or len(self.late) > 0:
+            return False
+        if self.queue[0] not in self.numbered:
+            return False
+        batch = self.batch_of(self.queue[0])
+        return self.error_of(batch) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and not self.finds_gap(batch)
+
     @invariant(says="position {len(self.consumed)}, processed {self.processed}")
     def no_gap(self):
         """GAP: every record below the consumer's position was processed, or is in the application's hands."""
@@ -333,10 +303,12 @@ class Pipeline(FailingPartition):
 
     def can_acknowledge_with(self, down):
         """Return whether the leader can acknowledge an appended record with `down` brokers down."""
-        if self.leader is None or self.handled is None or len(self.alive) != self.replication_factor - down:
-            return False
-        entry = Entry(record=self.handled, session=self.session)
-        return self.acks == "1" or (not self.has_too_few_replicas() and self.is_committed(entry))
+        return (
+            self.leader is not None
+            and len(self.handled) > 0
+            and len(self.alive) == self.replication_factor - down
+            and self.may_answer(self.handled[len(self.handled) - 1])
+        )
 
     @reachable
     def writes_with_one_broker_down(self):

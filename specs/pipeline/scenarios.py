@@ -3,11 +3,20 @@
 from checker.language import Bug, Scenario
 from specs.pipeline.pipeline import Pipeline
 
-PRODUCER = ["no_acked_loss", "no_duplicate", "no_reorder", "every_record_acknowledged"]
-"""The properties of scenarios without a consumer."""
+LOG = ["no_acked_loss", "no_duplicate", "no_reorder", "no_missing_earlier", "no_endless_retry"]
+"""The properties of the log, and of the producer that fills it."""
 
-END_TO_END = [*PRODUCER, "reads_are_stable", "no_gap", "every_record_processed"]
+PRODUCER = [*LOG, "every_record_acknowledged"]
+"""The properties of scenarios without a consumer and with `REPAIRED`."""
+
+DURABILITY = ["no_acked_loss", "every_record_acknowledged"]
+"""What released brokers promise without a consumer: I2 and I7 break the other properties of the log."""
+
+CONSUMER = ["reads_are_stable", "no_gap", "every_record_processed"]
 """The properties of scenarios with a consumer that commits after processing."""
+
+REPAIRED = dict(no_state="never_held", snapshot_batches=5)
+"""A broker without I2, as Kafka 4.5 will have it, and without I7, of which Kafka has no repair."""
 
 DURABLE = dict(acks="all", min_insync_replicas=2)
 ELIGIBLE = dict(DURABLE, power_failures=1, eligible_leader_replicas=True)
@@ -23,22 +32,21 @@ scenarios = [
     violates(
         "acks_0_loss",
         dict(acks="0", broker_crashes=1),
-        {"no_acked_loss": 5},
+        {"no_acked_loss": 4},
         "acks=0: the producer reports success when it writes the request; the leader dies before it reads it.",
     ),
     Bug(
         "acks_1_loss_at_failover",
         Pipeline,
-        violates={"no_acked_loss": 7},
+        violates={"no_acked_loss": 6},
         size=dict(broker_crashes=2),
         larger=dict(broker_crashes=2, records=3),
         faulty=dict(acks="1", broker_crashes=1),
         fixed=DURABLE,
         fixed_name="min_isr_2_two_crashes",
-        promises=[*PRODUCER, "another_broker_leads", "writes_with_one_broker_down"],
+        promises=[*DURABILITY, "another_broker_leads", "writes_with_one_broker_down"],
         description="acks=1: the leader acknowledges, and dies before a follower has fetched the record.",
-        remedy="acks=all, min.insync.replicas=2 of 3, clean elections: two crashes lose, duplicate and reorder no "
-        "record.",
+        remedy="acks=all, min.insync.replicas=2 of 3, clean elections: two crashes lose no record.",
     ),
     violates(
         "min_isr_2_refuses_with_two_brokers_down",
@@ -49,57 +57,57 @@ scenarios = [
     violates(
         "min_isr_1_unclean_loss",
         dict(min_insync_replicas=1, broker_crashes=1, unclean_elections=True),
-        {"no_acked_loss": 9},
+        {"no_acked_loss": 8},
         "acks=all with min.insync.replicas=1 is acks=1 once the leader is alone in the ISR.",
     ),
     violates(
         "unclean_election_loss",
         dict(DURABLE, broker_crashes=2, unclean_elections=True),
-        {"no_acked_loss": 10},
+        {"no_acked_loss": 9},
         "Every member of the ISR dies, and a replica outside it is elected: acknowledged records are truncated.",
     ),
     violates(
         "last_replica_standing",
         dict(DURABLE, broker_crashes=1, power_failures=1),
-        {"no_acked_loss": 11},
+        {"no_acked_loss": 10},
         "The last member of the ISR loses its page cache and is elected anyway (KIP-966).",
     ),
     Scenario(
         Pipeline,
         "last_replica_standing_power_loss_elr",
         ELIGIBLE,
-        properties=PRODUCER,
+        properties=DURABILITY,
         description="With eligible leader replicas, a power failure of one broker loses no record.",
     ),
     Scenario(
         Pipeline,
         "last_replica_standing_power_loss_elr_larger",
         dict(ELIGIBLE, records=3),
-        properties=PRODUCER,
+        properties=DURABILITY,
         description="With eligible leader replicas, a power failure of one broker loses no record.",
     ),
     violates(
         "last_known_leader",
         dict(DURABLE, broker_crashes=1, power_failures=1, eligible_leader_replicas=True),
-        {"no_acked_loss": 12},
+        {"no_acked_loss": 11},
         "Eligible leader replicas, and no replica is eligible: the last known leader is elected without its records.",
     ),
     Bug(
         "blackout_loss",
         Pipeline,
-        violates={"no_acked_loss": 10},
+        violates={"no_acked_loss": 9},
         size=dict(DURABLE, blackouts=1),
         larger=dict(DURABLE, blackouts=1, records=3),
         fixed=dict(flushes=True),
         fixed_name="blackout_flushed",
-        promises=PRODUCER,
+        promises=DURABILITY,
         description="All machines lose power at once: records that acks=all acknowledged were in page caches only.",
         remedy="With flush.messages=1, a power failure of all machines loses no record.",
     ),
     Bug(
         "lost_response_duplicate",
         Pipeline,
-        violates={"no_duplicate": 7},
+        violates={"no_duplicate": 6},
         size=dict(DURABLE, lost_responses=1),
         larger=dict(DURABLE, lost_responses=1, records=3),
         faulty=dict(idempotent=False),
@@ -112,25 +120,25 @@ scenarios = [
     violates(
         "retry_reorders",
         dict(DURABLE, idempotent=False, lost_responses=1),
-        {"no_reorder": 13},
+        {"no_reorder": 11},
         "Without idempotence, two requests in flight: both fail, and are requeued in reverse order.",
     ),
     violates(
         "producer_restart_duplicate",
         dict(DURABLE, producer_restarts=1),
-        {"no_duplicate": 7},
+        {"no_duplicate": 6},
         "Idempotence covers one session of the producer: its successor sends unacknowledged records again.",
     ),
     Bug(
         "read_then_gone",
         Pipeline,
-        violates={"reads_are_stable": 9},
+        violates={"reads_are_stable": 8},
         size=dict(consumer="commits_last", broker_crashes=1),
         larger=dict(consumer="commits_last", broker_crashes=1, records=3),
         faulty=dict(acks="1", strict_min_isr=False, unclean_elections=True),
         fixed=DURABLE,
         fixed_name="read_and_stays",
-        promises=END_TO_END,
+        promises=[*DURABILITY, *CONSUMER],
         description="Before 3.7 a leader alone in the ISR raises the high watermark: a consumer reads, and the record "
         "vanishes.",
         remedy="acks=all, min.insync.replicas=2, clean elections: records that were read stay.",
@@ -138,39 +146,94 @@ scenarios = [
     Bug(
         "commits_first_gap",
         Pipeline,
-        violates={"no_gap": 7},
+        violates={"no_gap": 6},
         size=dict(consumer_crashes=1),
         larger=dict(consumer_crashes=1, records=3),
         faulty=dict(consumer="commits_first"),
         fixed=dict(consumer="commits_last", auto_offset_reset="earliest"),
         fixed_name="commits_last_no_gap",
-        promises=END_TO_END,
+        promises=[*PRODUCER, *CONSUMER],
         description="A consumer that commits before it processes, and dies in between: the record is skipped.",
         remedy="A consumer that commits last and starts from the beginning skips no record.",
     ),
     violates(
         "commits_last_reprocessing",
         dict(consumer="commits_last", consumer_crashes=1, auto_offset_reset="earliest"),
-        {"no_reprocessing": 11},
+        {"no_reprocessing": 10},
         "A consumer that processes before it commits, and dies in between: the record is processed again.",
     ),
     violates(
         "latest_before_first_commit_gap",
         dict(consumer="auto_commit", consumer_crashes=1),
-        {"no_gap": 7},
+        {"no_gap": 6},
         "auto.offset.reset=latest, and a consumer that dies before its first commit: its records are skipped.",
     ),
     violates(
         "background_commit_gap",
         dict(consumer="background", consumer_crashes=1, auto_offset_reset="earliest"),
-        {"no_gap": 9},
+        {"no_gap": 8},
         "librdkafka's timer commits the returned records, and the consumer dies before it processes them.",
     ),
     Scenario(
         Pipeline,
         "end_to_end",
-        dict(DURABLE, **ALL_AT_ONCE, consumer="commits_last", consumer_crashes=1, auto_offset_reset="earliest"),
-        properties=[*END_TO_END, "another_broker_leads"],
-        description="Two crashes, a lost response, late requests and a consumer's crash in one run: no record is lost.",
+        dict(DURABLE, **REPAIRED, **ALL_AT_ONCE, consumer="commits_last", consumer_crashes=1)
+        | dict(auto_offset_reset="earliest"),
+        properties=[*PRODUCER, *CONSUMER, "another_broker_leads"],
+        description="Two crashes, a lost response, late requests and a consumer's crash in one run, with a repaired "
+        "broker: every property holds.",
+    ),
+    Bug(
+        "i2_first_record_refused",
+        Pipeline,
+        violates={"no_missing_earlier": 9, "no_endless_retry": 9},
+        size=dict(DURABLE, broker_crashes=1, slow_followers=0),
+        larger=dict(DURABLE, broker_crashes=2, records=3),
+        fixed=REPAIRED,
+        fixed_name="i2_repaired_broker",
+        promises=PRODUCER,
+        description="A new leader refuses the first record before it knows that it leads, and takes the second.",
+        remedy="Two crashes, with a leader that takes only sequence 0 first, and a snapshot of the whole cache.",
+    ),
+    violates(
+        "i2_reorder",
+        dict(DURABLE, broker_crashes=1),
+        {"no_reorder": 15},
+        "The leader takes the second record first; an epoch bump then writes the first one after it.",
+    ),
+    Bug(
+        "i3_rejected_record",
+        Pipeline,
+        violates={"no_duplicate": 12},
+        size=dict(DURABLE, rejections=1),
+        fixed=dict(max_in_flight=1),
+        fixed_name="i3_in_flight_one",
+        promises=["no_acked_loss", "no_duplicate", "no_reorder", "no_endless_retry"],
+        description="The first record is in the log with an error; the second is rejected, and the bump renumbers the "
+        "first.",
+        remedy="With one request in flight, no later record is rejected while an earlier one is retried.",
+    ),
+    Bug(
+        "i7_outage_duplicate",
+        Pipeline,
+        violates={"no_duplicate": 13},
+        size=dict(replication_factor=1, min_insync_replicas=1, slow_followers=0, broker_crashes=1),
+        fixed=dict(snapshot_batches=5),
+        fixed_name="i7_outage_whole_cache",
+        promises=["no_duplicate"],
+        description="One broker crashes with two responses on the way; its snapshot keeps the second record only.",
+        remedy="I7 with a snapshot that holds the whole cache: the leader recognises both records.",
+    ),
+    Bug(
+        "i7_rolling_restart_duplicate",
+        Pipeline,
+        violates={"no_duplicate": 18},
+        size=dict(DURABLE, broker_crashes=2, slow_followers=0),
+        fixed=dict(REPAIRED),
+        fixed_name="i7_rolling_restart_whole_cache",
+        promises=PRODUCER,
+        description="A follower restarts and rejoins; the leader stops with two responses on the way. Each record is "
+        "written twice, with acks=all, idempotence, three replicas and min.insync.replicas=2.",
+        remedy="I7 with a snapshot that holds the whole cache, at rolling restarts.",
     ),
 ]

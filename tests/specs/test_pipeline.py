@@ -14,7 +14,7 @@ from specs.pipeline.partition import Broker
 from specs.pipeline.pipeline import Pipeline
 
 LONELY = dict(replication_factor=1, min_insync_replicas=1, slow_followers=0)
-APPENDED = ["application_send", "producer_write", "leader_append"]
+APPENDED = ["producer_write", "leader_append"]
 
 
 def violated(spec, *properties):
@@ -32,7 +32,7 @@ def test_the_high_watermark_waits_for_the_whole_isr():
 
 def test_acks_all_is_refused_below_min_insync_replicas():
     spec = Pipeline(records=1, broker_crashes=2)
-    state = play(spec, "broker_crash n2", "broker_crash n3", "application_send", "producer_write")
+    state = play(spec, "broker_crash n2", "broker_crash n3", "producer_write")
     assert not is_enabled(spec, state, "leader_append")
     assert play(spec, "leader_refuse", state=state).queue == (1,)
 
@@ -51,7 +51,7 @@ def test_an_idempotent_producers_duplicate_is_acknowledged_and_not_appended():
 
 
 def test_failed_requests_are_requeued_in_reverse_order_without_idempotence():
-    calls = ["application_send", "application_send", "producer_write", "producer_write", "connection_close"]
+    calls = ["producer_write", "producer_write", "connection_close"]
     plain = play(Pipeline(idempotent=False, lost_responses=1, **LONELY), *calls)
     idempotent = play(Pipeline(lost_responses=1, **LONELY), *calls)
     assert (plain.queue, idempotent.queue) == ((2, 1), (1, 2))
@@ -96,7 +96,7 @@ def test_without_deduplication_a_record_is_written_twice():
 
     constants = dict(records=1, lost_responses=1, **LONELY)
     assert violated(Pipeline(**constants), "no_duplicate") == {}
-    assert violated(Forgets(**constants), "no_duplicate") == {"no_duplicate": 7}
+    assert violated(Forgets(**constants), "no_duplicate") == {"no_duplicate": 9}
 
 
 def test_a_high_watermark_at_the_log_end_makes_reads_unstable():

@@ -108,7 +108,7 @@ def test_an_exploration_ends_when_all_that_is_wanted_is_violated():
         PipelineExploration(settings, BY_SLUG["slow-follower"].left, (LOSS,), (LOSS,), None), NEVER
     )
     assert (short.ended, whole.ended) == ("violation", "complete")
-    assert short.violation(LOSS).length == 7
+    assert short.violation(LOSS).length == 6
 
 
 # Remedies.

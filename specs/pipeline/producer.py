@@ -1,0 +1,189 @@
+"""The producer of the pipeline: one connection to the leader, retries in order, sequence numbers and epoch bumps.
+
+`specs.producer.idempotent` has the same client with every field of Kafka's classes; tests compare the two. Sources
+(Apache Kafka, package `org.apache.kafka.clients.producer.internals`): Sender, RecordAccumulator, TransactionManager,
+TxnPartitionEntry; NetworkClient; KIP-360, KAFKA-5494, KAFKA-8805.
+"""
+
+from checker.language import Constant, Range, Seq, SetOf, action, require
+from specs.broker.sequence_rules import Error
+from specs.pipeline.failures import Entry, ProducerEpoch, Session
+from specs.pipeline.partition import RecordId
+from specs.pipeline.producer_state import RememberingPartition
+
+
+class RetryingProducer(RememberingPartition, abstract=True):
+    """A producer of records in the order of their numbers, one record in a batch and in a request.
+
+    A request that fails with a retriable error is sent again without limit, unless `retries` is off. A record gets its
+    sequence when it is first sent, and keeps it until it completes or the epoch is bumped. A producer that restarts is
+    a new producer (`session`), and sends every record again that was not acknowledged.
+    """
+
+    retries = Constant(True)  # retries > 0
+    late_requests = Constant(False)  # a broker may handle requests that it had not read when the connection closed
+
+    sent = Range(0, "records")  # the last record that was sent for the first time
+    queue = Seq(RecordId, "records")  # to be sent before the next new record
+    failed = SetOf(RecordId)  # reported to the application as failed
+    requests = Seq(Entry, "max_in_flight")
+    handled = Seq(Entry, "max_in_flight")  # appended, and the response has not arrived
+    late = Seq(Entry, "max_in_flight * (lost_responses + producer_restarts)")  # requests of closed connections
+    session = Session
+    epoch = ProducerEpoch
+    numbered = SetOf(RecordId)  # the records with a sequence in this epoch
+    bump_due = bool
+    lost_responses_left = Range(0, "lost_responses")
+    producer_restarts_left = Range(0, "producer_restarts")
+    rejections_left = Range(0, "rejections")
+
+    def init(self):
+        """Start with nothing sent, and with every failure still to come."""
+        super().init()
+        self.lost_responses_left = self.lost_responses
+        self.producer_restarts_left = self.producer_restarts
+        self.rejections_left = self.rejections
+
+    # Sending.
+
+    @action
+    def producer_write(self):
+        """Write a record to the connection: the first of the queue, or a new one. With acks=0 this is success."""
+        require(self.leader is not None and not self.bump_due)
+        require(len(self.requests) + len(self.handled) < self.max_in_flight)
+        if len(self.queue) > 0:
+            record = self.queue.pop(0)
+            # Source: RecordAccumulator.shouldStopDrainBatchesForPartition. A retry waits for the records before it.
+            require(record not in self.numbered or record == self.oldest_in_flight())
+        else:
+            require(self.sent < self.records)
+            self.sent += 1
+            record = self.sent
+        if self.idempotent:
+            self.numbered.add(record)
+        self.requests.append(self.batch_of(record))
+        if self.acks == "0":
+            self.acked.add(record)
+
+    def batch_of(self, record):
+        """Return the batch with which a record is sent now."""
+        return Entry(record=record, session=self.session, epoch=self.epoch, sequence=self.sequence_of(record))
+
+    def sequence_of(self, record):
+        """Return the sequence of a record in this epoch: records are numbered in their order."""
+        return sum(1 for other in self.numbered if other < record)
+
+    def in_flight(self):
+        """Return the records that have a sequence and are not complete. Source: inflightBatchesBySequence."""
+        return self.numbered - self.acked - self.failed
+
+    def oldest_in_flight(self):
+        """Return the first record in flight; there must be one."""
+        return min(self.in_flight())
+
+    def may_send_again(self, batch):
+        """Return whether a batch may be sent again as it is: neither complete nor numbered anew."""
+        return batch.session == self.session and batch.epoch == self.epoch and batch.record in self.in_flight()
+
+    # Retrying.
+
+    def send_again(self, record):
+        """Put a record back into the queue after a retriable error.
+
+        An idempotent producer keeps the order of sequences; another one puts the record at the head.
+        """
+        if self.acks == "0":
+            return
+        if not self.retries:
+            self.failed.add(record)
+            return
+        place = 0
+        if self.idempotent:
+            place = len([other for other in self.queue if other in self.numbered and other < record])
+        self.queue.insert(place, record)
+
+    def handle_sequence_error(self, batch, error):
+        """Retry a batch that the leader refused for its epoch or sequence. Source: TransactionManager.canRetry."""
+        if error == Error.INVALID_PRODUCER_EPOCH:
+            self.fail(batch.record)
+            return
+        if error == Error.UNKNOWN_PRODUCER_ID and batch.epoch == self.epoch:
+            self.bump_due = True
+        if error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self.finds_gap(batch):
+            self.bump_due = True
+        self.send_again(batch.record)
+
+    def fail(self, record):
+        """Fail a record after an error that is not retriable; later sequences no longer fit (I3).
+
+        Source: TransactionManager.handleFailedBatch.
+        """
+        self.failed.add(record)
+        if self.idempotent:
+            self.bump_due = True
+
+    def finds_gap(self, batch):
+        """Return whether the leader should have taken a batch: it has its newest epoch, and is the next one."""
+        return batch.epoch == self.epoch and self.sequence_of(batch.record) == self.last_acked() + 1
+
+    def last_acked(self):
+        """Return the last acknowledged sequence of this epoch. Source: TxnPartitionEntry.lastAckedSequence."""
+        return max((self.sequence_of(record) for record in self.numbered if record in self.acked), default=-1)
+
+    @action
+    def producer_bump_epoch(self):
+        """Increment the epoch, and number the records in flight from 0. Source: bumpIdempotentProducerEpoch."""
+        require(self.bump_due)
+        self.bump_due = False
+        self.epoch += 1
+        self.numbered = self.in_flight()
+
+    # Failures.
+
+    def lose_connection(self):
+        """Fail every request in flight, the oldest first. Source: NetworkClient, InFlightRequests.clearAll."""
+        for batch in self.handled:
+            self.send_again(batch.record)
+        for batch in self.requests:
+            self.send_again(batch.record)
+        self.handled.clear()
+        self.requests.clear()
+
+    @action
+    def connection_close(self):
+        """A response is lost or late: the producer closes the connection, with every request on it."""
+        require(self.lost_responses_left > 0 and self.leader is not None)
+        require(len(self.requests) > 0 or len(self.handled) > 0)
+        self.lost_responses_left -= 1
+        self.keep_late_requests()
+        self.lose_connection()
+
+    def keep_late_requests(self):
+        """Keep the requests on the connection: a live leader may still handle them (entry P12 of docs/producer.md)."""
+        if self.late_requests:
+            self.late.extend(self.requests)
+
+    @action
+    def producer_restart(self):
+        """The producer's process dies; its successor sends again every record that was not acknowledged."""
+        require(self.producer_restarts_left > 0)
+        self.producer_restarts_left -= 1
+        self.keep_late_requests()
+        self.requests.clear()
+        self.handled.clear()
+        self.session += 1
+        self.epoch = 0
+        self.numbered = set()
+        self.bump_due = False
+        self.failed = set()
+        self.queue = [record for record in RecordId if record <= self.sent and record not in self.acked]
+
+    def stop(self, broker):
+        """Stop a broker. A leader's late requests are lost with it."""
+        if self.leader == broker:
+            self.late.clear()
+        super().stop(broker)
+
+    def is_unread(self, record):
+        """Return whether a request with a record is on the connection."""
+        return any(batch.record == record for batch in self.requests)
