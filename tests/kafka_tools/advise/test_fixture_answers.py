@@ -134,8 +134,9 @@ def wanted_settings(advice, answer):
     is_unclean = config["unclean.leader.election.enable"] == "true"
     if question in ("duplicates", "reorder") and failure == "producer-restart":
         return {"transactional.id"}
-    if question in ("duplicates", "reorder") and config["enable.idempotence"] == "false":
-        return {"enable.idempotence", "acks", IN_FLIGHT, "retries"}
+    is_of_connection = failure in ("slow-follower", "lost-response")
+    if question in ("duplicates", "reorder") and is_of_connection and config["enable.idempotence"] == "false":
+        return {"enable.idempotence", "acks", IN_FLIGHT}
     if question == "loss" and config["acks"] != "all" and "power" not in failure and failure != "blackout":
         return {"acks"}
     if (
