@@ -123,8 +123,6 @@ truncation = [
         Partition,
         violates={"truncation_makes_progress": 11},
         size=SMALL | dict(ELECTIONS, max_leader_epoch=2, log_moves=1),
-        larger=SMALL
-        | dict(ELECTIONS, log_size=2, max_records=2, max_leader_epoch=3, max_partition_epoch=3, log_moves=2),
         faulty=dict(moves_epochs_without_records=False),
         description="KAFKA-15608: a leader moves its log to another directory and loses the epochs without records. "
         "Its follower is out of range in every fetch.",

@@ -75,7 +75,6 @@ scenarios = [
         Partition,
         violates={"no_acked_loss": 10},
         size=dict(REGISTERED_AGAIN, controller="kraft"),
-        larger=dict(REGISTERED_AGAIN, controller="kraft", log_size=2, max_records=2),
         faulty=dict(registration_leaves_isr=False),
         promises=KEPT,
         description="KAFKA-18106: a broker that lost its log registers again before it is fenced, and is still in the "

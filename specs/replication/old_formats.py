@@ -44,7 +44,6 @@ scenarios = [
         OldFormats,
         violates={"keeps_committed_records_of_its_leader": 19},
         size=SIZE,
-        larger=dict(SIZE, log_size=2, max_records=2, max_leader_epoch=4, max_partition_epoch=4),
         faulty=dict(caches_epochs_of_old_formats=True),
         promises=["keeps_committed_records_of_its_leader", "record_is_acknowledged", "another_replica_leads"],
         description="KAFKA-7897: the cache has elections and no records, and a follower truncates committed records.",
