@@ -98,7 +98,7 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
         _resolve_java_producer(resolution)
     _resolve_topic(resolution)
     _resolve_consumer(resolution)
-    resolution.notes.extend(filter(None, [unexplored_bugs(cluster.version)]))
+    resolution.notes.extend(filter(None, [unexplored_bugs(cluster.version, cluster.client)]))
     is_transactional = ("producer", "transactional.id") in cluster.written
     return EffectiveConfig(resolution.choices, tuple(resolution.notes), resolution.refusal, is_transactional)
 

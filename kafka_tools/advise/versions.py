@@ -9,6 +9,9 @@ from specs.kafka_versions import fixed_bugs
 OLDEST = OLDEST_SUPPORTED
 LATEST = RELEASES[-1]
 
+CLIENTS = ("producer", "consumer", "connect", "streams")
+"""The parts of Kafka that a client of another project replaces."""
+
 EXPLORED = frozenset({"KAFKA-13673", "P10", "R11", "R13"})
 """Entries of the catalogue that depend on the release and that the model of advice contains."""
 
@@ -21,9 +24,17 @@ def supported(version: str) -> str:
         raise InputError(f"--kafka: {error}") from None
 
 
-def unexplored_bugs(version: str) -> str:
-    """Return a note on the bugs of a release that later ones fix and that the model leaves out, or ""."""
-    bugs = [entry for entry in fixed_bugs(version) if entry.name not in EXPLORED]
+def unexplored_bugs(version: str, client: str) -> str:
+    """Return a note on the bugs of a release that later ones fix and that the model leaves out, or "".
+
+    Bugs of Kafka's own clients do not concern a client such as librdkafka.
+    """
+    bugs = [
+        entry
+        for entry in fixed_bugs(version)
+        if entry.name not in EXPLORED
+        and (client == "java" or any(change.concerns not in CLIENTS for change in entry.closed_by))
+    ]
     if not bugs:
         return ""
     fixes = "; ".join(f"{entry.name} (fixed in {', '.join(entry.fixed_in)})" for entry in bugs)

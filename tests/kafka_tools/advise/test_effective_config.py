@@ -301,6 +301,12 @@ def test_bugs_that_a_later_release_fixes_are_named():
     assert not any(note.startswith("not explored") for note in producer("4.4.0").notes)
 
 
+def test_bugs_of_kafkas_producer_do_not_concern_librdkafka():
+    java, other = versions.unexplored_bugs("3.7.0", "java"), versions.unexplored_bugs("3.7.0", "librdkafka")
+    assert "P13 (" in java and "R14 (" in java
+    assert "P13 (" not in other and "R14 (" in other
+
+
 def test_an_unknown_setting_is_an_error_with_a_suggestion():
     given = (WrittenSetting("acsk", "1", "p", 1), WrittenSetting("my.own", "2", "p", 2))
     with pytest.raises(
