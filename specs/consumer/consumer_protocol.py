@@ -90,7 +90,7 @@ class ConsumerProtocol(Spec):
     towards it when a heartbeat of the member arrives: first the member gives partitions up and reports that, then it
     reaches the target epoch, then it gets each partition that its previous owner has given up.
 
-    `reconciliation` "3.7" is the state machine of Kafka 3.6 and 3.7, "4.0" that of 3.8 to 4.1, "4.2" today's. The
+    `reconciliation` "3.7" is the state machine of Kafka 3.7, "4.0" that of 3.8 to 4.1, "4.2" today's. The
     coordinator stores the epoch at which a partition is owned; without an epoch it is free. `bookkeeping` "compared" is
     the update of these epochs before KAFKA-16147.
     """

@@ -1,7 +1,7 @@
 """KIP-848 as Jack Vanlightly specified it in TLA+, for a comparison of counts with TLC.
 
 Source: Vanlightly/kafka-tlaplus at 823615e, groupprotocol/consumer_group_protocol_kip_848_v2.tla and network.tla. The
-text describes the state machine of Kafka 3.6 and 3.7 (`specs.consumer.consumer_protocol` with reconciliation "3.7").
+text describes the state machine of Kafka 3.7 (`specs.consumer.consumer_protocol` with reconciliation "3.7").
 Every action here has the name of an action of that text. Member ids and connection ids start at 1; 0 is none.
 """
 
