@@ -25,7 +25,7 @@ from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.components import FairGraph, Flags, fair_components, load_scipy
-from checker.engines.native.liveness.edges import EdgeStore, StateNumbers, States
+from checker.engines.native.liveness.edges import Edges, EdgeStore, StateNumbers, States
 from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
 from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
 from checker.engines.native.liveness.lassos import FoundStem, RegionGraph
@@ -261,20 +261,25 @@ class NativeLiveness:
     # Regions.
 
     def _region(self, obligation: _Obligation) -> States:
-        """Return the numbers of the states that are reached with the obligation open, ascending; expand them."""
+        """Return the numbers of the states that are reached with the obligation open, each once; expand them.
+
+        New states are in the order in which they are expanded, so that their steps follow one another.
+        """
         if obligation.is_whole:
             self._edges.expand(obligation.sources)
             return obligation.sources
         is_reached = np.zeros(self._numbers.count, np.bool_)
         frontier = obligation.sources
+        reached = []
         while len(frontier):
             is_reached[frontier] = True
+            reached.append(frontier)
             self._edges.expand(frontier)
             targets = self._edges.targets(self._edges.positions(frontier))
             targets = targets[targets != NOT_STORED]
             targets = targets[obligation.open[targets] & ~is_reached[targets]]
             frontier = np.unique(targets).astype(np.int64)
-        return np.flatnonzero(is_reached)
+        return np.concatenate(reached)
 
     def _shortest_lasso(
         self, obligation: _Obligation, classes: StepClasses, totals: _Totals, best: _Lasso | None
@@ -288,7 +293,9 @@ class NativeLiveness:
         counts = self._edges.count_of(states)
         self._require_memory(len(states), int(counts.sum()))
         positions = self._edges.positions(states)
-        graph = self._graph(obligation, classes, states, counts, positions)
+        local = np.full(self._numbers.count + 1, -1, np.int32)
+        local[states] = np.arange(len(states), dtype=np.int32)
+        graph = self._graph(obligation, classes, states, counts, positions, local)
         components = fair_components(graph)
         totals.add(len(states), int(np.count_nonzero(graph.targets >= 0)), components.decomposed)
         if not (components.of_state >= 0).any():
@@ -299,14 +306,15 @@ class NativeLiveness:
             # Each state of a component is a source, so the other states lie on no shorter stem.
             sources = states[components.of_state >= 0]
         depths = self._store.depths_of(self._numbers.ids(sources))
-        stem = region.shortest_stem(np.searchsorted(states, sources), depths, components.of_state)
+        stem = region.shortest_stem(local[sources].astype(np.int64), depths, components.of_state)
         if best is not None and best.stem.distance <= stem.distance:
             return None
         loop = region.fair_loop(stem.first, components.of_state)
 
         def taken(steps: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
             """Return the action instances of some steps, and the numbers of the states to which they lead."""
-            chosen = positions[list(steps)]
+            chosen = np.array(steps, np.int64)
+            chosen = chosen + positions.start if isinstance(positions, slice) else positions[chosen]
             instances = self._edges.instances(chosen).tolist()
             return tuple(zip(instances, self._edges.targets(chosen).tolist(), strict=True))
 
@@ -318,14 +326,15 @@ class NativeLiveness:
         classes: StepClasses,
         states: States,
         counts: NDArray[np.int64],
-        positions: NDArray[np.int64],
+        positions: Edges | slice,
+        local: NDArray[np.int32],
     ) -> FairGraph:
-        """Return the graph of a region: the steps at some positions, `counts` of each state."""
-        local = np.full(self._numbers.count + 1, -1, np.int32)
-        local[states] = np.arange(len(states), dtype=np.int32)
-        targets = self._edges.targets(positions)
+        """Return the graph of a region: the steps at some positions, `counts` of each state.
+
+        `local` (distinct + 1,) has the number of each state within the region, or -1.
+        """
         # The last item of `local` is that of a successor that is not stored.
-        targets[targets == NOT_STORED] = self._numbers.count
+        targets = np.minimum(self._edges.targets(positions), np.uint32(self._numbers.count))
         sources = np.repeat(np.arange(len(states), dtype=np.int32), counts)
         before = self._words_of(states)[sources] if classes.needs_states else None
         step_classes, is_strong = classes.of_steps(self._edges.instances(positions), before)

@@ -123,17 +123,22 @@ class EdgeStore:
         counts: NDArray[np.int64] = self._starts[rows + 1] - self._starts[rows]
         return counts
 
-    def positions(self, states: States) -> Edges:
-        """Return the positions of the steps of some expanded states (n,), state by state."""
+    def positions(self, states: States) -> Edges | slice:
+        """Return the positions of the steps of some expanded states (n,), state by state.
+
+        A slice if the states are in the order in which they were expanded: then no array is copied.
+        """
         rows = self._row_of[states]
+        if len(rows) and (np.diff(rows) == 1).all():
+            return slice(int(self._starts[rows[0]]), int(self._starts[rows[-1] + 1]))
         return ranges(self._starts[rows], self._starts[rows + 1])
 
-    def targets(self, positions: Edges) -> NDArray[np.uint32]:
-        """Return the numbers of the successors of the steps at some positions, or NOT_STORED."""
+    def targets(self, positions: Edges | slice) -> NDArray[np.uint32]:
+        """Return the numbers of the successors of the steps at some positions, or NOT_STORED. Do not change them."""
         return self._targets[positions]
 
-    def instances(self, positions: Edges) -> NDArray[np.uint16]:
-        """Return the action instances of the steps at some positions."""
+    def instances(self, positions: Edges | slice) -> NDArray[np.uint16]:
+        """Return the action instances of the steps at some positions. Do not change them."""
         return self._instances[positions]
 
 

@@ -1,0 +1,166 @@
+"""Liveness on the command line: the lasso in every report, replay, and runs that cannot decide."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from checker.engines.native.liveness import decision
+from checker.errors import InputError
+from traces.walks.walk_request import WalkRequest, requested_run
+
+TOYS = str(Path(__file__).parent.parent / "liveness_toys.py")
+
+LOSES = f"""import sys
+sys.path.insert(0, {str(Path(TOYS).parent)!r})
+from checker.language import Scenario
+from liveness_toys import Retry as Base
+
+
+class Retry(Base):
+    pass
+
+
+scenarios = [
+    Scenario(Retry, "strong", dict(batches=1)),
+    Scenario(Retry, "weak", dict(batches=1), {{"is_done": 2}}, ["is_done"], fair={{"deliver": "weak"}}),
+]
+"""
+
+TEXT = """\
+is_done is violated: 2 states, then a loop
+  p1 is sent for ever
+  batch = p1: is_sent is true in state 2, and is_done is false from there on
+
+  1  initial state
+     progress  {p1: new}
+
+  2  send(p1)
+     progress[p1]  new  ->  sent
+
+  3  lose(p1)
+     progress[p1]  sent  ->  lost
+
+  4  retry(p1)
+     progress[p1]  lost  ->  sent
+     this is state 2 again
+
+  then for ever: 2 -> 3 -> 2
+    deliver(p1) is disabled in state 3
+    retry(p1) is taken in the loop, from state 3 to state 2
+    send is disabled in every state of the loop
+"""
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "losing.py"
+    path.write_text(LOSES, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_a_lasso_is_shown_as_text(checker, spec, engine):
+    outcome = checker("run", f"{spec}/retry/weak", "--engine", engine)
+    assert outcome.status == 0
+    assert TEXT in outcome.out
+    assert "is_done: 1 region, 2 states, 2 steps, 1 components" in outcome.out
+
+
+def test_a_violated_liveness_property_fails_the_command(checker, spec):
+    outcome = checker("run", f"{spec}/retry", "--set", "batches=1")
+    assert outcome.status == 0
+    outcome = checker("run", f"{TOYS}/dead_end")
+    assert outcome.status == 1
+    assert "then for ever: the system stays in state 2" in outcome.out
+
+
+def test_reports_contain_the_lasso(checker, spec, tmp_path):
+    files = {name: tmp_path / name for name in ("run.json", "junit.xml", "run.sarif")}
+    outcome = checker(
+        "run",
+        f"{spec}/retry/weak",
+        "--json",
+        files["run.json"],
+        "--junit",
+        files["junit.xml"],
+        "--sarif",
+        files["run.sarif"],
+    )
+    assert outcome.status == 0
+    run = json.loads(files["run.json"].read_text())
+    (violation,) = run["violations"]
+    assert (violation["kind"], violation["loop_start"], violation["length"]) == ("liveness", 1, 2)
+    assert violation["bindings"] == {"batch": "p1"}
+    assert len(violation["trace"]) == 4
+    assert violation["trace"][3]["state"] == violation["trace"][1]["state"]
+    assert run["liveness"][0]["property"] == "is_done"
+    assert run["undecided"] == {}
+    suite = ElementTree.parse(files["junit.xml"]).getroot()
+    assert suite.get("failures") == "0"
+    (result,) = json.loads(files["run.sarif"].read_text())["runs"][0]["results"]
+    flow = result["codeFlows"][0]["threadFlows"][0]["locations"]
+    assert flow[-1]["location"]["message"]["text"].startswith("then for ever: 2 -> 3 -> 2")
+
+
+def test_a_trace_file_is_replayed_under_its_fairness(checker, spec, tmp_path):
+    checker("run", f"{spec}/retry/weak", "--out", tmp_path / "out")
+    trace = tmp_path / "out" / "losing-retry-weak-is_done.json"
+    outcome = checker("show", trace)
+    assert outcome.status == 0
+    assert TEXT in outcome.out
+    content = json.loads(trace.read_text())
+    # With strong fairness the same lasso is not a behaviour of the spec.
+    content["fair"]["deliver"]["strength"] = "strong"
+    trace.write_text(json.dumps(content))
+    outcome = checker("show", trace)
+    assert outcome.status == 2
+    assert "is no counterexample to is_done: it is not strongly fair to deliver(p1)" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"loop_start": 2}, "the loop does not return to its first state"),
+        ({"loop_start": 9}, "loop_start and owed_since must be indices of its 4 steps"),
+        ({"bindings": {}}, "the bindings of is_done cannot be read"),
+        ({"property": "none_lost"}, "the bindings|it is true in the loop"),
+    ],
+)
+def test_a_changed_trace_file_is_refused(checker, spec, tmp_path, change, says):
+    checker("run", f"{spec}/retry/weak", "--out", tmp_path / "out")
+    trace = tmp_path / "out" / "losing-retry-weak-is_done.json"
+    trace.write_text(json.dumps(json.loads(trace.read_text()) | change))
+    outcome = checker("show", trace)
+    assert outcome.status == 2
+    assert any(sentence in outcome.err for sentence in says.split("|")), outcome.err
+
+
+@pytest.mark.parametrize("option", ["--max-states", "--max-depth"])
+def test_a_limit_leaves_liveness_undecided(checker, option):
+    outcome = checker("run", f"{TOYS}/retry", option, "2")
+    assert outcome.status == 3
+    assert "is_done is undecided: no explored state violates it, but the exploration stopped at a limit" in outcome.out
+
+
+def test_a_constraint_leaves_liveness_undecided(checker, tmp_path):
+    outcome = checker("run", f"{TOYS}/bounded", "--junit", tmp_path / "junit.xml")
+    assert outcome.status == 3
+    assert "ends is undecided: no explored state violates it, but 1 states are outside the constraint" in outcome.out
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    skipped = {case.get("name") for case in suite.iter("testcase") if case.find("skipped") is not None}
+    assert skipped == {"ends", "passes_three"}
+
+
+def test_a_region_that_does_not_fit_into_memory_is_reported_with_its_numbers(checker, monkeypatch):
+    monkeypatch.setattr(decision, "available_memory", lambda: 1000)
+    outcome = checker("run", f"{TOYS}/retry", "--property", "is_done")
+    assert outcome.status == 3
+    assert "is_done is undecided: a region has " in outcome.out
+    assert "(56 bytes a step); 0.0 GB are available" in outcome.out
+
+
+def test_a_random_walk_decides_no_liveness_property():
+    with pytest.raises(InputError, match="is_done is a liveness property, which no finite walk decides"):
+        requested_run(WalkRequest(target=f"{TOYS}/retry", walks=1, depth=5, seed=0, properties=("is_done",)))
