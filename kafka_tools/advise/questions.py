@@ -121,6 +121,15 @@ def is_relevant(question: GuaranteeQuestion, failure: FailureMode) -> bool:
     return not (question.of_consumer and failure.happens_to("producer"))
 
 
+def is_modelled(question: GuaranteeQuestion, failure: FailureMode, config: EffectiveConfig) -> bool:
+    """Return whether the model can answer.
+
+    With acks=0 the write to the connection and the callback are one step of the model. A producer that crashes between
+    them sends the record again.
+    """
+    return not (config["acks"] == "0" and question.name == "duplicates" and failure == RESTART)
+
+
 def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool) -> Constants:
     """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures."""
     replicas = int(config["replication.factor"])

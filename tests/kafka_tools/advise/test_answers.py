@@ -75,6 +75,14 @@ def test_acks_0_loses_records_and_never_duplicates():
     assert ("duplicates", "lost-response") not in yeses(found)
 
 
+def test_acks_0_leaves_duplicates_after_a_restart_open():
+    """The model has no moment between the write and the callback; a no would be wrong."""
+    advice, found = answers("3.7", "fire-and-forget-producer.properties", failures=["producer-restart"])
+    assert ("duplicates", "producer-restart") not in found
+    assert ("reorder", "producer-restart") in yeses(found)
+    assert any("duplicates after a producer restart are not explored" in note for note in advice.config.notes)
+
+
 def test_one_request_in_flight_duplicates_and_keeps_the_order():
     _, found = answers("3.7", "ordered-producer.properties", "topic-described.txt", failures=["crash"])
     assert yeses(found) == {("duplicates", "crash")}
