@@ -10,6 +10,7 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import MapType, SeqType, StructType, Type
 from checker.language.values import show
+from checker.output.lasso_text import loop_text
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run.expectation import states_text
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
@@ -50,16 +51,6 @@ def _loop_lines(violation: Violation) -> list[Line]:
         line((f"  {loop_text(violation)}", "bold red")),
         *(line(f"    {sentence}") for sentence in violation.fairness),
     ]
-
-
-def loop_text(violation: Violation) -> str:
-    """Return the loop of a lasso by the numbers of its states: `then for ever: 8 -> 9 -> 8`."""
-    assert violation.loop_start is not None
-    first = violation.loop_start + 1
-    if len(violation.loop) == 1:
-        return f"then for ever: the system stays in state {first}"
-    numbers = [*range(first, first + len(violation.loop)), first]
-    return f"then for ever: {' -> '.join(map(str, numbers))}"
 
 
 def trace_lines(spec: Spec, trace: tuple[TraceStep, ...], failed_action: ActionCall | None = None) -> list[Line]:

@@ -64,8 +64,8 @@ class Format:
 FORMATS: dict[str, Format] = {
     "text": Format(".txt", "checker.output.writers.text", shows_loops=True),
     "json": Format(".json", "checker.output.writers.trace_json", shows_loops=True),
-    "itf": Format(".itf.json", "checker.output.writers.itf"),
-    "dot": Format(".dot", "checker.output.writers.dot"),
-    "svg": Format(".svg", "checker.output.writers.svg"),
+    "itf": Format(".itf.json", "checker.output.writers.itf", shows_loops=True),
+    "dot": Format(".dot", "checker.output.writers.dot", shows_loops=True),
+    "svg": Format(".svg", "checker.output.writers.svg", shows_loops=True),
     "html": Format(".html", "checker.output.writers.html"),
 }

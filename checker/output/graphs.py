@@ -12,6 +12,7 @@ from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.output.counterexample_text import state_lines
+from checker.output.lasso_text import owed_text
 from checker.output.styled_lines import plain
 from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
@@ -27,24 +28,36 @@ _BAD = {"color": "#b3261e", "penwidth": "3", "style": "filled", "fillcolor": "#f
 
 
 def trace_graph(spec: Spec, violation: Violation) -> Digraph:
-    """Return a counterexample as a chain: the initial state in full, then the changes of each step."""
+    """Return a counterexample as a chain: the initial state in full, then the changes of each step.
+
+    A lasso ends with an edge back to the first state of its loop. Each state of the loop names what stays owed.
+    """
     graph = _digraph(violation.property)
-    trace = violation.trace
+    trace = violation.trace if violation.closing_step is None else violation.trace[:-1]
     for number, step in enumerate(trace, 1):
         before = trace[number - 2].state if number > 1 else None
-        is_last = number == len(trace) and violation.failed_action is None
         label = f"{number}\n" + (
             _state_text(spec, step.state) if before is None else _changes_text(spec, before, step.state)
         )
-        if is_last:
-            label += f"\n{violation.property} is violated"
-        graph.node(str(number), _left(label), **(_BAD if is_last else {}))
+        mark = _mark(spec, violation, number)
+        graph.node(str(number), _left(f"{label}\n{mark}" if mark else label), **(_BAD if mark else {}))
         if before is not None:
             graph.edge(str(number - 1), str(number), _escaped(f" {step}"))
+    if violation.loop_start is not None:
+        closing = " stays for ever" if violation.closing_step is None else f" {violation.closing_step}\n for ever"
+        graph.edge(str(len(trace)), str(violation.loop_start + 1), _escaped(closing), color=_BAD["color"], penwidth="3")
     if violation.failed_action is not None and trace:
         graph.node("error", _left(f"{violation.failed_action} cannot be executed"), **_BAD)
         graph.edge(str(len(trace)), "error", _escaped(f" {violation.failed_action}"))
     return graph
+
+
+def _mark(spec: Spec, violation: Violation, number: int) -> str:
+    """Return the last line of a state that shows the violation: the last state, or a state of the loop of a lasso."""
+    if violation.loop_start is not None:
+        return owed_text(spec, violation, number - 1) if number > violation.loop_start else ""
+    is_last = number == len(violation.trace) and violation.failed_action is None
+    return f"{violation.property} is violated" if is_last else ""
 
 
 def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from checker.explain.locations import SourceLocation
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
+from checker.output.lasso_text import loop_text
 from checker.run.expectation import unexpected_violations
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
@@ -75,6 +76,8 @@ def _found(run: Run, violation: Violation, accepted: bool) -> Problem:
         message = f"expected a counterexample to {violation.property} of {wanted} states, but it has {violation.length}"
     else:
         message = f"{violation.property} is violated: {first_sentence}"
+    if violation.loop_start is not None:
+        message += f"; {loop_text(violation)}"
     return Problem(run, BOUNDS if is_bounds else violation.property, message, violation, accepted)
 
 

@@ -15,8 +15,9 @@ from checker.evidence.spec_findings import findings_by_spec
 from checker.explain.differences import changes
 from checker.explain.locations import SourceLocation, last_action, location_of, location_of_error
 from checker.output import styled_lines
-from checker.output.counterexample_text import change_lines, loop_text, state_lines
+from checker.output.counterexample_text import change_lines, state_lines
 from checker.output.files import open_for_writing
+from checker.output.lasso_text import loop_text
 from checker.output.problems import BOUNDS, Problem, location_of_finding, problems_of
 from checker.output.reports import ReportTarget
 from checker.run.finding import Finding
@@ -156,7 +157,8 @@ def _how(run: Run, violation: Violation) -> _Json:
     place = location_of(type(run.spec), action) if action is not None else None
     if place is not None:
         step = violation.failed_action or violation.trace[-1]
-        found["relatedLocations"] = [_location(place, f"the last action: {step}") | {"id": 1}]
+        role = "the last action" if violation.closing_step is None else "the action that closes the loop"
+        found["relatedLocations"] = [_location(place, f"{role}: {step}") | {"id": 1}]
     flow = [_flow_location(run, violation.trace, number) for number in range(len(violation.trace))]
     if violation.failed_action is not None:
         flow.append(

@@ -87,6 +87,13 @@ class Violation:
             return ()
         return self.trace[self.loop_start : max(len(self.trace) - 1, self.loop_start + 1)]
 
+    @builtins.property
+    def closing_step(self) -> TraceStep | None:
+        """The step of a lasso that returns to the first state of the loop; None if the system stays in that state."""
+        if self.loop_start is None or self.loop_start == len(self.trace) - 1:
+            return None
+        return self.trace[-1]
+
 
 @dataclass(frozen=True)
 class Coverage:

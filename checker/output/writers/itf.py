@@ -39,9 +39,15 @@ def write(counterexample: Counterexample) -> str:
 
 
 def to_itf(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
-    """Return a violation with its trace as an ITF object; `#meta` of a state has the action that led to it."""
+    """Return a violation with its trace as an ITF object; `#meta` of a state has the action that led to it.
+
+    The states of a lasso do not repeat the first state of the loop: `loop` is its index, and `closing_step` of `#meta`
+    the action that returns to it, null if the system stays in that state.
+    """
+    closing = violation.closing_step
     with spec.bound():
-        states = [_state(spec, index, step) for index, step in enumerate(violation.trace)]
+        steps = violation.trace if closing is None else violation.trace[:-1]
+        states = [_state(spec, index, step) for index, step in enumerate(steps)]
     return {
         "#meta": {
             "format": "ITF",
@@ -52,10 +58,12 @@ def to_itf(spec: Spec, violation: Violation, origin: Origin) -> dict[str, Any]:
             "kind": violation.kind,
             "constants": origin.constants,
             "command": origin.command,
+            **({} if violation.loop_start is None else _lasso_meta(spec, violation)),
         },
         "params": [],
         "vars": list(spec.variables),
         "states": states,
+        **({} if violation.loop_start is None else {"loop": violation.loop_start}),
     }
 
 
@@ -90,8 +98,22 @@ def itf_value(kind: Type, value: Any) -> Any:
     raise AssertionError(f"a {kind} cannot be part of a state")
 
 
+def _lasso_meta(spec: Spec, violation: Violation) -> dict[str, Any]:
+    closing = violation.closing_step
+    return {
+        "closing_step": closing and _call(spec, closing),
+        "bindings": {name: show(value) for name, value in violation.bindings},
+        "owed_since": violation.owed_since,
+        "fairness": list(violation.fairness),
+    }
+
+
+def _call(spec: Spec, step: TraceStep) -> dict[str, Any]:
+    return {"action": step.action, "arguments": arguments_to_json(spec, step.action, step.arguments)}
+
+
 def _state(spec: Spec, index: int, step: TraceStep) -> dict[str, Any]:
     meta: dict[str, Any] = {"index": index}
     if step.action is not None:
-        meta |= {"action": step.action, "arguments": arguments_to_json(spec, step.action, step.arguments)}
+        meta |= _call(spec, step)
     return {"#meta": meta} | {name: itf_value(kind, step.state.values[name]) for name, kind in spec.variables.items()}
