@@ -1,5 +1,7 @@
 """Engine `both`: runs the native explorer and Z3 on one configuration and compares verdicts and trace lengths.
 
+Z3 decides no liveness properties. The interpreter decides them again, on small configurations.
+
 `explore` has the signature of `engines.native.engine.explore`.
 """
 
@@ -13,12 +15,14 @@ from collections.abc import Callable
 
 import z3
 
+from checker.engines.python import explorer
 from checker.engines.smt.bounded import BoundedSearch, search
 from checker.engines.smt.lowering.encoding import constant
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, negate
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
 from checker.errors import InternalError, UserError
+from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, Plan
@@ -29,6 +33,9 @@ MAX_STATES = 50_000
 
 MAX_INSTANCES = 300
 """Limit for deadlocks: with more action instances only the explorer checks them. Z3 gets a formula for each."""
+
+MAX_LIVENESS_STATES = 5_000
+"""Limit of the comparison of liveness: the interpreter keeps every step of every state."""
 
 QUERY_SECONDS = 10.0
 """Time limit of one query; a longer one ends the comparison at the lengths completed so far."""
@@ -52,10 +59,11 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
     from checker.engines.native import engine
 
     result = (explore_natively or engine.explore)(spec, plan)
-    lengths = [violation.length for violation in result.violations if violation.length]
+    compared = _compare_liveness(spec, plan, result)
+    lengths = [found.length for found in result.violations if found.length and found.kind != "liveness"]
     depth = max(lengths, default=result.depth)
     if result.distinct_states > MAX_STATES:
-        return dataclasses.replace(result, engine="native (too large for z3)")
+        return dataclasses.replace(result, engine=f"native (too large for z3{compared})")
     provable = (Role.INVARIANT, Role.STEP_INVARIANT)
     names = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] in provable]
     reachables = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] is Role.REACHABLE]
@@ -68,7 +76,34 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
     except AssertionError as error:
         raise EngineDisagreementError(f"internal error: on {spec.name} {error}") from error
     check_agreement(spec, result, found)
-    return dataclasses.replace(result, engine=f"native + z3 to depth {found.depth}")
+    return dataclasses.replace(result, engine=f"native + z3 to depth {found.depth}{compared}")
+
+
+def _compare_liveness(spec: Spec, plan: Plan, result: Result) -> str:
+    """Decide liveness properties again with the interpreter; return a note on the comparison, or "" without any.
+
+    Raises EngineDisagreementError if a decision or the length of a stem differs.
+    """
+    names = liveness_names(spec, plan.properties)
+    if not names or result.ended != "complete":
+        return ""
+    if result.distinct_states > MAX_LIVENESS_STATES:
+        return "; too large to compare liveness"
+    again = explorer.explore(spec, Plan(tuple(names), stop="all"))
+    # A run may stop before it has decided every property.
+    decided = {found.property for found in result.liveness} | result.undecided.keys()
+    for name in names:
+        if name not in decided:
+            continue
+        one, other = _length_of(result, name), _length_of(again, name)
+        if (one, name in result.undecided) != (other, name in again.undecided):
+            raise _disagreement(spec, name, one, other, "the interpreter")
+    return "; liveness compared with the interpreter"
+
+
+def _length_of(result: Result, name: str) -> int | None:
+    """Return the length of the counterexample to a liveness property; None if there is none."""
+    return next((found.length for found in result.violations if found.property == name), None)
 
 
 def _searched(spec: Spec, names: list[str], reachables: list[str], deadlock: bool, depth: int) -> BoundedSearch:
@@ -131,11 +166,13 @@ def _shortest_failure(found: Result | BoundedSearch) -> int | None:
     return min((v.length for v in found.violations if v.kind == "bounds_error"), default=None)
 
 
-def _disagreement(spec: Spec, name: str, explored: int | None, searched: int | None) -> EngineDisagreementError:
+def _disagreement(
+    spec: Spec, name: str, explored: int | None, searched: int | None, other: str = "Z3"
+) -> EngineDisagreementError:
     findings = [
         f"a counterexample of {length} states" if length is not None else "none" for length in (explored, searched)
     ]
     return EngineDisagreementError(
         f"internal error: the engines disagree on {name} of {spec.name} {spec.constants}: "
-        f"the explorer finds {findings[0]}, Z3 {findings[1]}"
+        f"the explorer finds {findings[0]}, {other} {findings[1]}"
     )

@@ -1,9 +1,11 @@
 """Engine `both`: explorer and Z3 agree on all small scenarios: verdicts, lengths, reachables and deadlocks."""
 
 import pytest
+from liveness_toys import Retry
 
 from checker.engines import both
 from checker.engines.native import engine
+from checker.engines.python import explorer
 from checker.engines.smt.lowering.expressions import SymbolicExpressions
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.language import Range, Spec, action, invariant, reachable, require
@@ -45,7 +47,7 @@ def test_the_engines_agree_on_small_scenarios(scenario, monkeypatch):
     monkeypatch.setattr(both, "TOTAL_SECONDS", SECONDS)
     names = checked_properties(scenario)
     plan = Plan(names, stop=stop_for(scenario.expect), deadlock="deadlock" in names)
-    both.explore(scenario.spec(**scenario.constants), plan)
+    both.explore(scenario.configured_spec(), plan)
 
 
 class Counter(Spec):
@@ -117,3 +119,20 @@ def test_a_wrong_result_of_the_explorer_is_an_internal_error(monkeypatch, reache
     monkeypatch.setattr(engine, "explore", wrong)
     with pytest.raises(both.EngineDisagreementError, match="internal error"):
         both.explore(Counter(), PLAN)
+
+
+def test_the_interpreter_decides_liveness_again(monkeypatch):
+    spec = Retry(batches=1).with_fairness({"deliver": "weak"})
+    plan = Plan(("is_done",), stop="all")
+    found = both.explore(spec, plan)
+    assert found.engine.endswith("; liveness compared with the interpreter")
+    assert [violation.length for violation in found.violations] == [2]
+    holds = Retry(batches=1)
+    monkeypatch.setattr(explorer, "explore", lambda _, plan: engine.explore(holds, plan))
+    with pytest.raises(both.EngineDisagreementError, match="finds a counterexample of 2 states, the interpreter none"):
+        both.explore(spec, plan)
+
+
+def test_liveness_of_a_large_configuration_is_not_compared(monkeypatch):
+    monkeypatch.setattr(both, "MAX_LIVENESS_STATES", 3)
+    assert both.explore(Retry(batches=1), Plan(("is_done",))).engine.endswith("; too large to compare liveness")
