@@ -121,7 +121,7 @@ truncation = [
     Bug(
         "moved_log_loses_epochs",
         Partition,
-        violates={"truncation_makes_progress": 11},
+        violates={"truncation_makes_progress": 8},
         size=SMALL | dict(ELECTIONS, max_leader_epoch=2, log_moves=1),
         faulty=dict(moves_epochs_without_records=False),
         description="KAFKA-15608: a leader moves its log to another directory and loses the epochs without records. "

@@ -626,13 +626,21 @@ class Partition(Switches):
         if self.forgets_last_epoch and response.record is None and response.diverging is None:
             self.forgetful.add(follower)
         if response.diverging is not None:
-            self.truncate(follower, self.truncation_offset(follower, response.diverging))
+            if not self.is_out_of_range_within_the_log(follower, response.diverging):
+                self.truncate(follower, self.truncation_offset(follower, response.diverging))
         else:
             if self.sends_lazily and response.record is not None:
                 self.append_from_leaders_file(follower)
             elif response.record is not None:
                 self.append(follower, response.record)
             self.high_watermark[follower] = min(response.high_watermark, len(self.log[follower]))
+
+    def is_out_of_range_within_the_log(self, follower, diverging):
+        """Return whether a follower is out of range although its log does not end after its leader's.
+
+        It then keeps its log and its epochs, and fetches again. Source: AbstractFetcherThread.fetchOffsetAndTruncate.
+        """
+        return diverging.epoch == UNDEFINED and diverging.end >= len(self.log[follower])
 
     def append_from_leaders_file(self, follower):
         """Append what the leader's file has when it is sent; with the fix, no record of a newer epoch.
@@ -1026,19 +1034,20 @@ class Partition(Switches):
         self.fenced.discard(broker)
 
     @action
-    def broker_move_log(self, broker: Replica):
-        """A broker moves its log to another directory. The new log has the epochs of its records.
+    def leader_move_log(self, leader: Replica):
+        """A leader moves its log to another directory. The new log has the epochs of its records.
 
+        A follower that moves its log reports an older epoch with its next fetch, which its leader knows.
         Source: ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog; KAFKA-15608, KAFKA-20961.
         """
-        require(broker in self.alive)
+        require(self.leads(leader))
         require(self.log_moves_left > 0)
         self.log_moves_left -= 1
         if not self.moves_epochs_without_records:
-            self.epoch_starts[broker] = [
+            self.epoch_starts[leader] = [
                 found
-                for found in self.epoch_starts[broker]
-                if any(record.epoch == found.epoch for record in self.log[broker])
+                for found in self.epoch_starts[leader]
+                if any(record.epoch == found.epoch for record in self.log[leader])
             ]
 
     # 9. A consumer that reads the log once, record by record.

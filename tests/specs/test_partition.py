@@ -427,7 +427,7 @@ def test_a_moved_log_and_the_epochs_without_records():
     moves = ["controller_elect b2", "become_leader 1", "controller_elect b1", "become_leader 2", "become_follower b2 2"]
     for rule, known in ((True, "[e2 from 0]"), (False, "[]")):
         spec = Partition(replicas=2, preferred_elections=True, log_moves=1, moves_epochs_without_records=rule)
-        state = play(spec, *moves, "broker_move_log b1")
+        state = play(spec, *moves, "leader_move_log b1")
         assert str(state.epoch_starts[B1]) == known
         state = play(spec, *each(COUNTED, "b2"), state=state)
         is_out_of_range = state.answers[B2] is not None and state.answers[B2].diverging.epoch == UNDEFINED
@@ -441,7 +441,8 @@ def test_a_fetch_whose_last_epoch_the_leader_does_not_know_is_out_of_range():
     state = state_with(spec, log={B1: records, B2: records[:1]}, epoch_starts={B1: [], B2: cache((0, 0))})
     state = play(spec, *each(COUNTED, "b2"), state=state)
     assert (state.remote_end[B1][B2], state.answers[B2].record) == (0, None)
-    assert str(play(spec, "follower_receive b2", state=state).log[B2]) == "[r0@0]"  # nothing is truncated
+    state = play(spec, "follower_receive b2", state=state)
+    assert (str(state.log[B2]), str(state.epoch_starts[B2])) == ("[r0@0]", "[e0 from 0]")  # nothing is truncated
 
 
 def test_a_follower_below_the_log_start_starts_there():
