@@ -4,7 +4,7 @@ Each cell is compared with Kafka's documentation of `acks`, `min.insync.replicas
 `unclean.leader.election.enable` and eligible leader replicas.
 """
 
-from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
 from specs.pipeline.pipeline import Pipeline
 
 COLUMNS = {
@@ -13,9 +13,11 @@ COLUMNS = {
     "power": "lost: one broker loses power",
     "both": "lost: one broker crashes, one loses power",
     "blackout": "lost: all brokers lose power",
+    "crash_twice": "written twice: one broker crashes",
     "twice": "written twice: a response is lost",
     "restart": "written twice: the producer restarts",
     "order": "out of order: a response is lost",
+    "missing": "never written, or retried without end: one broker crashes",
     "vanish": "read, then gone: two brokers crash",
 }
 
@@ -25,15 +27,50 @@ FAILURES = {
     "power": dict(power_failures=1),
     "both": dict(broker_crashes=1, power_failures=1),
     "blackout": dict(blackouts=1),
+    "crash_twice": dict(broker_crashes=1),
     "twice": dict(lost_responses=1, late_requests=True),
     "restart": dict(producer_restarts=1, late_requests=True),
     "order": dict(lost_responses=1, late_requests=True),
+    "missing": dict(broker_crashes=1),
     "vanish": dict(broker_crashes=2, consumer="commits_last"),
 }
 """The failures of each column; in every column two followers may lag."""
 
-PROPERTIES = {"twice": "no_duplicate", "restart": "no_duplicate", "order": "no_reorder", "vanish": "reads_are_stable"}
-"""The property of each column; in the other columns `no_acked_loss`."""
+PROPERTIES = {
+    "crash_twice": ("no_duplicate",),
+    "twice": ("no_duplicate",),
+    "restart": ("no_duplicate",),
+    "order": ("no_reorder",),
+    "missing": ("no_missing_earlier", "no_endless_retry"),
+    "vanish": ("reads_are_stable",),
+}
+"""The properties of each column; in the other columns `no_acked_loss`."""
+
+NOTES = {
+    "I7": GuaranteeNote(
+        "A broker that restarts loads the last batch of each producer only. Of two records whose responses were lost "
+        "it recognises the second, refuses the first, and the producer sends both again in a new epoch (I7). The "
+        "snapshot is the same in every release.",
+        (
+            GuaranteeCheck(
+                Pipeline,
+                dict(replication_factor=1, min_insync_replicas=1, slow_followers=0, broker_crashes=1),
+                ("no_duplicate",),
+            ),
+        ),
+    ),
+    "I2": GuaranteeNote(
+        "A new leader refuses the producer's first record before it knows that it leads. It takes the second, since it "
+        "has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4).",
+        (
+            GuaranteeCheck(
+                Pipeline,
+                dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1),
+                ("no_missing_earlier",),
+            ),
+        ),
+    ),
+}
 
 SETTINGS = (
     dict(acks="0", idempotent=False),
@@ -54,7 +91,8 @@ SETTINGS = (
 LEGEND = (
     "Yes: the number of states of the shortest counterexample, the initial state included. No: the number of distinct "
     "states in the complete exploration. Lost: an acknowledged record is not in the leader's log. Written twice, out "
-    "of order: in the leader's log. Read, then gone: a consumer has read a record that the leader does not have.",
+    "of order: in the leader's log. Never written: a later record is in the leader's log, and the leader refuses each "
+    "retry of an earlier one. Read, then gone: a consumer has read a record that the leader does not have.",
     "Explored: one partition, three replicas, two records, Kafka 3.7 or later (strict min ISR), the failures of the "
     "column at every moment, and two followers that may lag. When a connection closes, the broker may still handle "
     "requests that it had not read. May be down: how many of the three brokers may be down while a write can succeed.",
@@ -69,9 +107,9 @@ def documented(column, settings):
     if column in ("crash", "crashes"):
         # The documentation says that an unclean election may lose records, but not after how many crashes.
         return None if is_unclean else False
-    if column in ("twice", "order") and settings.get("idempotent", True):
+    if column in ("crash_twice", "twice", "order") and settings.get("idempotent", True):
         return False
-    if column == "restart" and acks != "0":
+    if column in ("crash_twice", "restart") and acks != "0":
         return True
     return None
 
@@ -98,8 +136,16 @@ def row(settings):
 
 def cell(column, settings):
     """Return one cell of a row."""
-    check = GuaranteeCheck(Pipeline, {**settings, **FAILURES[column]}, (PROPERTIES.get(column, "no_acked_loss"),))
-    return GuaranteeCell((check,), documented(column, settings))
+    check = GuaranteeCheck(Pipeline, {**settings, **FAILURES[column]}, PROPERTIES.get(column, ("no_acked_loss",)))
+    idempotent = settings.get("idempotent", True)
+    return GuaranteeCell(
+        (check,),
+        documented(column, settings),
+        notes=("I2",) if column == "missing" and idempotent else (),
+        differs="I7" if column == "crash_twice" and idempotent else "",
+    )
 
 
-tables = [Table("guarantees", COLUMNS, tuple(row(settings) for settings in SETTINGS), legend=LEGEND)]
+tables = [
+    Table("guarantees", COLUMNS, tuple(row(settings) for settings in SETTINGS), notes=NOTES, legend=LEGEND),
+]

@@ -32,6 +32,10 @@ class RememberingPartition(FailingPartition, SequenceRules, abstract=True):
     def truncate(self, broker):
         """Truncate a log; a snapshot after its end is removed. Source: ProducerStateManager.truncateAndReload."""
         super().truncate(broker)
+        self.drop_later_snapshot(broker)
+
+    def drop_later_snapshot(self, broker):
+        """Remove the snapshot if the log ends before it."""
         if self.loaded[broker] > len(self.log[broker]):
             self.loaded[broker] = 0
 
