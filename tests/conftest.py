@@ -2,8 +2,13 @@
 
 import pytest
 
-SPREAD = ("tests/agreement/test_real_specs.py", "tests/golden/", "tests/frontend/test_odd_sources.py")
-"""Files with many slow tests that share nothing: each test may run in any process."""
+SPREAD = (
+    "tests/agreement/test_real_specs.py",
+    "tests/golden/",
+    "tests/frontend/test_odd_sources.py",
+    "tests/kafka_tools/advise/test_fixture_answers.py",
+)
+"""Files with many slow tests that share little: each test may run in any process."""
 
 
 def scope_of(nodeid):

@@ -9,7 +9,7 @@ from kafka_tools.advise.answer_sentences import cost_sentence
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
-from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, release_number
+from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE, release_number
 from tests.kafka_tools.advise.fixture_clusters import FOLDERS, cluster_of, expected
 
 QUICK = ("broker-kraft-quickstart", "client-file-with-acks-1", "min-isr-above-replication-factor-3.2")
@@ -38,14 +38,14 @@ def failures_of(folder):
     return [failure for failure in FAILURES if asked is None or failure.slug in asked]
 
 
-def parametrize_folders(is_slow):
+def parametrize_folders(folders, is_slow):
     marked = [
-        pytest.param(folder, marks=[pytest.mark.slow] if is_slow(folder) else [], id=folder.name) for folder in ANSWERED
+        pytest.param(folder, marks=[pytest.mark.slow] if is_slow(folder) else [], id=folder.name) for folder in folders
     ]
     return pytest.mark.parametrize("folder", marked)
 
 
-@parametrize_folders(lambda folder: folder.name not in QUICK)
+@parametrize_folders(ANSWERED, lambda folder: folder.name not in QUICK)
 def test_answers(folder):
     failures = failures_of(folder)
     advice = advise(cluster_of(folder), explore, failures=failures, largest_change=0)
@@ -59,7 +59,20 @@ def test_answers(folder):
     assert found == wanted
 
 
-@parametrize_folders(lambda folder: folder.name != "broker-kraft-quickstart")
+def distinct(folders):
+    """Return one folder for each set of effective settings, client, and written settings of the producer."""
+    found = {}
+    for folder in folders:
+        cluster = cluster_of(folder)
+        config = resolve(cluster)
+        written = tuple(sorted(name for role, name in cluster.written if role == "producer"))
+        values = tuple(sorted((name, setting.value) for name, setting in config.choices.items()))
+        has_remedies = LAST_KNOWN_LEADER_MUST_LIVE.applies_to(cluster.version)
+        found.setdefault((cluster.client, has_remedies, written, values), folder)
+    return list(found.values())
+
+
+@parametrize_folders(distinct(ANSWERED), lambda folder: folder.name != "broker-kraft-quickstart")
 def test_remedies(folder):
     advice = advise(cluster_of(folder), explore, failures=failures_of(folder))
     for remedy in advice.remedies:
