@@ -54,10 +54,14 @@ class Fix:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A smallest change of settings that turns some answers into a no, and the effect on writes with brokers down."""
+    """A smallest change of settings that turns some answers into a no, and the effect on writes with brokers down.
+
+    `fixes`: with the brokers of the release. `partial_fixes`: with brokers that do not forget a producer's batches.
+    """
 
     changes: tuple[SettingChange, ...]
     fixes: tuple[Fix, ...]
+    partial_fixes: tuple[Fix, ...]
     before: Availability
     after: Availability
 
@@ -71,8 +75,9 @@ class Remedy:
 class Advice:
     """The settings in effect, the answers, and the remedies of a configuration.
 
-    `suggestions` are remedies that the model does not explore. `impossible`: failures that cannot happen or are not
-    modelled. `is_whole`: every question was answered. `searched`: every yes has a remedy or is in `without_remedy`.
+    `suggestions` are remedies that the model does not explore. `caused_by_brokers`: a yes that is a no with brokers
+    that do not forget a producer's batches. `without_remedy`: no change helps. `impossible`: failures that cannot
+    happen or are not modelled. `is_whole`: every question was answered. `searched`: the search came to its end.
     """
 
     cluster: ClusterConfig
@@ -80,6 +85,7 @@ class Advice:
     answers: list[GuaranteeAnswer] = field(default_factory=list)
     remedies: list[Remedy] = field(default_factory=list)
     suggestions: list[Suggestion] = field(default_factory=list)
+    caused_by_brokers: list[GuaranteeAnswer] = field(default_factory=list)
     without_remedy: list[GuaranteeAnswer] = field(default_factory=list)
     impossible: tuple[FailureMode, ...] = ()
     is_whole: bool = True

@@ -74,6 +74,12 @@ def verdict_sentences(advice: Advice) -> list[str]:
     if mildest:
         parts = [f"{_joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"A record can be {'; '.join(parts)}.")
+    if advice.caused_by_brokers:
+        verbs = list(dict.fromkeys(answer.question.verb for answer in advice.caused_by_brokers))
+        sentences.append(
+            f"Not all of it is caused by the settings: {_joined(verbs, 'or')} because a broker forgets the producer's "
+            "last batches (see below)."
+        )
     if never:
         sentences.append(f"In the explored failures, no record is {_joined(never, 'or')}.")
     if undecided:
@@ -142,7 +148,26 @@ def changes_text(remedy: Remedy) -> str:
 
 def fix_sentences(advice: Advice, remedy: Remedy) -> list[str]:
     """Return what a remedy prevents, a sentence for each question."""
-    return [_fix_sentence(advice, fix) for fix in remedy.fixes]
+    whole = [_fix_sentence(advice, fix) for fix in remedy.fixes]
+    return whole + [f"{_fix_sentence(advice, fix)}, unless {_FORGETTING}" for fix in remedy.partial_fixes]
+
+
+_FORGETTING = "a broker has forgotten the producer's last batches (docs/idempotence.md, I2 and I7)"
+
+
+def broker_sentence(advice: Advice) -> str:
+    """Return the answers that brokers cause and no setting prevents, as a sentence; "" if there is none."""
+    if not advice.caused_by_brokers:
+        return ""
+    by_verb: dict[str, list[str]] = {}
+    for answer in advice.caused_by_brokers:
+        by_verb.setdefault(answer.question.verb, []).append(answer.failure.name)
+    parts = [f"{verb} after {_joined(names, 'or')}" for verb, names in by_verb.items()]
+    return (
+        f"No setting prevents that a record is {'; '.join(parts)}. The cause is that a broker forgets the producer's "
+        "last batches: all of them without a record of the producer (docs/idempotence.md, I2), all but one after a "
+        "restart (I7). Explored: with brokers that remember them, it does not happen."
+    )
 
 
 def _fix_sentence(advice: Advice, fix: Fix) -> str:
@@ -215,6 +240,9 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
             {"text": found.text, "against": found.against, "argument": found.argument} for found in advice.suggestions
         ],
         "search_complete": advice.searched,
+        "caused_by_brokers": [
+            {"question": answer.question.name, "failure": answer.failure.slug} for answer in advice.caused_by_brokers
+        ],
         "without_remedy": [
             {"question": answer.question.name, "failure": answer.failure.slug} for answer in advice.without_remedy
         ],
@@ -283,14 +311,16 @@ def mildest_answers(advice: Advice) -> list[GuaranteeAnswer]:
 
 def _remedy_to_json(remedy: Remedy) -> dict[str, Any]:
     return {
-        "fixes": [
-            {"question": fix.question.name, "failures": [failure.slug for failure in fix.failures]}
-            for fix in remedy.fixes
-        ],
+        "fixes": _fixes_to_json(remedy.fixes),
+        "partial_fixes": _fixes_to_json(remedy.partial_fixes),
         "changes": [{"of": change.role, "name": change.name, "value": change.value} for change in remedy.changes],
         "costs": cost_sentence(remedy),
         "availability": {"before": _availability(remedy.before), "after": _availability(remedy.after)},
     }
+
+
+def _fixes_to_json(fixes: Sequence[Fix]) -> list[dict[str, Any]]:
+    return [{"question": fix.question.name, "failures": [failure.slug for failure in fix.failures]} for fix in fixes]
 
 
 def _availability(availability: Availability) -> dict[str, bool]:

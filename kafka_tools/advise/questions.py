@@ -9,7 +9,7 @@ from checker.language.interpreter import State
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION
 from kafka_tools.advise.effective_config import EffectiveConfig
-from specs.kafka_versions import HIGH_WATERMARK_WAITS_FOR_MIN_ISR
+from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, HIGH_WATERMARK_WAITS_FOR_MIN_ISR
 
 PIPELINE = "pipeline/pipeline"
 """The spec that answers the questions."""
@@ -40,13 +40,19 @@ QUESTIONS = (
     GuaranteeQuestion("loss", ("no_acked_loss",), "lost", ("", "lost")),
     GuaranteeQuestion("duplicates", ("no_duplicate",), "written twice", ("", "twice")),
     GuaranteeQuestion("reorder", ("no_reorder",), "written out of order", ("out of", "order")),
+    GuaranteeQuestion(
+        "stuck", ("no_missing_earlier", "no_endless_retry"), "left out or retried without end", ("", "stuck")
+    ),
     GuaranteeQuestion("vanishing-reads", ("reads_are_stable",), "read and later missing", ("read,", "gone"), True),
     GuaranteeQuestion("gaps", ("no_gap",), "skipped by the consumer", ("", "skipped"), True),
     GuaranteeQuestion(
         "reprocessing", ("no_reprocessing",), "processed twice by the consumer", ("processed", "twice"), True
     ),
 )
-"""The guarantees LOSS, DUP, REORDER, UNSTABLE and GAP, and DUP as a consumer causes it."""
+"""The guarantees LOSS, DUP, REORDER, STUCK, UNSTABLE and GAP, and DUP as a consumer causes it.
+
+Stuck: an earlier record is never written although a later one is, or the leader refuses each retry of a record.
+"""
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,13 @@ def is_modelled(question: GuaranteeQuestion, failure: FailureMode, config: Effec
     return not (config["acks"] == "0" and question.name == "duplicates" and failure == RESTART)
 
 
+REMEMBERING: Constants = {"no_state": "never_held", "snapshot_batches": 5}
+"""Constants of brokers that do not forget a producer's batches: without I2 and I7 of docs/idempotence.md.
+
+No released broker is like that. They separate what the settings cause from what the brokers cause.
+"""
+
+
 def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool) -> Constants:
     """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures."""
     replicas = int(config["replication.factor"])
@@ -148,6 +161,7 @@ def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consum
         "acks": config["acks"],
         "idempotent": config["enable.idempotence"] == "true",
         "retries": config["retries"] != "0",
+        "no_state": "any" if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else "unknown_producer_id",
         "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
         "auto_offset_reset": _reset(config["auto.offset.reset"]),
         "late_requests": True,

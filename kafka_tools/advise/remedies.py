@@ -30,7 +30,6 @@ class SettingChange:
 _ACKS = SettingChange("producer", "acks", "all", "an acknowledgement waits for every in-sync replica")
 _IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true")
 _FIVE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "5")
-_ONE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "1", "one request at a time on each connection")
 _RETRIES = SettingChange("producer", "retries", "2147483647")
 _MIN_ISR = SettingChange("topic", "min.insync.replicas", "2")
 _NO_UNCLEAN = SettingChange(
@@ -61,7 +60,8 @@ _DURABLE = (_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
 _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
     "loss": _DURABLE,
     "duplicates": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
-    "reorder": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES, _ONE_IN_FLIGHT),
+    "reorder": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "stuck": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
     "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
     "gaps": (_EARLIEST, _STORE, _MANUAL),
     "reprocessing": (_MANUAL,),
@@ -92,9 +92,6 @@ def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[Set
 def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
     if change is _ELR and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(cluster.version):
         # 4.0 has the feature, with the inverted test of KAFKA-19522.
-        return False
-    if change is _ONE_IN_FLIGHT and config["enable.idempotence"] == "true":
-        # An idempotent producer keeps the order with up to five requests in flight.
         return False
     if change in (_REPLICAS, _MIN_ISR) and int(config[change.name]) >= int(change.value):
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checker.run.result import Violation
 from kafka_tools.advise.advice import (
@@ -29,6 +29,7 @@ from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.questions import (
     FAILURES,
     QUESTIONS,
+    REMEMBERING,
     FailureMode,
     GuaranteeQuestion,
     Left,
@@ -41,14 +42,23 @@ from kafka_tools.advise.survey import PipelineExploration, PipelineExplorer, Set
 
 Changes = tuple[SettingChange, ...]
 
+_OF_PRODUCER_STATE = ("duplicates", "reorder", "stuck")
+"""The questions whose answers depend on what brokers remember of a producer."""
+
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Some changes, and the cluster with them."""
+    """Some changes, and the cluster with them; `remembers`: with brokers that do not forget a producer's batches."""
 
     changes: Changes
     cluster: ClusterConfig
     config: EffectiveConfig
+    remembers: bool = False
+
+    def settings(self, question: GuaranteeQuestion) -> Settings:
+        """Return the settings of the pipeline that answers a question."""
+        found = settings_of(self.cluster, self.config, question)
+        return tuple({**dict(found), **REMEMBERING}.items()) if self.remembers else found
 
 
 @dataclass
@@ -95,6 +105,7 @@ class RemedySearch:
         self._known = _KnownCounterexamples()
         self._decided: dict[tuple[Settings, Left, GuaranteeQuestion], bool] = {}
         self._fixed: dict[Changes, list[GuaranteeAnswer]] = {}
+        self._partly_fixed: dict[Changes, list[GuaranteeAnswer]] = {}
         for answer in advice.answers:
             if answer.violation is not None:
                 self._known.add(answer.exploration, answer.violation)
@@ -107,11 +118,12 @@ class RemedySearch:
             if answer.verdict == "yes"
         ]
         while waiting:
-            wanted: dict[Changes, tuple[_Candidate, list[_OpenAnswer]]] = {}
+            wanted: dict[tuple[Changes, bool], tuple[_Candidate, list[_OpenAnswer]]] = {}
             for open_answer in waiting:
                 candidate = self._next(open_answer)
                 if candidate is not None:
-                    wanted.setdefault(candidate.changes, (candidate, []))[1].append(open_answer)
+                    key = (candidate.changes, candidate.remembers)
+                    wanted.setdefault(key, (candidate, []))[1].append(open_answer)
             if not self._ask(wanted.values()):
                 self._advice.searched = False
                 break
@@ -124,17 +136,23 @@ class RemedySearch:
         self._report()
 
     def _candidates(self, question: GuaranteeQuestion, largest: int) -> Iterator[_Candidate]:
-        """Yield the changes to try, the best first; without those that Kafka refuses or that refuse every write."""
+        """Yield the changes to try, the best first; without those that Kafka refuses or that refuse every write.
+
+        If no change helps, brokers that do not forget are tried: without a change, then with changes.
+        """
         changes = changes_for(question, self._advice.cluster)
-        chosen = [found for size in range(1, largest + 1) for found in itertools.combinations(changes, size)]
+        chosen = [found for size in range(largest + 1) for found in itertools.combinations(changes, size)]
+        candidates = []
         for combination in sorted(chosen, key=lambda found: any(map(is_last_resort, found))):
             cluster = _changed(self._advice.cluster, combination)
             config = resolve(cluster)
             asks_for_more = any(change.name == "min.insync.replicas" for change in combination)
-            if asks_for_more and int(config["min.insync.replicas"]) > int(config["replication.factor"]):
-                continue
-            if config.refusal is None:
-                yield _Candidate(combination, cluster, config)
+            refuses_all = asks_for_more and int(config["min.insync.replicas"]) > int(config["replication.factor"])
+            if config.refusal is None and not refuses_all:
+                candidates.append(_Candidate(combination, cluster, config))
+        yield from (candidate for candidate in candidates if candidate.changes)
+        if question.name in _OF_PRODUCER_STATE:
+            yield from (replace(candidate, remembers=True) for candidate in candidates)
 
     def _next(self, open_answer: _OpenAnswer) -> _Candidate | None:
         """Return the next candidate that may help; None if there is none, or if it helps without an exploration."""
@@ -143,7 +161,7 @@ class RemedySearch:
             if not is_possible(answer.failure, candidate.config):
                 self._fixed.setdefault(candidate.changes, []).append(answer)
                 return None
-            settings = settings_of(candidate.cluster, candidate.config, answer.question)
+            settings = candidate.settings(answer.question)
             key = (settings, answer.failure.left, answer.question)
             if settings == answer.exploration.settings or self._decided.get(key) is False:
                 continue
@@ -158,7 +176,7 @@ class RemedySearch:
         asked: dict[Settings, dict[tuple[FailureMode, GuaranteeQuestion], None]] = {}
         for candidate, open_answers in wanted:
             for answer in (open_answer.answer for open_answer in open_answers):
-                settings = settings_of(candidate.cluster, candidate.config, answer.question)
+                settings = candidate.settings(answer.question)
                 if (settings, answer.failure.left, answer.question) not in self._decided:
                     asked.setdefault(settings, {})[answer.failure, answer.question] = None
         surveys = [survey_of(settings, list(pairs)) for settings, pairs in asked.items()]
@@ -176,31 +194,42 @@ class RemedySearch:
         return True
 
     def _is_fixed(self, candidate: _Candidate, answer: GuaranteeAnswer) -> bool:
-        settings = settings_of(candidate.cluster, candidate.config, answer.question)
-        if not self._decided[settings, answer.failure.left, answer.question]:
+        if not self._decided[candidate.settings(answer.question), answer.failure.left, answer.question]:
             return False
-        self._fixed.setdefault(candidate.changes, []).append(answer)
+        if candidate.remembers and not candidate.changes:
+            self._advice.caused_by_brokers.append(answer)
+        else:
+            fixed = self._partly_fixed if candidate.remembers else self._fixed
+            fixed.setdefault(candidate.changes, []).append(answer)
         return True
 
     def _report(self) -> None:
         """Add the remedies, those with the fewest changes first, and the suggestions."""
         advice = self._advice
-        ordered = sorted(self._fixed, key=lambda changes: (any(map(is_last_resort, changes)), len(changes)))
-        advice.remedies += [self._remedy(changes, self._fixed[changes]) for changes in ordered]
+        found = dict.fromkeys((*self._fixed, *self._partly_fixed))
+        ordered = sorted(found, key=lambda changes: (any(map(is_last_resort, changes)), len(changes)))
+        advice.remedies += [self._remedy(changes) for changes in ordered]
         advice.suggestions += suggestions_for(advice.answers, advice.cluster, advice.config)
+        advice.caused_by_brokers.sort(key=advice.answers.index)
+        advice.without_remedy.sort(key=advice.answers.index)
 
-    def _remedy(self, changes: Changes, answers: list[GuaranteeAnswer]) -> Remedy:
+    def _remedy(self, changes: Changes) -> Remedy:
         advice = self._advice
-        fixes: dict[GuaranteeQuestion, list[FailureMode]] = {}
-        for answer in sorted(answers, key=advice.answers.index):
-            fixes.setdefault(answer.question, []).append(answer.failure)
         cluster = _changed(advice.cluster, changes)
         return Remedy(
             changes,
-            tuple(Fix(question, tuple(failures)) for question, failures in fixes.items()),
+            self._fixes(self._fixed.get(changes, [])),
+            self._fixes(self._partly_fixed.get(changes, [])),
             before=availability_of(advice.cluster, advice.config),
             after=availability_of(cluster, resolve(cluster)),
         )
+
+    def _fixes(self, answers: list[GuaranteeAnswer]) -> tuple[Fix, ...]:
+        """Return answers grouped by question, in the order of the table."""
+        fixes: dict[GuaranteeQuestion, list[FailureMode]] = {}
+        for answer in sorted(answers, key=self._advice.answers.index):
+            fixes.setdefault(answer.question, []).append(answer.failure)
+        return tuple(Fix(question, tuple(failures)) for question, failures in fixes.items())
 
 
 def _changed(cluster: ClusterConfig, changes: Changes) -> ClusterConfig:
