@@ -33,7 +33,7 @@ class Sending(Spec):
 
     batches = Constant(2, at_least=1)
     progress = Map(Batch, Progress)
-    draws = Drawing(Lane("batch", each=Batch, facts=("progress",)))
+    draws = Drawing(Lane("batch", each=Batch, facts={"progress": "progress"}))
 
     @action(fair="weak")
     def send(self, batch: Batch):

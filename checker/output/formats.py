@@ -67,5 +67,5 @@ FORMATS: dict[str, Format] = {
     "itf": Format(".itf.json", "checker.output.writers.itf", shows_loops=True),
     "dot": Format(".dot", "checker.output.writers.dot", shows_loops=True),
     "svg": Format(".svg", "checker.output.writers.svg", shows_loops=True),
-    "html": Format(".html", "checker.output.writers.html"),
+    "html": Format(".html", "checker.output.writers.html", shows_loops=True),
 }

@@ -8,6 +8,7 @@ from checker.output.comparison_text import comparison_as_page
 from checker.output.formats import Counterexample
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320
+from tests.output.test_lassos import page_of as lasso_page
 from tests.output.test_page import evil_page
 from traces.compare import replay_against
 from traces.trace_file import origin_of
@@ -128,6 +129,39 @@ def test_play_stops_at_the_last_step(open_page, kip101_page):
     wait_until(page, "#slider", value="12")
     wait_until(page, "#play", text="play")
     assert position(page) == 12
+
+
+def test_steps_go_round_the_loop_of_a_lasso(open_page):
+    page = open_page(lasso_page("is_done"))
+    assert position(page) == 2
+    assert page.locator("#position").text_content() == "2 / 4 ↻"
+    for key, number in [("ArrowRight", 3), ("j", 4), ("ArrowRight", 3), ("ArrowRight", 4), ("ArrowLeft", 3)]:
+        page.keyboard.press(key)
+        assert position(page) == number
+    page.keyboard.press("End")
+    page.locator("#forward").click()
+    assert position(page) == 3
+    page.locator("#slider").fill("4")
+    page.locator("#play").click()
+    wait_until(page, "#slider", value="3")
+    wait_until(page, "#play", text="stop")
+    page.keyboard.press("Home")
+    assert page.locator("#position").text_content() == "1 / 4"
+    page.locator(".fairness a").first.click()
+    assert position(page) == 3
+    assert page.locator(".loop-arrow").is_visible()
+
+
+def test_a_system_that_stays_ends_with_its_last_step(open_page):
+    page = open_page(lasso_page("is_done", stutters=True))
+    assert position(page) == 3
+    assert page.locator("#forward").is_disabled()
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_the_page_of_a_lasso_fits_its_window(open_page, width):
+    page = open_page(lasso_page("is_done"), "", width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_only_changes_hides_unchanged_lanes(open_page, kip101_page):

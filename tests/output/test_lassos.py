@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import json
 import re
 from pathlib import Path
@@ -16,6 +17,9 @@ from checker.engines.python.explorer import explore
 from checker.language import Spec
 from checker.output import graphs
 from checker.output.lasso_text import loop_text, owed_text
+from checker.output.page.render import PageContext, counterexample_page
+from checker.output.page.story import story_of
+from checker.output.page.timeline import timeline
 from checker.output.writers.itf import to_itf
 from checker.run.plan import Plan
 from checker.run.result import Violation
@@ -132,3 +136,61 @@ def test_reports_of_continuous_integration_have_the_loop(run_strictly, tmp_path)
 def test_annotations_have_the_loop(run_strictly, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert "is_done is violated: p1 is sent for ever; then for ever: 2 -> 3 -> 2" in run_strictly()
+
+
+def page_of(name: str, *, stutters: bool = False) -> str:
+    return counterexample_page(*lasso(name, stutters=stutters), PageContext("mine/spec", "python -m checker run"))
+
+
+def text_of(part: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", "", html.unescape(part)).split())
+
+
+def sections_of(page: str) -> list[str]:
+    return [text_of(part.split("</section>")[0]) for part in page.split('<section class="step" ')[1:]]
+
+
+def test_page_names_the_loop_and_why_the_fair_actions_do_not_help():
+    page = page_of("is_done")
+    head = text_of(page.split("<header>")[1].split("</header>")[0])
+    assert "is_done is violated by a loop of 2 states" in head
+    assert "then for ever: 2 -> 3 -> 2" in head
+    for sentence in lasso("is_done")[1].fairness:
+        assert sentence in head
+    assert 'deliver(p1) is disabled in <a href="#step=3">state 3</a>' in page
+    assert "at step" not in head
+
+
+def test_page_names_what_stays_owed_in_every_state_of_the_loop():
+    steps = sections_of(page_of("is_done"))
+    assert ["owed since state 2: is_done(p1)" in step for step in steps] == [False, True, True, True]
+    assert "The loop begins in this state, and step 4 returns to it." in steps[1]
+    assert "This state is in the loop of states 2 to 3." in steps[2]
+    assert "This is state 2 again: the loop repeats for ever." in steps[3]
+    assert not any("↻" in step for step in steps[:1])
+
+
+def test_page_of_a_system_that_stays():
+    page = page_of("is_done", stutters=True)
+    steps = sections_of(page)
+    assert "is_done is violated: the system stays in state 3 for ever" in text_of(page)
+    assert "The system stays in this state for ever." in steps[-1]
+    assert not any("↻" in step for step in steps[:-1])
+    assert "retry is enabled in state 3, but it is not fair" in text_of(page)
+    assert "data-loop=" not in page
+
+
+def test_the_overview_has_an_arrow_from_the_last_column_to_the_first_of_the_loop():
+    story = story_of(*lasso("is_done"))
+    drawn = timeline(story)
+    across = {number: x for number, x, _, _ in drawn.columns}
+    assert drawn.loop.path.startswith(f"M{across[4]},")
+    assert f"H{across[2] + 8} " in drawn.loop.path
+    assert (drawn.loop.x, drawn.loop.width) == (across[2] - drawn.column / 2, 3 * drawn.column)
+    assert drawn.loop.text == "state 4 is state 2 again"
+    assert timeline(story_of(*lasso("is_done", stutters=True))).loop.text == "stays in state 3 for ever"
+
+
+def test_the_lane_that_the_property_is_about_is_marked_in_the_loop_only():
+    steps = story_of(*lasso("is_done")).steps
+    assert [step.view.lanes[0].is_violation for step in steps] == [False, True, True, True]

@@ -104,7 +104,7 @@ def _view(column: ComparedSpec, renderer: StateRenderer | None, index: int) -> C
     step = column.steps[index]
     before = column.steps[index - 1].state if index else None
     is_last = index == len(column.steps) - 1
-    view = renderer.draw(before, step.state, is_last=is_last) if renderer is not None else None
+    view = renderer.draw(before, step.state, is_violated=is_last) if renderer is not None else None
     shown = () if view is not None else tables(column.spec, before, step.state)
     return ComparedView(column, step, index + 1 in column.divergences, view, shown)
 

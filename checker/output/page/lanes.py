@@ -126,15 +126,15 @@ class StateRenderer:
     def _is_violating_item(self, log: Log, item: Any) -> bool:
         return item is not None and (item in self._violating_items or self._bindings.is_about(log, item))
 
-    def draw(self, before: State | None, after: State, *, is_last: bool = False) -> StateView:
-        """Return the lanes of the state `after`; only in the last state cells and lanes are marked as violations."""
+    def draw(self, before: State | None, after: State, *, is_violated: bool = False) -> StateView:
+        """Return the lanes of the state `after`; cells and lanes are marked as violations if `is_violated`."""
         with self._spec.bound():
             old = self._spec.in_state(before if before is not None else after)
             new = self._spec.in_state(after)
             leader_marks = self._leader_marks(new)
             member_columns = tuple(found for owner in self.owners for found in self._member_columns(owner, old, new))
             lanes = tuple(
-                self._lane(owner, old, new, leader_marks.get(owner.title, ()), is_last) for owner in self.owners
+                self._lane(owner, old, new, leader_marks.get(owner.title, ()), is_violated) for owner in self.owners
             )
         possible_members = frozenset(
             owner.title for owner in self.owners if any(self._may_be_member(owner, b) for b in member_columns)
@@ -148,9 +148,9 @@ class StateRenderer:
             for kind in (type_of(self._spec, observer, name) for name in observer.lane.members)
         )
 
-    def _lane(self, owner: LaneOwner, old: Any, new: Any, leader_marks: tuple[str, ...], is_last: bool) -> LaneView:
+    def _lane(self, owner: LaneOwner, old: Any, new: Any, leader_marks: tuple[str, ...], is_violated: bool) -> LaneView:
         lane = owner.lane
-        bindings = self._bindings if is_last else FailureBindings()
+        bindings = self._bindings if is_violated else FailureBindings()
         logs = tuple(self._log_view(owner, log, old, new, bindings) for log in lane.logs)
         boxes = tuple(
             row

@@ -11,8 +11,14 @@
   if (last === 0) {
     return;  // A page without a counterexample.
   }
+  // The number of the step in which the loop of a lasso begins; its last step shows the same state again. 0: no loop.
+  const loop = Number(document.querySelector(".player").dataset.loop || 0);
   let current = 0;
   let timer = null;
+
+  function next() {
+    return current === last && loop ? loop + 1 : current + 1;
+  }
 
   function stepOfAddress() {
     const found = /^#step=(\d+)$/.exec(window.location.hash);
@@ -25,9 +31,9 @@
       part.classList.toggle("now", Number(part.dataset.step) === current);
     }
     slider.value = String(current);
-    position.textContent = current + " / " + last;
+    position.textContent = current + " / " + last + (loop && current >= loop ? " ↻" : "");
     document.getElementById("back").disabled = current === 1;
-    document.getElementById("forward").disabled = current === last;
+    document.getElementById("forward").disabled = current === last && !loop;
     scrollIntoItsBox(".timeline", ".timeline .now");
     scrollIntoItsBox(".step-list", ".step-list .now");
   }
@@ -63,16 +69,16 @@
       stop();
       return;
     }
-    if (current === last) go(1);
+    if (current === last && !loop) go(1);
     play.textContent = "❚❚ stop";
     timer = window.setInterval(function () {
-      go(current + 1);
-      if (current === last) stop();
+      go(next());
+      if (current === last && !loop) stop();
     }, 1500);
   }
 
   const keys = {
-    ArrowRight: () => go(current + 1), l: () => go(current + 1), j: () => go(current + 1),
+    ArrowRight: () => go(next()), l: () => go(next()), j: () => go(next()),
     ArrowLeft: () => go(current - 1), h: () => go(current - 1), k: () => go(current - 1),
     Home: () => go(1), End: () => go(last), " ": playOrStop,
     c: () => onlyChanges.click(),
@@ -86,7 +92,7 @@
     keys[event.key]();
   });
   document.getElementById("back").addEventListener("click", function () { stop(); go(current - 1); });
-  document.getElementById("forward").addEventListener("click", function () { stop(); go(current + 1); });
+  document.getElementById("forward").addEventListener("click", function () { stop(); go(next()); });
   play.addEventListener("click", playOrStop);
   slider.addEventListener("input", function () { stop(); go(Number(slider.value)); });
   onlyChanges.addEventListener("change", function () {
@@ -105,6 +111,6 @@
   // Without this script a link jumps to the section of its step. With it, the section is shown in place.
   for (const step of steps) step.removeAttribute("id");
   document.documentElement.classList.add("js");
-  // The violation is at the last step.
-  show(stepOfAddress() || last);
+  // The violation is at the last step, or in the loop.
+  show(stepOfAddress() || loop || last);
 })();

@@ -26,7 +26,7 @@ _VERDICTS: dict[Kind, str] = {
     "step_invariant": "is violated by the last step,",
     "reachable": "is never reached",
     "deadlock": "is reached: no action is enabled",
-    "liveness": "is violated by a behaviour that loops",
+    "liveness": "is violated",
     "bounds_error": "leaves the bounds of a type",
     "explanation": "of the spec ends",
     "walk": "ends without a violation",

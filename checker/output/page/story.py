@@ -17,8 +17,10 @@ from checker.language.interpreter import State, call_text
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
+from checker.output.lasso_text import owed_text
 from checker.output.page.lane_owners import FailureBindings, lane_owners
 from checker.output.page.lanes import StateRenderer, StateView
+from checker.output.page.lasso import LassoView, lasso_view
 from checker.output.page.messages import MessageTransfer, transfers
 from checker.output.page.state_tables import StateTable, tables
 from checker.run.plan import DEADLOCK
@@ -54,7 +56,8 @@ class StoryStep:
     """A step of the trace with the state after it. Step 1 is the initial state and has no action.
 
     `summary` is the first sentence of the action's docstring, `transfers` are the messages that arrive in this step.
-    `is_failed`: the action cannot be executed, and the state is the one before it.
+    `is_failed`: the action cannot be executed, and the state is the one before it. `owed` is a sentence about the
+    obligation of a liveness property that is open in the state.
     """
 
     number: int
@@ -70,6 +73,7 @@ class StoryStep:
     view: StateView | None
     tables: tuple[StateTable, ...]
     is_failed: bool = False
+    owed: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,15 @@ class Legend:
 
 @dataclass(frozen=True)
 class Story:
-    """All steps of a trace, the titles of the lanes from top to bottom, and the messages between the lanes."""
+    """All steps of a trace, the titles of the lanes from top to bottom, and the messages between the lanes.
+
+    `lasso` is the loop of a counterexample to a liveness property.
+    """
 
     steps: tuple[StoryStep, ...]
     lanes: tuple[str, ...]
     transfers: tuple[MessageTransfer, ...] = ()
+    lasso: LassoView | None = None
 
     def with_listings(self, most: int) -> Story:
         """Return the story with the source of at most `most` functions in each step."""
@@ -109,7 +117,7 @@ def story_of(spec: Spec, violation: Violation, *, lemmas: bool = False, enabled_
     """
     names = [*spec.safety_properties, *(spec.names_of(Role.LEMMA) if lemmas else [])]
     builder = _StoryBuilder(spec, violation, names, enabled_steps)
-    return Story(tuple(builder.steps()), _lane_titles(spec), tuple(builder.transfers))
+    return Story(tuple(builder.steps()), _lane_titles(spec), tuple(builder.transfers), lasso_view(violation))
 
 
 def first_sentence(text: str) -> str:
@@ -120,7 +128,12 @@ def first_sentence(text: str) -> str:
 
 
 def bindings_of(spec: Spec, violation: Violation) -> FailureBindings:
-    """Return the variables that the violated property bound at its violation; empty for a deadlock or an error."""
+    """Return the variables that the violated property bound at its violation; empty for a deadlock or an error.
+
+    A liveness property binds its parameters.
+    """
+    if violation.kind == "liveness":
+        return FailureBindings(dict(violation.bindings))
     if violation.property not in spec.roles or violation.kind not in ("invariant", "step_invariant"):
         return FailureBindings()
     old = violation.trace[-2].state if violation.kind == "step_invariant" else None
@@ -185,7 +198,8 @@ class _StoryBuilder:
 
     def _step(self, index: int, step: TraceStep) -> StoryStep:
         before = self._trace[index - 1].state if index else None
-        is_last = index == len(self._trace) - 1
+        start = self._violation.loop_start
+        is_violated = index == len(self._trace) - 1 if start is None else index >= start
         return StoryStep(
             number=index + 1,
             action=step.action,
@@ -199,8 +213,11 @@ class _StoryBuilder:
             enabled=self._enabled(before, str(step)) if before is not None else (),
             properties=tuple(self._properties(step.state, before)),
             transfers=tuple(transfer for transfer in self.transfers if transfer.arrived == index + 1),
-            view=self._renderer.draw(before, step.state, is_last=is_last) if self._renderer is not None else None,
+            view=self._renderer.draw(before, step.state, is_violated=is_violated)
+            if self._renderer is not None
+            else None,
             tables=tables(self._spec, before, step.state, self._drawn),
+            owed=owed_text(self._spec, self._violation, index),
         )
 
     def _failed(self, call: ActionCall) -> StoryStep:
@@ -217,7 +234,7 @@ class _StoryBuilder:
             enabled=self._enabled(last, str(call)),
             properties=(),
             transfers=(),
-            view=self._renderer.draw(last, last, is_last=True) if self._renderer is not None else None,
+            view=self._renderer.draw(last, last, is_violated=True) if self._renderer is not None else None,
             tables=tables(self._spec, last, last, self._drawn),
             is_failed=True,
         )

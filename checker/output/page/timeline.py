@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checker.output.page.lasso import LassoView
 from checker.output.page.messages import MessageTransfer
 from checker.output.page.story import Story
 
-_COLUMN, _ROW, _TOP = 46, 30, 26
-"""Width of a column, height of a row, and height of the line of step numbers, in pixels."""
+_COLUMN, _ROW, _TOP, _LOOP = 46, 30, 26, 36
+"""Width of a column, and the heights of a row, the line of step numbers, and the arrow of a loop, in pixels."""
+
+_LABEL = 190
+"""The largest width of the label of a loop, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,20 @@ class ArrowLine:
 
 
 @dataclass(frozen=True)
+class LoopArrow:
+    """The loop of a lasso: a band of `width` from `x` on behind its columns, and an arrow below the lanes.
+
+    The arrow leads from the last column back to the first one. `path` is an SVG path, `text` its label at `text_x`.
+    """
+
+    x: float
+    width: float
+    path: str
+    text: str
+    text_x: float
+
+
+@dataclass(frozen=True)
 class Timeline:
     """The drawing, in pixels. The names of the lanes are in a separate drawing, which is `names_width` wide.
 
@@ -50,6 +68,7 @@ class Timeline:
     columns: tuple[tuple[int, float, str, bool], ...]
     points: tuple[Point, ...]
     arrows: tuple[ArrowLine, ...]
+    loop: LoopArrow | None
 
 
 def timeline(story: Story) -> Timeline:
@@ -64,9 +83,11 @@ def timeline(story: Story) -> Timeline:
         if lane.is_changed and lane.title in down
     )
     violated = {step.number for step in story.steps if any(found.is_violated for found in step.properties)}
+    loop = _loop(story.lasso, across, _bottom(story)) if story.lasso is not None else None
+    width = _COLUMN * len(story.steps) + 8
     return Timeline(
-        width=_COLUMN * len(story.steps) + 8,
-        height=_TOP + _ROW * len(story.lanes) + 6,
+        width=width if loop is None else max(width, loop.text_x + _LABEL / 2),
+        height=_bottom(story) + 6 + (_LOOP if story.lasso is not None else 0),
         names_width=20 + 7.5 * max((len(lane) for lane in story.lanes), default=0),
         column=_COLUMN,
         lanes=tuple(down.items()),
@@ -80,6 +101,24 @@ def timeline(story: Story) -> Timeline:
             for transfer in story.transfers
             if transfer.source in down and transfer.target in down
         ),
+        loop=loop,
+    )
+
+
+def _bottom(story: Story) -> float:
+    """Return the lower end of the lanes."""
+    return _TOP + _ROW * len(story.lanes)
+
+
+def _loop(lasso: LassoView, across: dict[int, float], bottom: float) -> LoopArrow:
+    first, last = across[lasso.first], across[lasso.last]
+    x, width = first - _COLUMN / 2, last - first + _COLUMN
+    if lasso.stays:
+        path = f"M{last + 8},{bottom} v10 q0,8 -8,8 q-8,0 -8,-8 v-5"
+        return LoopArrow(x, width, path, f"stays in state {lasso.last} for ever", max(last, _LABEL / 2))
+    path = f"M{last},{bottom} v10 q0,8 -8,8 H{first + 8} q-8,0 -8,-8 v-5"
+    return LoopArrow(
+        x, width, path, f"state {lasso.last} is state {lasso.first} again", max((first + last) / 2, _LABEL / 2)
     )
 
 
