@@ -80,7 +80,7 @@ class Pipeline(RetryingProducer):
 
     @action
     def leader_append(self):
-        """Handle a request: append its record, or recognise an idempotent producer's duplicate."""
+        """The leader reads a request: it appends the record, or recognises an idempotent producer's duplicate."""
         require(self.leader is not None and len(self.requests) > 0)
         require(not self.has_too_few_replicas() and self.has_answered_all())
         batch = self.requests.pop(0)
@@ -110,7 +110,7 @@ class Pipeline(RetryingProducer):
 
     @action
     def leader_refuse(self):
-        """Refuse a request: too few replicas are in sync, or the sequence does not fit. The producer retries."""
+        """The leader refuses a request: too few replicas are in sync, or its sequence is wrong; it is sent again."""
         require(self.leader is not None and len(self.handled) == 0 and len(self.requests) > 0)
         batch = self.requests.pop(0)
         if self.has_too_few_replicas():
@@ -122,14 +122,14 @@ class Pipeline(RetryingProducer):
 
     @action
     def leader_refuse_too_early(self):
-        """NOT_LEADER_OR_FOLLOWER: the broker has not learnt yet that it leads. The producer retries."""
+        """The new leader refuses with NOT_LEADER_OR_FOLLOWER: it has not learnt yet that it leads."""
         require(self.leader is not None and self.leader_is_new and len(self.requests) > 0)
         batch = self.requests.pop(0)
         self.send_again(batch.record)
 
     @action
     def leader_reject(self):
-        """Reject a record permanently, as with INVALID_RECORD: the application gets an error."""
+        """The leader rejects a record permanently, as with INVALID_RECORD: the application gets an error."""
         require(self.rejections_left > 0)
         require(self.leader is not None and len(self.handled) == 0 and len(self.requests) > 0)
         self.rejections_left -= 1
@@ -144,7 +144,10 @@ class Pipeline(RetryingProducer):
 
     @action
     def leader_acknowledge(self):
-        """Report success: with acks=1 at once, with acks=all below the high watermark. Source: DelayedProduce."""
+        """The leader acknowledges the record: with acks=1 at once, with acks=all below the high watermark.
+
+        Source: DelayedProduce.
+        """
         require(self.leader is not None and len(self.handled) > 0)
         # The leader has sent the first response before it read the second request.
         require(len(self.handled) > 1 or self.may_answer(self.handled[0]))
@@ -153,7 +156,7 @@ class Pipeline(RetryingProducer):
 
     @action
     def leader_refuse_after_append(self):
-        """NOT_ENOUGH_REPLICAS_AFTER_APPEND: the record stays in the log, and the producer retries."""
+        """The leader answers NOT_ENOUGH_REPLICAS_AFTER_APPEND: the record stays, and the producer retries."""
         require(self.leader is not None and len(self.handled) == 1)
         require(self.has_too_few_replicas())
         batch = self.handled.pop(0)
@@ -173,7 +176,7 @@ class Pipeline(RetryingProducer):
 
     @action
     def consumer_poll(self):
-        """Return the next record below the high watermark; with auto-commit, commit the earlier ones first."""
+        """A poll returns the next record below the high watermark; automatic commits come first."""
         require(self.consumer != "none" and self.leader is not None and self.in_hand is None)
         require(len(self.consumed) < self.high_watermark)
         if self.consumer == "auto_commit":
@@ -194,7 +197,7 @@ class Pipeline(RetryingProducer):
 
     @action
     def consumer_commit(self):
-        """Commit the position: after processing, or (librdkafka's timer) at any moment."""
+        """The consumer commits its position: after processing, or (librdkafka's timer) at any moment."""
         # A timer may fire at any moment. Commits that no successor can read are left out: they only add states.
         by_timer = self.consumer == "background" and self.consumer_crashes_left > 0
         require(by_timer or (self.consumer == "commits_last" and self.in_hand is None))

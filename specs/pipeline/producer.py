@@ -48,7 +48,7 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
     @action
     def producer_write(self):
-        """Write a record to the connection: the first of the queue, or a new one. With acks=0 this is success."""
+        """The producer sends a record: the first of its queue, or a new one. With acks=0 this is success."""
         require(self.leader is not None and not self.bump_due)
         require(len(self.requests) + len(self.handled) < self.max_in_flight)
         if len(self.queue) > 0:
@@ -132,7 +132,10 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
     @action
     def producer_bump_epoch(self):
-        """Increment the epoch, and number the records in flight from 0. Source: bumpIdempotentProducerEpoch."""
+        """The producer takes the next epoch and numbers the records in flight from 0.
+
+        Source: TransactionManager.bumpIdempotentProducerEpoch.
+        """
         require(self.bump_due)
         self.bump_due = False
         self.epoch += 1
