@@ -17,6 +17,7 @@ from kafka_tools.advise.questions import (
     RECORDS_WITH_CONSUMER,
     FailureMode,
     GuaranteeQuestion,
+    acknowledges_implicitly,
 )
 from kafka_tools.advise.step_sentences import step_sentences
 from kafka_tools.advise.survey import PipelineExplorer
@@ -33,7 +34,7 @@ _OF_PARTITION = (
     "flush.messages",
 )
 
-_OF_CONSUMER = ("enable.auto.commit", "enable.auto.offset.store", "commits", "auto.offset.reset")
+_OF_CONSUMER = ("enable.auto.commit", "enable.auto.offset.store", "group.protocol", "commits", "auto.offset.reset")
 
 ASSUMPTIONS = (
     "One partition. A batch is one record. Followers copy without faults (the families `replication` and `producer` "
@@ -101,6 +102,13 @@ def caveats(advice: Advice) -> list[str]:
         found.append(
             "An idempotent producer with several requests in flight can still write a record twice: after it raised "
             "its epoch while an earlier batch was being retried (docs/idempotence.md, I3)."
+        )
+    if is_pipelined and acknowledges_implicitly(advice.cluster, config):
+        found.append(
+            "An idempotent librdkafka producer takes the success of a record for the success of all earlier records "
+            "that wait to be sent again. A leader without state of the producer may refuse the first record and accept "
+            "the second: the first is then reported as delivered, and is lost. The state also expires after a day "
+            "without a record (producer.id.expiration.ms), which the model leaves out (docs/idempotence.md, I2)."
         )
     timeout = advice.cluster.get("producer", "delivery.timeout.ms")
     if timeout is not None and int(timeout) < _SHORT_TIMEOUT:

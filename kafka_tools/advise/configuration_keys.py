@@ -93,6 +93,7 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
     },
     "consumer": {
         "enable.auto.commit": _BOOL,
+        "group.protocol": ConfigurationKey({"classic": "classic", "consumer": "consumer"}),
         "auto.offset.reset": ConfigurationKey(_RESETS, any_case=False, pattern=f"{BY_DURATION}P[0-9DTHMS.]{{1,40}}"),
         "isolation.level": ConfigurationKey(
             {"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}
@@ -124,7 +125,8 @@ LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "max.in.flight.requests.per.connection": ConfigurationKey(low=1, high=1_000_000),
     },
     "consumer": {
-        **KEYS["consumer"],
+        # librdkafka commits automatically in the same way with both group protocols.
+        **{name: key for name, key in KEYS["consumer"].items() if name != "group.protocol"},
         "auto.offset.reset": ConfigurationKey(_LIBRDKAFKA_RESETS),
         "enable.auto.offset.store": _BOOL,
     },

@@ -12,6 +12,7 @@ from kafka_tools.advise.versions import unexplored_bugs
 from kafka_tools.advise.written_settings import Precedence, WrittenSetting
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
+    CONSUMER_PROTOCOL_EARLY_ACCESS,
     ELIGIBLE_LEADER_REPLICAS,
     ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT,
     IDEMPOTENCE_DECLARED_DEFAULT,
@@ -23,6 +24,7 @@ from specs.kafka_versions import (
     RESET_BY_DURATION,
     RETRIES_UNLIMITED_BY_DEFAULT,
     Conflict,
+    catalogue_entry,
     idempotence_conflicts,
 )
 
@@ -327,8 +329,25 @@ def _resolve_consumer(resolution: _ConfigResolution) -> None:
             "commits", "background", "enable.auto.commit: a timer commits the offsets of returned records"
         )
     elif is_automatic and cluster.client == "java":
-        resolution.choose("commits", "auto", "enable.auto.commit")
+        _resolve_automatic_commits(resolution)
     elif cluster.commits is not None:
         resolution.choose("commits", cluster.commits, "--commits")
     else:
         resolution.choose("commits", "last", "assumed; set it with --commits")
+
+
+def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
+    """Set when Kafka's consumer commits automatically. docs/findings/automatic-commits.md has the rule by release."""
+    version = resolution.cluster.version
+    bugs = [name for name in ("C12", "C14") if catalogue_entry(name).exists_in(version)]
+    if not CONSUMER_PROTOCOL_EARLY_ACCESS.applies_to(version):
+        resolution.choose("commits", "auto", "enable.auto.commit")
+    elif resolution.take("group.protocol", "classic", ("consumer", "group.protocol")) == "consumer" and bugs:
+        resolution.choose(
+            "commits",
+            "background",
+            f"enable.auto.commit with group.protocol=consumer: Kafka {version} may commit a returned record before it "
+            f"is processed ({bugs[0]})",
+        )
+    else:
+        resolution.choose("commits", "auto", "enable.auto.commit")

@@ -143,6 +143,14 @@ No released broker is like that. They separate what the settings cause from what
 """
 
 
+def acknowledges_implicitly(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
+    """Return whether a success also acknowledges earlier records. Source: rd_kafka_handle_idempotent_Produce_success.
+
+    See `implicit_acks` of `specs.pipeline.producer`.
+    """
+    return cluster.client == "librdkafka" and config["enable.idempotence"] == "true"
+
+
 def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool) -> Constants:
     """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures."""
     replicas = int(config["replication.factor"])
@@ -162,6 +170,7 @@ def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consum
         "idempotent": config["enable.idempotence"] == "true",
         "retries": config["retries"] != "0",
         "no_state": "any" if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else "unknown_producer_id",
+        "implicit_acks": acknowledges_implicitly(cluster, config),
         "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
         "auto_offset_reset": _reset(config["auto.offset.reset"]),
         "late_requests": True,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
-from kafka_tools.advise.questions import GuaranteeQuestion
+from kafka_tools.advise.questions import GuaranteeQuestion, acknowledges_implicitly
 from specs.kafka_versions import LAST_KNOWN_LEADER_MUST_LIVE
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
@@ -29,7 +29,21 @@ class SettingChange:
 
 _ACKS = SettingChange("producer", "acks", "all", "an acknowledgement waits for every in-sync replica")
 _IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true")
+_LIBRDKAFKA_IDEMPOTENCE = SettingChange(
+    "producer",
+    "enable.idempotence",
+    "true",
+    "with more than one request in flight, an idempotent librdkafka producer may report a refused record as delivered "
+    "(docs/idempotence.md, I2)",
+)
 _FIVE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "5")
+_ONE_WITHOUT_IMPLICIT_ACKS = SettingChange(
+    "producer",
+    _IN_FLIGHT,
+    "1",
+    "one request at a time on each connection. Only librdkafka needs it: Kafka's idempotent producer does not "
+    "acknowledge a refused record (docs/idempotence.md, I2)",
+)
 _RETRIES = SettingChange("producer", "retries", "2147483647")
 _MIN_ISR = SettingChange("topic", "min.insync.replicas", "2")
 _NO_UNCLEAN = SettingChange(
@@ -55,15 +69,23 @@ _STORE = SettingChange(
     "consumer", "enable.auto.offset.store", "false", "the application stores offsets, after processing"
 )
 
-_DURABLE = (_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
+_CLASSIC = SettingChange(
+    "consumer",
+    "group.protocol",
+    "classic",
+    "rebalances stop the whole group or take two rounds; the application has to process all records before it polls "
+    "again",
+)
+
+_DURABLE = (_ACKS, _ONE_WITHOUT_IMPLICIT_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
 
 _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
     "loss": _DURABLE,
-    "duplicates": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
-    "reorder": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
-    "stuck": (_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "duplicates": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "reorder": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "stuck": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
     "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
-    "gaps": (_EARLIEST, _STORE, _MANUAL),
+    "gaps": (_EARLIEST, _STORE, _MANUAL, _CLASSIC),
     "reprocessing": (_MANUAL,),
 }
 """By question, the changes that may help. The search prefers the first of two changes of equal size."""
@@ -92,6 +114,10 @@ def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[Set
 def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
     if change is _ELR and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(cluster.version):
         # 4.0 has the feature, with the inverted test of KAFKA-19522.
+        return False
+    if change is (_IDEMPOTENCE if cluster.client == "librdkafka" else _LIBRDKAFKA_IDEMPOTENCE):
+        return False
+    if change is _ONE_WITHOUT_IMPLICIT_ACKS and not acknowledges_implicitly(cluster, config):
         return False
     if change in (_REPLICAS, _MIN_ISR) and int(config[change.name]) >= int(change.value):
         return False

@@ -152,7 +152,7 @@ class Pipeline(RetryingProducer):
         # The leader has sent the first response before it read the second request.
         require(len(self.handled) > 1 or self.may_answer(self.handled[0]))
         batch = self.handled.pop(0)
-        self.acked.add(batch.record)
+        self.acknowledge(batch.record)
 
     @action
     def leader_refuse_after_append(self):

@@ -22,6 +22,7 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
     retries = Constant(True)  # retries > 0
     late_requests = Constant(False)  # a broker may handle requests that it had not read when the connection closed
+    implicit_acks = Constant(False)  # a success also acknowledges earlier records in the queue (librdkafka)
 
     sent = Range(0, "records")  # the last record that was sent for the first time
     queue = Seq(RecordId, "records")  # to be sent before the next new record
@@ -84,6 +85,17 @@ class RetryingProducer(RememberingPartition, abstract=True):
     def may_send_again(self, batch):
         """Return whether a batch may be sent again as it is: neither complete nor numbered anew."""
         return batch.session == self.session and batch.epoch == self.epoch and batch.record in self.in_flight()
+
+    def acknowledge(self, record):
+        """Report success for a record, and with `implicit_acks` for every earlier one that waits to be sent again.
+
+        Source: `rd_kafka_dr_implicit_ack` of librdkafka, for an idempotent producer. See `ImplicitAcks` of
+        `specs.producer.idempotent.mistakes`.
+        """
+        self.acked.add(record)
+        if self.implicit_acks:
+            self.acked = self.acked | {earlier for earlier in self.queue if earlier < record}
+            self.queue = [other for other in self.queue if other > record]
 
     # Retrying.
 

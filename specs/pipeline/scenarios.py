@@ -202,6 +202,18 @@ scenarios = [
         "The leader takes the second record first; an epoch bump then writes the first one after it.",
     ),
     Bug(
+        "implicit_acks_loss",
+        Pipeline,
+        violates={"no_acked_loss": 9},
+        size=dict(DURABLE, broker_crashes=1, slow_followers=0, implicit_acks=True),
+        larger=dict(DURABLE, broker_crashes=2, lost_responses=1, late_requests=True, implicit_acks=True),
+        fixed=dict(max_in_flight=1),
+        fixed_name="implicit_acks_in_flight_one",
+        promises=DURABILITY,
+        description="I2 with librdkafka: the success of the second record acknowledges the refused first one.",
+        remedy="I2 with librdkafka and one request in flight: the second record is sent after the first is appended.",
+    ),
+    Bug(
         "i3_rejected_record",
         Pipeline,
         violates={"no_duplicate": 12},

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
@@ -51,7 +52,8 @@ TWO = ("crash", "lost-response")
         ("3.7", ["idempotent-producer.properties", "server-durable.properties"], {"idempotent"}),
         ("3.7", ["exactly-once-producer.properties", "server-durable.properties"], {"idempotent"}),
         ("3.7", ["spring-application.properties", "topic-described.txt"], {"idempotent"}),
-        ("3.7", ["librdkafka-idempotent.json", "topic-described.txt"], {"idempotent"}),
+        # Entry I2 with librdkafka: the success of a later record acknowledges the refused first one.
+        ("3.7", ["librdkafka-idempotent.json", "topic-described.txt"], {"idempotent", "loss crash"}),
         ("3.7", ["low-latency-producer.properties"], {"loss crash", "duplicates", "reorder"}),
         ("3.7", ["misconfigured-acks-1.toml"], {"loss crash", "duplicates", "reorder"}),
         ("3.7", ["librdkafka-producer.properties", "topic-described.txt"], {"duplicates", "reorder"}),
@@ -133,6 +135,24 @@ def test_background_commits_of_librdkafka_skip_records(tmp_path):
     assert [str(change) for remedy in advice.remedies for change in remedy.changes] == [
         "enable.auto.offset.store=false"
     ]
+
+
+def test_one_request_in_flight_is_the_remedy_for_implicit_acknowledgements():
+    names = ["librdkafka-idempotent.json", "topic-described.txt"]
+    advice, found = answers("3.7", *names, failures=["crash"], questions=PARTITION[:1], changes=1)
+    assert yeses(found) == {("loss", "crash")}
+    assert [str(*remedy.changes) for remedy in advice.remedies] == ["max.in.flight.requests.per.connection=1"]
+    assert any("reported as delivered" in note for note in answer_sentences.caveats(advice))
+
+
+def test_automatic_commits_of_the_consumer_protocol_skip_records():
+    names = ["consumer-protocol-4.3/consumer.properties"]
+    advice, found = answers("4.3", *names, failures=["consumer-crash"], questions=CONSUMER[1:2], changes=1)
+    assert yeses(found) == {("gaps", "consumer-crash")}
+    changes = [str(*remedy.changes) for remedy in advice.remedies]
+    assert changes and set(changes) <= {"enable.auto.commit=false", "group.protocol=classic"}
+    names = ["consumer-protocol-4.1/consumer.properties"]
+    assert not yeses(answers("4.1", *names, failures=["consumer-crash"], questions=CONSUMER[1:2])[1])
 
 
 def test_transactions_are_reported_as_not_explored():

@@ -13,6 +13,7 @@ from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import gather, suggestion
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.questions import constants_of
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, WrittenSetting
 from specs.kafka_releases import RELEASES
 
@@ -250,6 +251,40 @@ def test_when_offsets_are_committed(client, written, commits):
     """librdkafka's timer commits what was stored, and a record is stored as it is returned (CONFIGURATION.md)."""
     given = tuple(WrittenSetting(name, value, "p", 1) for name, value in written.items())
     assert resolve(gather([ConfigurationFile("p", {"consumer": given})], "3.7", client))["commits"] == commits
+
+
+@pytest.mark.parametrize(
+    ("version", "commits"),
+    [
+        ("3.6.2", "auto"),
+        ("3.7.0", "background"),
+        ("3.9.2", "background"),
+        ("4.0.0", "auto"),
+        ("4.1.2", "auto"),
+        ("4.2.0", "background"),
+        ("4.4.0", "background"),
+    ],
+)
+def test_automatic_commits_of_the_consumer_protocol(version, commits):
+    """Entries C12 and C14: a background thread may commit a record before it is processed."""
+
+    def found(**written):
+        given = tuple(WrittenSetting(name.replace("_", "."), value, "p", 1) for name, value in written.items())
+        return resolve(gather([ConfigurationFile("p", {"consumer": given})], version))["commits"]
+
+    assert found(group_protocol="Consumer") == commits
+    assert found(group_protocol="consumer", enable_auto_commit="false") == "last"
+    assert found(group_protocol="classic") == found() == "auto"
+
+
+@pytest.mark.parametrize(
+    ("client", "idempotent", "implicit"),
+    [("librdkafka", "true", True), ("librdkafka", "false", False), ("java", "true", False)],
+)
+def test_an_idempotent_librdkafka_acknowledges_implicitly(client, idempotent, implicit):
+    given = (WrittenSetting("enable.idempotence", idempotent, "p", 1),)
+    cluster = gather([ConfigurationFile("p", {"producer": given})], "3.7", client)
+    assert constants_of(cluster, resolve(cluster), with_consumer=False)["implicit_acks"] is implicit
 
 
 def test_reset_by_duration_needs_4_0():

@@ -7,7 +7,7 @@ import pytest
 from kafka_tools.advise import survey
 from kafka_tools.advise.answer_sentences import cost_sentence
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, acknowledges_implicitly
 from kafka_tools.advise.remedy_search import advise
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE, release_number
 from tests.kafka_tools.advise.fixture_clusters import FOLDERS, cluster_of, expected
@@ -111,7 +111,8 @@ def objections(advice, remedy):
         "auto.offset.reset": "latest",
     }
     yield from (name for name, value in values.items() if value in forbidden.get(name, ()))
-    if values.get(IN_FLIGHT) == "1" and before["enable.idempotence"] == "true":
+    is_of_librdkafka = advice.cluster.client == "librdkafka" and {fix.question.name for fix in remedy.fixes} == {"loss"}
+    if values.get(IN_FLIGHT) == "1" and before["enable.idempotence"] == "true" and not is_of_librdkafka:
         yield "an idempotent producer keeps the order with five requests in flight"
     for name in ("replication.factor", "min.insync.replicas", "retries"):
         if name in values and int(values[name]) < int(before[name]):
@@ -151,6 +152,8 @@ def wanted_settings(advice, answer):
     is_of_connection = failure in ("slow-follower", "lost-response")
     if question in ("duplicates", "reorder") and is_of_connection and config["enable.idempotence"] == "false":
         return {"enable.idempotence", "acks", IN_FLIGHT}
+    if question == "loss" and failure in ("crash", "two-crashes") and acknowledges_implicitly(advice.cluster, config):
+        return {IN_FLIGHT}
     if question == "loss" and config["acks"] != "all" and "power" not in failure and failure != "blackout":
         return {"acks"}
     if (
