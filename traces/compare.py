@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from checker.errors import BoundsError, Disabled, InputError, UserError
 from checker.explain.differences import changes_within
 from checker.explain.guards import why_disabled
+from checker.explain.lassos import WrongLassoError, check_lasso
+from checker.language.fairness import NEXT, Fairness
 from checker.language.interpreter import State, call_text
 from checker.language.roles import Role
-from checker.language.spec import Spec
+from checker.language.spec import FairnessChanges, Spec
 from checker.language.values import show
 from checker.run.result import TraceStep, Violation
 from traces.json_values import from_plain_json, to_plain_json
@@ -44,13 +46,22 @@ class ComparedScheduleStep:
 
 
 @dataclass(frozen=True)
+class ComparedLasso:
+    """Whether a spec has the same lasso as another one. `text` says it as a sentence without its subject."""
+
+    is_same: bool
+    text: str
+
+
+@dataclass(frozen=True)
 class ComparedSchedule:
-    """A schedule replayed on another spec, which is called `name`."""
+    """A schedule replayed on another spec, which is called `name`; `lasso` is None if the schedule does not loop."""
 
     name: str
     spec: Spec
     steps: tuple[ComparedScheduleStep, ...]
     notes: tuple[str, ...] = ()
+    lasso: ComparedLasso | None = None
 
     @property
     def first_divergence(self) -> int | None:
@@ -66,7 +77,11 @@ class ComparedSchedule:
 
     @property
     def conclusion(self) -> str:
-        """One sentence that says where the other spec diverges from the trace."""
+        """One sentence that says whether the other spec has the same lasso, and where it diverges from the trace."""
+        return self._divergence if self.lasso is None else f"{self.lasso.text}; {self._divergence}"
+
+    @property
+    def _divergence(self) -> str:
         first, final = self.first_divergence, self.final_divergence
         if first is None:
             return "takes every step and reaches the same states"
@@ -86,20 +101,66 @@ def replay_against(
     name: str,
     sibling: type[Spec],
     constants: Mapping[str, int | bool | str] | None = None,
+    fair: FairnessChanges | None = None,
 ) -> ComparedSchedule:
     """Replay the schedule of a trace of `spec` on another spec.
 
     By default, the other spec gets the constants that both specs have; `constants` replaces them. Its remaining
-    constants have their defaults. A step that the other spec cannot take yet is postponed: it is taken after the first
-    later step that enables it, and dropped once the states are equal again. Raises UserError if the other spec does not
-    accept the constants.
+    constants have their defaults. If the trace is a lasso, the other spec also gets the changes of fairness of actions
+    that both specs have; `fair` replaces these. A step that the other spec cannot take yet is postponed: it is taken
+    after the first later step that enables it, and dropped once the states are equal again. Raises UserError if the
+    other spec does not accept the constants.
     """
     if constants is None:
         constants = {key: value for key, value in spec.constants.items() if key in sibling.declared_constants}
     other = sibling(**constants)
     extra = [f"{key}={value}" for key, value in other.constants.items() if spec.constants.get(key) != value]
-    notes = (f"runs with {', '.join(extra)}",) if extra else ()
-    return ComparedSchedule(name, other, tuple(_steps(spec, violation, other)), notes)
+    notes = [f"runs with {', '.join(extra)}"] if extra else []
+    lasso = None
+    if violation.loop_start is not None:
+        kept = _changed_fairness(spec, other) if fair is None else {}
+        if kept:
+            notes.append(f"keeps the fairness of the trace for {', '.join(kept)}")
+        other = other.with_fairness(kept if fair is None else fair)
+        lasso = _lasso(spec, violation, other)
+    return ComparedSchedule(name, other, tuple(_steps(spec, violation, other)), tuple(notes), lasso)
+
+
+def _changed_fairness(spec: Spec, other: Spec) -> dict[str, Fairness | None]:
+    """Return the fairness that a spec does not have by declaration, for the actions that the other spec has too."""
+    declared = type(spec)(**spec.constants).fairness
+    return {
+        name: spec.fairness.get(name)
+        for name in declared | spec.fairness
+        if (name == NEXT or name in other.actions) and spec.fairness.get(name) != declared.get(name)
+    }
+
+
+def _lasso(spec: Spec, violation: Violation, other: Spec) -> ComparedLasso:
+    """Return whether the lasso of a violation of `spec` violates the same property of the other spec.
+
+    The other spec must take every step, its own states must close the loop, and the loop must be fair there.
+    """
+    name = violation.property
+    if other.roles.get(name) is not spec.roles[name]:
+        return ComparedLasso(False, f"has no property {name} of this kind, so the lasso is not compared")
+    try:
+        bindings = _arguments(spec, other, name, tuple(value for _, value in violation.bindings))
+        trace = [TraceStep(None, (), _initial(spec, other, violation.trace[0].state))]
+        for number, step in enumerate(violation.trace[1:], 2):
+            taken = _step(spec, other, name, step, trace[-1].state)
+            if not taken.is_taken:
+                return ComparedLasso(False, f"does not have this lasso: it cannot take step {number}")
+            assert step.action is not None
+            arguments = tuple(_arguments(spec, other, step.action, step.arguments))
+            trace.append(TraceStep(step.action, arguments, taken.state))
+        names = [parameter.name for parameter in other.parameters_of(name)]
+        check_lasso(other, replace(violation, trace=tuple(trace), bindings=tuple(zip(names, bindings, strict=True))))
+    except WrongLassoError as error:
+        return ComparedLasso(False, f"takes the steps of this lasso, but {error}")
+    except (BoundsError, UserError) as error:
+        return ComparedLasso(False, f"cannot be compared with this lasso: {error}")
+    return ComparedLasso(True, "has the same lasso")
 
 
 def _steps(spec: Spec, violation: Violation, other: Spec) -> list[ComparedScheduleStep]:
@@ -157,7 +218,7 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
     if step.action not in other.actions:
         return ComparedScheduleStep(call, "missing", f"{other.name} has no action {step.action}", before, False)
     try:
-        after = other.step(before, step.action, *_arguments(spec, other, step))
+        after = other.step(before, step.action, *_arguments(spec, other, step.action, step.arguments))
     except Disabled as error:
         return ComparedScheduleStep(call, "disabled", f"not enabled here: {why_disabled(other, error)}", before, False)
     except BoundsError as error:
@@ -169,16 +230,18 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
     return ComparedScheduleStep(call, "differs" if difference else "same", difference, after, is_false)
 
 
-def _arguments(spec: Spec, other: Spec, step: TraceStep) -> list[object]:
-    """Return a step's arguments as values of the other spec's types; raise UserError if its parameters differ."""
-    assert step.action is not None
-    mine, theirs = spec.parameters_of(step.action), other.parameters_of(step.action)
+def _arguments(spec: Spec, other: Spec, method: str, arguments: tuple[Any, ...]) -> list[object]:
+    """Return the arguments of an action or a property as values of the other spec's types.
+
+    Raises UserError if its parameters differ.
+    """
+    mine, theirs = spec.parameters_of(method), other.parameters_of(method)
     if len(mine) != len(theirs):
-        raise InputError(f"{other.name}'s {step.action} takes {', '.join(found.name for found in theirs) or 'nothing'}")
+        raise InputError(f"{other.name}'s {method} takes {', '.join(found.name for found in theirs) or 'nothing'}")
     with other.bound():
         return [
             from_plain_json(there.type, to_plain_json(here.type, value))
-            for here, there, value in zip(mine, theirs, step.arguments, strict=True)
+            for here, there, value in zip(mine, theirs, arguments, strict=True)
         ]
 
 
@@ -188,10 +251,22 @@ def _difference(spec: Spec, other: Spec, wanted: State, found: State) -> str:
         f"{change.path} is {show(change.after)} instead of {show(change.before)}"
         for name, kind in spec.variables.items()
         if name in other.variables
-        for change in changes_within(name, kind, wanted.values[name], found.values[name])
+        for change in changes_within(name, kind, _translated(spec, other, name, wanted), found.values[name])
     ]
     more = f"; and {len(parts) - _MOST_DIFFERENCES} more" if len(parts) > _MOST_DIFFERENCES else ""
     return "; ".join(parts[:_MOST_DIFFERENCES]) + more
+
+
+def _translated(spec: Spec, other: Spec, name: str, state: State) -> Any:
+    """Return the value of a variable as a value of the other spec's type, or unchanged if the types differ."""
+    value = state.values[name]
+    try:
+        with spec.bound():
+            plain = to_plain_json(spec.variables[name], value)
+        with other.bound():
+            return from_plain_json(other.variables[name], plain)
+    except (BoundsError, KeyError, TypeError):
+        return value
 
 
 def _is_false(spec: Spec, name: str, before: State | None, after: State) -> bool:

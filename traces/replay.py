@@ -7,7 +7,7 @@ import itertools
 from checker.errors import BoundsError, Disabled, InputError
 from checker.explain.differences import changes
 from checker.explain.guards import why_disabled
-from checker.explain.lassos import WrongLassoError, check_lasso
+from checker.explain.lassos import WrongLassoError, lasso_violation
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
@@ -36,10 +36,17 @@ def replay(spec: Spec, violation: Violation) -> None:
 
 
 def _check_lasso(spec: Spec, violation: Violation) -> None:
+    assert violation.loop_start is not None
+    arguments = tuple(value for _, value in violation.bindings)
     try:
-        check_lasso(spec, violation)
+        found = lasso_violation(spec, violation.property, arguments, violation.trace, violation.loop_start)
     except WrongLassoError as error:
         raise InputError(f"the trace can be replayed, but {error}") from None
+    if found.owed_since != violation.owed_since:
+        raise InputError(
+            f"the trace can be replayed, but owed_since is {violation.owed_since}, and the obligation is open from "
+            f"{found.owed_since} on"
+        )
 
 
 def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) -> None:

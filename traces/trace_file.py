@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from checker.errors import BoundsError, InputError
+from checker.errors import BoundsError, InputError, SpecError
 from checker.explain.differences import changes
 from checker.language.error_location import source_files
 from checker.language.fairness import Fairness
@@ -192,7 +192,7 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         command=content["command"],
         tidemark=content["tidemark"],
         # Absent in files that were written before there was fairness.
-        fairness={name: Fairness(**found) for name, found in content.get("fair", {}).items()},
+        fairness=_fairness(path, content.get("fair", {})),
     )
     steps = [_checked_step(path, number, step) for number, step in enumerate(content["steps"], 1)]
     return TraceFile(
@@ -207,10 +207,21 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
     )
 
 
+def _fairness(path: Path, content: Any) -> dict[str, Fairness]:
+    try:
+        return {name: Fairness(**found) for name, found in content.items()}
+    except (AttributeError, TypeError):
+        raise InputError(f"{path}: fair must be an object with strength and for_each of each fair action") from None
+    except SpecError as error:
+        raise InputError(f"{path}: {error.message}") from None
+
+
 def _checked_step(path: Path, number: int, step: Any) -> dict[str, Any]:
     missing = [key for key in ("action", "arguments", "state") if not isinstance(step, dict) or key not in step]
     if missing:
         raise InputError(f"{path} is not a complete trace file: step {number} has no {missing[0]}")
+    if step["action"] is None and number > 1:
+        raise InputError(f"{path} is not a complete trace file: step {number} has no action")
     return {key: step[key] for key in ("action", "arguments", "state")}
 
 
@@ -242,20 +253,26 @@ def rebuild_violation(file: TraceFile, spec: Spec) -> Violation:
 
 def _lasso(file: TraceFile, spec: Spec) -> dict[str, Any]:
     """Return the parts of a violation that only a lasso has."""
+    is_liveness = spec.roles.get(file.property) in LIVENESS_ROLES
     if not file.lasso:
+        if is_liveness and file.kind != "bounds_error":
+            raise InputError(f"{file.path}: {file.property} is a liveness property, and the kind is {file.kind}")
         return {}
     start, since, given = (file.lasso[key] for key in ("loop_start", "owed_since", "bindings"))
-    if not all(isinstance(index, int) and 0 <= index < len(file.steps) for index in (start, since)):
+    if not all(type(index) is int and 0 <= index < len(file.steps) for index in (start, since)):
         raise InputError(f"{file.path}: loop_start and owed_since must be indices of its {len(file.steps)} steps")
-    if spec.roles.get(file.property) not in LIVENESS_ROLES:
+    if not is_liveness:
         raise InputError(f"{file.path}: {file.property} is not a liveness property of {file.origin.spec}")
+    fairness = file.lasso["fairness"]
+    if not isinstance(fairness, list) or not all(isinstance(sentence, str) for sentence in fairness):
+        raise InputError(f"{file.path}: fairness must be a list of sentences")
     try:
         bindings = tuple(
             (found.name, from_plain_json(found.type, given[found.name])) for found in spec.parameters_of(file.property)
         )
     except (KeyError, TypeError, BoundsError):
         raise InputError(f"{file.path}: the bindings of {file.property} cannot be read: {given}") from None
-    return dict(loop_start=start, owed_since=since, bindings=bindings, fairness=tuple(file.lasso["fairness"]))
+    return dict(loop_start=start, owed_since=since, bindings=bindings, fairness=tuple(fairness))
 
 
 def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> TraceStep:

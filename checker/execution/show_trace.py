@@ -48,8 +48,6 @@ def show_trace(path: Path, *, format: str, against: tuple[str, ...], out: Path |
     if not against:
         show_counterexample(found, format, out)
         return
-    if found.violation.loop_start is not None:
-        raise InputError(f"{path}: --against compares finite traces, and this one loops: omit --against")
     sides = [_side(found, name) for name in against]
     if format == "text":
         _show_lines(comparison_lines(found, sides), out)
@@ -90,7 +88,7 @@ def _side(found: Counterexample, name: str) -> ComparedSchedule:
     if scenario is None:
         return replay_against(found.spec, found.violation, entry.name, entry.spec)
     shown = f"{entry.name}/{scenario.name}"
-    return replay_against(found.spec, found.violation, shown, entry.spec, scenario.constants)
+    return replay_against(found.spec, found.violation, shown, entry.spec, scenario.constants, scenario.fair)
 
 
 def _named(path: Path, message: str) -> str:

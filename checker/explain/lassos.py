@@ -134,7 +134,7 @@ class _Lasso:
 
     def _not_fair(self) -> str:
         """Return why the lasso is not fair, or ""."""
-        for found in set().union(*(part.enabled for part in self.loop)):
+        for found in sorted(frozenset().union(*(part.enabled for part in self.loop)), key=str):
             is_always = all(found in part.enabled for part in self.loop)
             if found not in self._taken and (is_always or found.strength == "strong"):
                 return f"it is not {found.strength}ly fair to {found}"

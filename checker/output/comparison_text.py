@@ -16,9 +16,8 @@ def comparison_lines(found: Counterexample, sides: list[ComparedSchedule]) -> li
     lines = [line((found.origin.name, "bold"), f"  {constants_text(found.spec.constants)}")]
     lines.append(line((f"{found.violation.property} is violated: the same steps on other specs", "bold red")))
     for side in sides:
-        lines.append(
-            line(f"  {side.name} ", ("takes every step" if side.first_divergence is None else side.conclusion, "bold"))
-        )
+        is_same = side.first_divergence is None and side.lasso is None
+        lines.append(line(f"  {side.name} ", ("takes every step" if is_same else side.conclusion, "bold")))
         lines += [line((f"    {note}", "yellow")) for note in (*side.notes, *_property_notes(found, side))]
     for number in range(1, len(sides[0].steps) + 1 if sides else 1):
         lines += _step_lines(found, sides, number)
@@ -47,6 +46,8 @@ def comparison_as_page(found: Counterexample, sides: list[ComparedSchedule]) -> 
 
 def _property_notes(found: Counterexample, side: ComparedSchedule) -> Iterator[str]:
     name = found.violation.property
+    if side.lasso is not None and not side.lasso.is_same and name in side.spec.roles:
+        yield f"only a run decides whether another lasso violates {name} here"
     if found.violation.kind not in ("invariant", "step_invariant"):
         return
     if name not in side.spec.roles:

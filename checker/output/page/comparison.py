@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.output.counterexample_text import constants_text
+from checker.output.lasso_text import owed_text
 from checker.output.page.lane_owners import FailureBindings
 from checker.output.page.lanes import StateRenderer, StateView
+from checker.output.page.lasso import lasso_view
 from checker.output.page.render import PageContext, non_default_constants, render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, first_sentence, legend_of
@@ -54,7 +56,7 @@ def original_column(spec: Spec, violation: Violation, name: str) -> ComparedSpec
     last = len(violation.trace)
     is_state = violation.kind in ("invariant", "step_invariant")
     steps = [
-        ComparedStep("original", "", step.state, is_state and number == last)
+        ComparedStep("original", owed_text(spec, violation, number - 1), step.state, is_state and number == last)
         for number, step in enumerate(violation.trace, 1)
     ]
     if violation.failed_action is not None:
@@ -78,7 +80,10 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
     steps = []
     for index, call in enumerate(calls):
         step = violation.trace[index] if index < len(violation.trace) else None
-        views = [_view(column, renderer, index) for column, renderer in zip(columns, renderers, strict=True)]
+        is_violated = index == len(calls) - 1 if violation.loop_start is None else index >= violation.loop_start
+        views = [
+            _view(column, renderer, index, is_violated) for column, renderer in zip(columns, renderers, strict=True)
+        ]
         steps.append({"number": index + 1, "call": call, "summary": _summary(original.spec, step), "views": views})
     return render(
         "comparison.html.j2",
@@ -89,6 +94,7 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
         steps=steps,
         divergences=frozenset().union(*(column.divergences for column in columns)),
         context=context,
+        lasso=lasso_view(violation),
         legend=legend_of(original.spec.draws) if original.spec.draws is not None else None,
     )
 
@@ -100,11 +106,10 @@ def _renderer(column: ComparedSpec, violation: Violation, *, is_original: bool) 
     return StateRenderer(column.spec, column.spec.draws, bindings, column.steps[-1].state)
 
 
-def _view(column: ComparedSpec, renderer: StateRenderer | None, index: int) -> ComparedView:
+def _view(column: ComparedSpec, renderer: StateRenderer | None, index: int, is_violated: bool) -> ComparedView:
     step = column.steps[index]
     before = column.steps[index - 1].state if index else None
-    is_last = index == len(column.steps) - 1
-    view = renderer.draw(before, step.state, is_violated=is_last) if renderer is not None else None
+    view = renderer.draw(before, step.state, is_violated=is_violated) if renderer is not None else None
     shown = () if view is not None else tables(column.spec, before, step.state)
     return ComparedView(column, step, index + 1 in column.divergences, view, shown)
 
