@@ -343,11 +343,11 @@ def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
     if not CONSUMER_PROTOCOL_EARLY_ACCESS.applies_to(version):
         resolution.choose("commits", "auto", "enable.auto.commit")
     elif resolution.take("group.protocol", "classic", ("consumer", "group.protocol")) == "consumer" and bugs:
-        resolution.choose(
-            "commits",
-            "background",
-            f"enable.auto.commit with group.protocol=consumer: Kafka {version} may commit a returned record before it "
-            f"is processed ({bugs[0]})",
+        resolution.choose("commits", "background", "enable.auto.commit with group.protocol=consumer")
+        resolution.notes.append(
+            f"with group.protocol=consumer, the consumer of Kafka {version} may commit a returned record automatically "
+            f"before it is processed ({bugs[0]}, docs/findings/automatic-commits.md): set enable.auto.commit=false and "
+            "commit after processing, or set group.protocol=classic"
         )
     else:
         resolution.choose("commits", "auto", "enable.auto.commit")

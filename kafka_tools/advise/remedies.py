@@ -69,14 +69,6 @@ _STORE = SettingChange(
     "consumer", "enable.auto.offset.store", "false", "the application stores offsets, after processing"
 )
 
-_CLASSIC = SettingChange(
-    "consumer",
-    "group.protocol",
-    "classic",
-    "rebalances stop the whole group or take two rounds; the application has to process all records before it polls "
-    "again",
-)
-
 _DURABLE = (_ACKS, _ONE_WITHOUT_IMPLICIT_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
 
 _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
@@ -85,7 +77,7 @@ _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
     "reorder": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
     "stuck": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
     "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
-    "gaps": (_EARLIEST, _STORE, _MANUAL, _CLASSIC),
+    "gaps": (_EARLIEST, _STORE, _MANUAL),
     "reprocessing": (_MANUAL,),
 }
 """By question, the changes that may help. The search prefers the first of two changes of equal size."""

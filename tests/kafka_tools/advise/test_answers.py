@@ -149,8 +149,11 @@ def test_automatic_commits_of_the_consumer_protocol_skip_records():
     names = ["consumer-protocol-4.3/consumer.properties"]
     advice, found = answers("4.3", *names, failures=["consumer-crash"], questions=CONSUMER[1:2], changes=1)
     assert yeses(found) == {("gaps", "consumer-crash")}
-    changes = [str(*remedy.changes) for remedy in advice.remedies]
-    assert changes and set(changes) <= {"enable.auto.commit=false", "group.protocol=classic"}
+    assert [str(*remedy.changes) for remedy in advice.remedies] == ["enable.auto.commit=false"]
+    classic = advice.cluster.changed("consumer", "group.protocol", "classic")
+    failures = [BY_SLUG["consumer-crash"]]
+    (answer,) = advise(classic, explore, failures=failures, questions=CONSUMER[1:2], largest_change=0).answers
+    assert answer.verdict == "no"
     names = ["consumer-protocol-4.1/consumer.properties"]
     assert not yeses(answers("4.1", *names, failures=["consumer-crash"], questions=CONSUMER[1:2])[1])
 
