@@ -1,0 +1,127 @@
+"""Liveness of consumer groups: a group converges when its members stop joining and leaving.
+
+docs/consumer.md, section "Liveness", describes the scenarios.
+"""
+
+from checker.language import Bug, Fairness, Scenario, always_eventually
+from specs.consumer.consumer_protocol import ConsumerProtocol
+from specs.consumer.cooperative import CooperativeGroup
+from specs.consumer.group import ConsumerGroup, Phase
+
+
+class GroupLiveness(ConsumerGroup):
+    """The classic group with the property that its rebalances end.
+
+    The number of generations is bounded. Behaviours that use up all of them count as converged.
+
+    Source: GroupMetadataManager and ConsumerCoordinator of Apache Kafka.
+    """
+
+    @always_eventually(says="generation {self.generation}, members {self.in_group}, phases {self.phase}")
+    def group_converges(self):
+        """All members have their assignment again and again, and one member owns the partition."""
+        return self.generation == self.max_generation or (
+            not self.preparing
+            and all(self.phase[member] == Phase.STABLE for member in self.in_group)
+            and (len(self.in_group) == 0 or any(self.owns(member) for member in self.owners))
+        )
+
+
+class CooperativeLiveness(GroupLiveness, CooperativeGroup):
+    """The same for a group with cooperative rebalances."""
+
+
+class ProtocolLiveness(ConsumerProtocol):
+    """The consumer protocol (KIP-848) with the property that every group converges.
+
+    The number of group epochs is bounded. Behaviours that use up all of them count as converged.
+
+    Source: GroupMetadataManager and CurrentAssignmentBuilder of Apache Kafka.
+    """
+
+    @always_eventually(says="group epoch {self.group_epoch}, members {self.in_group}, epochs {self.epoch}")
+    def group_converges(self):
+        """Every member owns its target assignment again and again, in its view and in the coordinator's."""
+        return self.group_epoch == self.max_epoch or len(self.in_group) == 0 or self.is_stable()
+
+
+CLASSIC = dict(process="weak", join="weak", complete_rebalance=Fairness("weak", for_each=()), sync="weak")
+"""Consumers process, poll and join; the coordinator completes a rebalance, with an assignment of its choice."""
+
+PROTOCOL = dict(
+    heartbeat="weak",
+    receive="weak",
+    reconcile="weak",
+    handle="weak",
+    handle_and_assign=Fairness("weak", for_each="member"),
+)
+"""Consumers send heartbeats, read responses and reconcile; the coordinator handles every heartbeat."""
+
+CONVERGES = "group_converges"
+SMALL = dict(records=1, max_poll_records=1, max_generation=3)
+
+
+def without(spec, constants, promises, action, length, description):
+    """Return the scenario in which every promise but one is kept."""
+    return Scenario(
+        spec,
+        f"without_{action}",
+        constants,
+        fair={name: fairness for name, fairness in promises.items() if name != action},
+        properties=[CONVERGES],
+        expect={CONVERGES: length},
+        description=description,
+    )
+
+
+def converges(spec, name, constants, fair, description):
+    """Return the scenario in which the group converges."""
+    return Scenario(spec, name, constants, fair=fair, properties=[CONVERGES], description=description)
+
+
+scenarios = [
+    converges(
+        GroupLiveness,
+        "fair_members",
+        SMALL,
+        CLASSIC,
+        "Four weakly fair actions: rebalances end, in spite of an eviction.",
+    ),
+    without(GroupLiveness, SMALL, CLASSIC, "process", 3, "A member never ends processing, so it does not rejoin."),
+    without(GroupLiveness, SMALL, CLASSIC, "join", 2, "A member polls no more, and is not evicted."),
+    without(GroupLiveness, SMALL, CLASSIC, "complete_rebalance", 3, "The coordinator waits although all have joined."),
+    without(GroupLiveness, SMALL, CLASSIC, "sync", 4, "A member does not take its assignment."),
+    converges(
+        CooperativeLiveness,
+        "fair_members",
+        dict(SMALL, max_generation=4),
+        CLASSIC,
+        "Cooperative rebalances end: a partition that is withheld in one generation has an owner in a later one.",
+    ),
+    converges(
+        CooperativeLiveness,
+        "c5_stale_claims",
+        dict(SMALL, max_generation=4, session_timeouts=1, joins_without_losing=True),
+        CLASSIC,
+        "C5: stale claims do not keep a group from converging if only a single claim of the latest generation counts.",
+    ),
+    converges(
+        ProtocolLiveness,
+        "fair_members",
+        dict(max_epoch=4),
+        PROTOCOL,
+        "KIP-848: with five weakly fair actions the group converges, in spite of a departure.",
+    ),
+    Bug(
+        "c9_join_refused",
+        ProtocolLiveness,
+        {CONVERGES: 14},
+        size=dict(timeouts=2, max_epoch=4),
+        faulty=dict(accepts_rejoin=False),
+        fair=PROTOCOL,
+        promises=[CONVERGES],
+        description="C9, KAFKA-19233: two responses are lost; the member joins and is fenced for ever.",
+        fixed_name="c9_fixed",
+        remedy="C9 fixed in 4.2: epoch 0 is accepted from a member of the group.",
+    ),
+]
