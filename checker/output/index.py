@@ -13,7 +13,7 @@ from checker.output.counterexample_text import constants_text
 from checker.output.files import make_folder, open_for_writing, stem_of
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
-from checker.run.expectation import ExpectationComparison, end_text, undecided_sentences
+from checker.run.expectation import ExpectationComparison, end_text, states_text, undecided_sentences
 from checker.run.finished import FinishedRun
 from checker.run.result import Result
 
@@ -85,6 +85,7 @@ class IndexReport:
         environment = Environment(
             loader=PackageLoader("checker.output"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
+        environment.filters["states"] = states_text
         page = environment.get_template("index.html")
         counts = {status: sum(row.status == status for row in self._rows) for status in ("differs", "wrong", "stopped")}
         findings = [found for found in findings_by_spec(self._finished) if found.findings]

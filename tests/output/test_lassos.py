@@ -133,6 +133,13 @@ def test_reports_of_continuous_integration_have_the_loop(run_strictly, tmp_path)
     assert flow[-1]["location"]["message"]["text"].startswith("then for ever: 2 -> 3 -> 2\n")
 
 
+def test_the_index_has_the_loop(run_strictly, tmp_path):
+    run_strictly("--html", str(tmp_path / "index.html"))
+    page = text_of((tmp_path / "index.html").read_text())
+    assert "2 states, then a loop" in page
+    assert "then for ever: 2 -> 3 -> 2" in page
+
+
 def test_annotations_have_the_loop(run_strictly, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert "is_done is violated: p1 is sent for ever; then for ever: 2 -> 3 -> 2" in run_strictly()
