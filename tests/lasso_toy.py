@@ -116,6 +116,7 @@ WEAK = {"deliver": "weak"}
 
 scenarios = [
     Scenario(Sending, "delivered", properties=("is_done", "all_done")),
+    Scenario(Sending, "single", {"batches": 1}, properties=("is_done",)),
     Scenario(Sending, "starved", fair=WEAK, expect={"is_done": 3, "all_done": 3, "stays_sent": 3}),
     Scenario(Sending, "never_retried", fair={"retry": None}, properties=("all_done",), expect={"all_done": 5}),
 ]

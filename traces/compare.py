@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from checker.errors import BoundsError, Disabled, InputError, UserError
-from checker.explain.differences import changes_within
+from checker.explain.differences import StateChange, changes_within
 from checker.explain.guards import why_disabled
 from checker.explain.lassos import WrongLassoError, check_lasso
 from checker.language.fairness import NEXT, Fairness
@@ -249,12 +249,21 @@ def _difference(spec: Spec, other: Spec, wanted: State, found: State) -> str:
     """Return the differences between two states in the variables that both specs have, as text; empty if equal."""
     parts = [
         f"{change.path} is {show(change.after)} instead of {show(change.before)}"
-        for name, kind in spec.variables.items()
+        for name in spec.variables
         if name in other.variables
-        for change in changes_within(name, kind, _translated(spec, other, name, wanted), found.values[name])
+        for change in _changes(spec, other, name, wanted, found)
     ]
     more = f"; and {len(parts) - _MOST_DIFFERENCES} more" if len(parts) > _MOST_DIFFERENCES else ""
     return "; ".join(parts[:_MOST_DIFFERENCES]) + more
+
+
+def _changes(spec: Spec, other: Spec, name: str, wanted: State, found: State) -> list[StateChange]:
+    before, after = _translated(spec, other, name, wanted), found.values[name]
+    try:
+        return list(changes_within(name, spec.variables[name], before, after))
+    except (AttributeError, KeyError, ValueError):
+        # The types have different parts, such as maps over domains of different sizes.
+        return [StateChange(name, before, after)]
 
 
 def _translated(spec: Spec, other: Spec, name: str, state: State) -> Any:

@@ -116,6 +116,13 @@ def test_against_reports_whether_another_spec_has_the_same_lasso(checker, trace,
     assert ("only a run" in outcome.out) == any("only a run" in note for note in notes)
 
 
+def test_against_a_spec_with_fewer_members(checker, trace):
+    outcome = checker("show", trace, "--against", f"{TOY}/sending/single")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "does not have this lasso: it cannot take step 3; diverges at step 1" in outcome.out
+    assert "progress is {p1: new} instead of {p1: new, p2: new}" in outcome.out
+
+
 def test_against_as_a_page(checker, trace):
     page = checker("show", trace, "--against", f"{TOY}/lossless", "--format", "html").out
     assert 'data-loop="3"' in page
