@@ -197,7 +197,7 @@ class Pipeline(RetryingProducer):
 
     @action
     def consumer_commit(self):
-        """The consumer commits its position: after processing, or (librdkafka's timer) at any moment."""
+        """The consumer commits its position: after processing, or (a timer, a background thread) at any moment."""
         # A timer may fire at any moment. Commits that no successor can read are left out: they only add states.
         by_timer = self.consumer == "background" and self.consumer_crashes_left > 0
         require(by_timer or (self.consumer == "commits_last" and self.in_hand is None))

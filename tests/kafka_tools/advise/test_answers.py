@@ -154,8 +154,6 @@ def test_automatic_commits_of_the_consumer_protocol_skip_records():
     failures = [BY_SLUG["consumer-crash"]]
     (answer,) = advise(classic, explore, failures=failures, questions=CONSUMER[1:2], largest_change=0).answers
     assert answer.verdict == "no"
-    names = ["consumer-protocol-4.1/consumer.properties"]
-    assert not yeses(answers("4.1", *names, failures=["consumer-crash"], questions=CONSUMER[1:2])[1])
 
 
 def test_transactions_are_reported_as_not_explored():
