@@ -41,7 +41,7 @@ CHOSEN = list(SCENARIOS) if _THOROUGH else list(SCENARIOS)[::7]
 
 def compare_walks(spec: Spec, seed: int, walks: int, depth: int) -> set[int]:
     """Compare some walks, uniform and weighted, and return how they end."""
-    properties = [*spec.properties, DEADLOCK]
+    properties = [*spec.safety_properties, DEADLOCK]
     walker = Walker(spec, properties)
     weights = {name: 1 + (seed + number) % 4 for number, name in enumerate(spec.actions)}
     endings: set[int] = set()
