@@ -180,8 +180,8 @@ scenarios = [
         dict(DURABLE, **REPAIRED, **ALL_AT_ONCE, consumer="commits_last", consumer_crashes=1)
         | dict(auto_offset_reset="earliest"),
         properties=[*PRODUCER, *CONSUMER, "another_broker_leads"],
-        description="Two crashes, a lost response, late requests and a consumer's crash in one run, with the unreleased "
-        "rule of 4.5 and a snapshot of the whole cache: every property holds.",
+        description="Two crashes, a lost response, late requests and a consumer's crash in one run, with the "
+        "unreleased rule of 4.5 and a snapshot of the whole cache: every property holds.",
     ),
     Bug(
         "i2_first_record_refused",
@@ -193,7 +193,7 @@ scenarios = [
         fixed_name="i2_repaired_broker",
         promises=PRODUCER,
         description="A new leader refuses the first record before it knows that it leads, and takes the second.",
-        remedy="Two crashes, with the unreleased rule of 4.5 (only sequence 0 first), and a snapshot of the whole cache.",
+        remedy="Two crashes, with the unreleased rule of 4.5 (sequence 0 first), and a snapshot of the whole cache.",
     ),
     violates(
         "i2_reorder",
