@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from checker.run.result import Violation
@@ -15,6 +15,7 @@ from kafka_tools.advise.questions import (
     GuaranteeQuestion,
     Left,
     constants_of,
+    is_decidable,
     is_modelled,
     is_possible,
     is_relevant,
@@ -33,7 +34,8 @@ class GuaranteeAnswer:
     """The answer to a question for one failure.
 
     `exploration` decided it; `distinct_states` is its size. A yes has the counterexample `violation`, which may be one
-    of a smaller failure that this one includes. `undecided`: a limit was reached first.
+    of a smaller failure that this one includes. `undecided`: a limit was reached first, or the model lacks what
+    could turn a no into a yes (`is_decidable`).
     """
 
     question: GuaranteeQuestion
@@ -151,6 +153,8 @@ def answer_questions(
         answer = answer_of(found[question.of_consumer, failure.happens_to("producer")], failure, question)
         if answer is None:
             advice.is_whole = advice.searched = False
-        else:
-            advice.answers.append(answer)
+            continue
+        if answer.verdict == "no" and not is_decidable(question, cluster, config):
+            answer = replace(answer, verdict="undecided")
+        advice.answers.append(answer)
     return advice

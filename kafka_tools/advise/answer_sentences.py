@@ -18,6 +18,7 @@ from kafka_tools.advise.questions import (
     FailureMode,
     GuaranteeQuestion,
     acknowledges_implicitly,
+    is_decidable,
 )
 from kafka_tools.advise.step_sentences import step_sentences
 from kafka_tools.advise.survey import PipelineExplorer
@@ -86,7 +87,7 @@ def verdict_sentences(advice: Advice) -> list[str]:
     if undecided:
         sentences.append(
             f"Not decided, and not safe: whether a record can be {_joined(undecided, 'or')}. "
-            "The limit of states was reached first (? in the table)."
+            "The limit of states was reached first, or the model lacks the rules of this release (? in the table)."
         )
     if not advice.is_whole:
         sentences.append("Interrupted: the answers that are missing in the table are not decided, and not safe.")
@@ -98,6 +99,12 @@ def caveats(advice: Advice) -> list[str]:
     found = []
     config = advice.config
     is_pipelined = int(config["max.in.flight.requests.per.connection"]) > 1
+    if not all(is_decidable(question, advice.cluster, config) for question in QUESTIONS):
+        found.append(
+            "The model has the idempotent client of 2.5 and later. An earlier client resets its sequences when a "
+            "broker has lost them (docs/idempotence.md, I4 and I5). So a no of the model about records that are "
+            "written twice or out of order, or stuck, decides nothing for this release."
+        )
     if config["enable.idempotence"] == "true" and is_pipelined and advice.cluster.client == "java":
         found.append(
             "An idempotent producer with several requests in flight can still write a record twice: after it raised "

@@ -136,6 +136,20 @@ def is_modelled(question: GuaranteeQuestion, failure: FailureMode, config: Effec
     return not (config["acks"] == "0" and question.name == "duplicates" and failure == RESTART)
 
 
+def is_decidable(question: GuaranteeQuestion, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
+    """Return whether a complete exploration without a counterexample is a no.
+
+    The model has the idempotent client of 2.5 and later. An earlier client resets its sequences when a broker has lost
+    them, and numbers batches in the order of a heap (entries I4 and I5 of docs/idempotence.md).
+    """
+    has_earlier_client = not BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version)
+    return not (has_earlier_client and config["enable.idempotence"] == "true" and question.name in OF_PRODUCER_STATE)
+
+
+OF_PRODUCER_STATE = ("duplicates", "reorder", "stuck")
+"""The questions whose answers depend on what brokers remember of a producer."""
+
+
 REMEMBERING: Constants = {"no_state": "never_held", "snapshot_batches": 5}
 """Constants of brokers that do not forget a producer's batches: without I2 and I7 of docs/idempotence.md.
 

@@ -9,7 +9,7 @@ from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.questions import GuaranteeQuestion, acknowledges_implicitly
-from specs.kafka_versions import LAST_KNOWN_LEADER_MUST_LIVE
+from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, LAST_KNOWN_LEADER_MUST_LIVE
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
@@ -35,6 +35,13 @@ _LIBRDKAFKA_IDEMPOTENCE = SettingChange(
     "true",
     "with more than one request in flight, an idempotent librdkafka producer may report a refused record as delivered "
     "(docs/idempotence.md, I2)",
+)
+_EARLIER_IDEMPOTENCE = SettingChange(
+    "producer",
+    "enable.idempotence",
+    "true",
+    "explored with the client of 2.5 and later: an earlier one resets its sequences when a broker has lost them, and "
+    "may then still write a record twice or out of order (docs/idempotence.md, I4 and I5)",
 )
 _FIVE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "5")
 _ONE_WITHOUT_IMPLICIT_ACKS = SettingChange(
@@ -73,9 +80,9 @@ _DURABLE = (_ACKS, _ONE_WITHOUT_IMPLICIT_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REP
 
 _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
     "loss": _DURABLE,
-    "duplicates": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
-    "reorder": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
-    "stuck": (_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "duplicates": (_IDEMPOTENCE, _EARLIER_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "reorder": (_IDEMPOTENCE, _EARLIER_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "stuck": (_IDEMPOTENCE, _EARLIER_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
     "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
     "gaps": (_EARLIEST, _STORE, _MANUAL),
     "reprocessing": (_MANUAL,),
@@ -103,11 +110,18 @@ def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[Set
     return [change for change in _CHANGES[question.name] if _is_sensible(change, cluster, config)]
 
 
+def _idempotence_of(cluster: ClusterConfig) -> SettingChange:
+    """Return the change to an idempotent producer, with the cost that the cluster's client has."""
+    if cluster.client == "librdkafka":
+        return _LIBRDKAFKA_IDEMPOTENCE
+    return _IDEMPOTENCE if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else _EARLIER_IDEMPOTENCE
+
+
 def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
     if change is _ELR and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(cluster.version):
         # 4.0 has the feature, with the inverted test of KAFKA-19522.
         return False
-    if change is (_IDEMPOTENCE if cluster.client == "librdkafka" else _LIBRDKAFKA_IDEMPOTENCE):
+    if change.name == "enable.idempotence" and change is not _idempotence_of(cluster):
         return False
     if change is _ONE_WITHOUT_IMPLICIT_ACKS and not acknowledges_implicitly(cluster, config):
         return False

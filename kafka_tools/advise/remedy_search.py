@@ -28,6 +28,7 @@ from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.questions import (
     FAILURES,
+    OF_PRODUCER_STATE,
     QUESTIONS,
     REMEMBERING,
     FailureMode,
@@ -41,9 +42,6 @@ from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.survey import PipelineExploration, PipelineExplorer, Settings
 
 Changes = tuple[SettingChange, ...]
-
-_OF_PRODUCER_STATE = ("duplicates", "reorder", "stuck")
-"""The questions whose answers depend on what brokers remember of a producer."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +146,13 @@ class RemedySearch:
             config = resolve(cluster)
             asks_for_more = any(change.name == "min.insync.replicas" for change in combination)
             refuses_all = asks_for_more and int(config["min.insync.replicas"]) > int(config["replication.factor"])
-            if config.refusal is None and not refuses_all:
+            # Retries without idempotence write records twice.
+            resends = any(change.name == "retries" for change in combination)
+            duplicates = resends and config["enable.idempotence"] == "false"
+            if config.refusal is None and not refuses_all and not duplicates:
                 candidates.append(_Candidate(combination, cluster, config))
         yield from (candidate for candidate in candidates if candidate.changes)
-        if question.name in _OF_PRODUCER_STATE:
+        if question.name in OF_PRODUCER_STATE:
             yield from (replace(candidate, remembers=True) for candidate in candidates)
 
     def _next(self, open_answer: _OpenAnswer) -> _Candidate | None:

@@ -23,6 +23,7 @@ KEYS = {
     "refused",
     "settings",
     "answers",
+    "undecided",
 }
 
 
