@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -193,8 +194,8 @@ class _Looking:
         self._stores[0].seen = self._stores[0].all_states()
         return self
 
-    def result(self, compile_seconds: float) -> None:
-        pass
+    def result(self, compile_seconds: float) -> SimpleNamespace:
+        return SimpleNamespace(ended="violation")
 
 
 def _sorted(states: np.ndarray) -> np.ndarray:

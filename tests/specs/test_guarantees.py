@@ -83,6 +83,7 @@ def test_refused_are_the_combinations_that_kafka_4_refuses():
         assert bool(row.refused) == is_refused, row.settings
 
 
+@pytest.mark.slow
 def test_every_answer_is_the_documented_one_unless_a_note_explains_it(computed):
     """The documentation is wrong about producers that are new to a partition, with several requests in flight."""
     status, rows, _ = computed
@@ -124,6 +125,7 @@ def test_every_answer_is_the_documented_one_unless_a_note_explains_it(computed):
         (("all", ">0", "5", "on", LATER, "yes"), dict(loss="no", duplicate=8, reorder=11, stuck=26, gap="no")),
     ],
 )
+@pytest.mark.slow
 def test_answers(computed, settings, expected):
     """acks=1 loses, retries duplicate and (in flight > 1) reorder, and idempotence prevents both within a session.
 
@@ -149,6 +151,7 @@ def explored(constants):
     return result.distinct_states, {violation.property: violation.length for violation in result.violations}
 
 
+@pytest.mark.slow
 def test_a_no_reports_its_explorations(computed):
     cell = computed[1]["all", ">0", "5", "on", LATER, "no"]["cells"]["duplicate"]
     (explored,) = cell["explored"]
@@ -157,6 +160,7 @@ def test_a_no_reports_its_explorations(computed):
     assert explored["distinct_states"] == cell["distinct_states"] > 9000
 
 
+@pytest.mark.slow
 def test_the_page_equals_the_output_of_the_command(computed):
     assert computed[2] == PAGE.read_text(), (
         "rewrite the section: python -m checker run producer --table --update-docs docs/producer.md"
