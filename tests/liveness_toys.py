@@ -3,8 +3,6 @@
 from checker.language import (
     Bag,
     Constant,
-    Domain,
-    Enum,
     Map,
     Range,
     Spec,
@@ -15,58 +13,15 @@ from checker.language import (
     eventually,
     eventually_always,
     invariant,
-    leads_to,
     require,
 )
+from tests.lasso_toy import Batch, Progress, Sending
 
 
-class Batch(Domain):
-    size, prefix = "batches", "p"
-
-
-class Progress(Enum):
-    NEW = "new"
-    SENT = "sent"
-    LOST = "lost"
-    DONE = "done"
-
-
-class Retry(Spec):
+class Retry(Sending):
     """Batches are sent, may be lost, and are sent again."""
 
-    batches = Constant(2, at_least=1)
-    progress = Map(Batch, Progress)
-
-    @action(fair="weak")
-    def send(self, batch: Batch):
-        require(self.progress[batch] == Progress.NEW)
-        self.progress[batch] = Progress.SENT
-
-    @action
-    def lose(self, batch: Batch):
-        require(self.progress[batch] == Progress.SENT)
-        self.progress[batch] = Progress.LOST
-
-    @action(fair="weak")
-    def retry(self, batch: Batch):
-        require(self.progress[batch] == Progress.LOST)
-        self.progress[batch] = Progress.SENT
-
-    @action(fair="strong")
-    def deliver(self, batch: Batch):
-        require(self.progress[batch] == Progress.SENT)
-        self.progress[batch] = Progress.DONE
-
-    def is_sent(self, batch):
-        return self.progress[batch] == Progress.SENT
-
-    @leads_to("is_sent", says="{batch} is {self.progress[batch]} for ever")
-    def is_done(self, batch: Batch):
-        return self.progress[batch] == Progress.DONE
-
-    @eventually
-    def all_done(self):
-        return all(self.progress[batch] == Progress.DONE for batch in Batch)
+    stays_sent = None
 
     @always_eventually
     def none_lost(self):
