@@ -38,6 +38,11 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         "distinct_states": result.distinct_states,
         "generated_states": result.generated_states,
         "depth": result.depth,
+        "states_within_constraint": result.states_within,
+        "depth_within_constraint": result.depth_within,
+        "states_outside_constraint": None
+        if result.states_within is None
+        else result.distinct_states - result.states_within,
         "ended": result.ended,
         "seconds": round(result.seconds, 6),
         "compile_seconds": round(result.compile_seconds, 6),

@@ -120,7 +120,8 @@ def run_details(result: Result) -> list[Line]:
     )
     rate = f", {result.distinct_states / result.seconds:,.0f} states per second" if result.seconds >= 0.1 else ""
     workers = f"{result.workers} worker{'' if result.workers == 1 else 's'}"
-    lines = [line(f"  {counts}"), line(f"  {seconds}{rate}, engine {result.engine}, {workers}")]
+    lines = [line(f"  {counts}"), *_constraint_lines(result)]
+    lines.append(line(f"  {seconds}{rate}, engine {result.engine}, {workers}"))
     if result.ended == "violation":
         lines.append(line("  explored all levels up to the violation"))
     elif result.ended != "complete":
@@ -130,6 +131,15 @@ def run_details(result: Result) -> list[Line]:
     if never_enabled and result.ended == "complete":
         lines.append(line((f"  never enabled: {', '.join(never_enabled)}", "yellow")))
     return lines
+
+
+def _constraint_lines(result: Result) -> list[Line]:
+    """Return the counts of the states within and outside the constraints."""
+    if result.states_within is None:
+        return []
+    outside = result.distinct_states - result.states_within
+    counts = f"{result.states_within:,} distinct states within the constraint, depth {result.depth_within}"
+    return [line(f"  {counts}; {outside:,} outside the constraint")]
 
 
 def _liveness_text(found: LivenessStatistics) -> str:

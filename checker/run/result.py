@@ -131,7 +131,8 @@ class Result:
     if they were not requested or the exploration is not complete. `seconds` is the time of the exploration without
     `compile_seconds`, and `memory_bytes` the peak memory of the process. `liveness` has the work for each liveness
     property that was decided; its time is not in `seconds`. `undecided` maps each property that the run could not
-    decide to the reason, a sentence.
+    decide to the reason, a sentence. `levels_within` has the number of new states of each level that are within the
+    constraints; None if the spec has no constraint, or if the engine does not count them (`spark`).
     """
 
     engine: str
@@ -150,6 +151,17 @@ class Result:
     findings: tuple[Finding, ...] | None = None
     liveness: tuple[LivenessStatistics, ...] = ()
     undecided: dict[str, str] = field(default_factory=dict)
+    levels_within: tuple[int, ...] | None = None
+
+    @property
+    def states_within(self) -> int | None:
+        """The number of distinct states within the constraints, which is the number that TLC reports as distinct."""
+        return None if self.levels_within is None else sum(self.levels_within)
+
+    @property
+    def depth_within(self) -> int | None:
+        """The number of levels with a state within the constraints, which is the depth that TLC reports."""
+        return None if self.levels_within is None else sum(count > 0 for count in self.levels_within)
 
     @property
     def depth(self) -> int:

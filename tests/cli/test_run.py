@@ -85,6 +85,16 @@ def test_json_is_alone_on_standard_output(run):
     assert found[1]["violations"][0]["failed_action"] == "increment()"
 
 
+def test_states_outside_the_constraint_are_reported(checker):
+    outcome = checker("run", "examples/bakery", "--json", "-")
+    found = json.loads(outcome.out)
+    assert (found["distinct_states"], found["depth"]) == (3246, 39)
+    assert (found["states_within_constraint"], found["depth_within_constraint"]) == (2303, 39)
+    assert found["states_outside_constraint"] == 943
+    within = "  2,303 distinct states within the constraint, depth 39; 943 outside the constraint\n"
+    assert within in checker("run", "examples/bakery").out
+
+
 def test_coverage(run):
     out = run("counter/reaches_limit", "--coverage").out
     assert "  reset                   0             0  never enabled\n" in out

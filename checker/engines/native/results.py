@@ -113,7 +113,13 @@ class ResultBuilder:
             coverage=self._coverage(),
             reached=reached,
             unreached=unreached,
+            levels_within=self._levels_within(),
         )
+
+    def _levels_within(self) -> tuple[int, ...] | None:
+        if not self.spec.names_of(Role.CONSTRAINT) or not self.found.levels_within:
+            return None
+        return tuple(self.found.levels_within)
 
     def _end(self) -> End:
         outcome = self.found.outcome

@@ -5,6 +5,7 @@ It is slow and simple. Its counts, depths and counterexample lengths are the ref
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -130,7 +131,23 @@ class _Exploration:
             },
             reached=self._reached,
             unreached=tuple(name for name in self._reachables if name not in self._reached),
+            levels_within=self._levels_within(),
         )
+
+    def _levels_within(self) -> tuple[int, ...] | None:
+        if not self._constraints or not self._levels:
+            return None
+        ends = list(itertools.accumulate(self._levels, initial=0))
+        return tuple(
+            sum(self._is_within(state) for state in self.states[start:end]) for start, end in itertools.pairwise(ends)
+        )
+
+    def _is_within(self, state: State) -> bool:
+        """Return whether a state is within the constraints; false if one leaves its bounds, which ends the run."""
+        try:
+            return self._spec.within_constraints(state)
+        except BoundsError:
+            return False
 
     def decide_liveness(self, names: list[str], result: Result) -> None:
         """Decide liveness properties on the explored states, and add the outcomes to the result."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from checker.engines.native import engine as native
 from checker.engines.python import explorer
 from checker.engines.python.explorer import explore
 from checker.language import Range, Spec, SpecError, action, invariant, require
@@ -77,6 +78,14 @@ def test_states_outside_a_constraint_are_checked_and_not_expanded():
     result = run(Bounded(), "is_two")
     assert (result.verdict, result.distinct_states) == ("holds", 3)
     assert result.coverage["increment"] == Coverage(2, 2)
+
+
+@pytest.mark.parametrize("engine", [explorer, native])
+def test_states_within_a_constraint_are_counted_apart(engine):
+    result = engine.explore(Bounded(), Plan(()))
+    assert (result.levels, result.levels_within) == ((1, 1, 1), (1, 1, 0))
+    assert (result.states_within, result.depth_within) == (2, 2)
+    assert engine.explore(Counter(), Plan(())).states_within is None
 
 
 def test_a_bounds_error_ends_with_the_state_before_and_names_the_action_and_the_line():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -88,6 +88,8 @@ class Exploration:
       property), `error` (an evaluation left its bounds), `max_states`, `max_depth` or `interrupted`.
     - `violations`: the first violation of each invariant and step invariant, by property bit. `reached`: the first
       state of each reachable. The first one is the lowest by (level, round, shard, local index).
+    - `levels_within`: the number of states of each level that are within the constraint; all 0 if the spec has none,
+      and empty on Spark.
     - `error`: the first evaluation in an action that left its bounds. `property_error`: the first in a property.
       `deadlock`: the id of the first state within the constraint that has no successor.
     """
@@ -104,6 +106,7 @@ class Exploration:
     deadlock: int | None
     generated_per_instance: NDArray[np.int64]
     store: StateStore
+    levels_within: list[int] = field(default_factory=list)
 
     @property
     def depth(self) -> int:

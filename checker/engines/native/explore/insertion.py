@@ -138,6 +138,9 @@ def _check_states(
         counted_loop(builder, first_new, record.get("count"), name="check") as local,
     ):
         state = item(builder, states, local, spec.words)
+        if spec.within_constraint is not None:
+            within = builder.zext(builder.call(spec.within_constraint, [state]), I64)
+            record.set("within", builder.add(record.get("within"), within))
         found = builder.call(spec.check_state, [state, open_mask.get()])
         with builder.if_then(builder.icmp_unsigned("!=", found, word(0)), likely=False):
             seen = record.get("seen_in_states")

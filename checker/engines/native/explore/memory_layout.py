@@ -93,6 +93,7 @@ _RECORD_FIELDS = {
     "count": 1,  # the number of states
     "table_mask": 1,  # the number of table slots, a power of two, minus 1
     "full": 1,  # 1 after a state did not fit
+    "within": 1,  # the number of states within the constraint; 0 if the spec has none
     # The frontier: the states cursor .. frontier_end - 1 of this level are not yet expanded.
     "cursor": 1,
     "frontier_end": 1,

@@ -121,6 +121,7 @@ class _BreadthFirstSearch:
         self._interrupts = interrupts
         self._findings = SearchFindings(self._store)
         self._level_ends: list[int] = []
+        self._within_ends: list[int] = []
         self._initial_states = 0
         self._started = self._reported = perf_counter()
 
@@ -145,7 +146,9 @@ class _BreadthFirstSearch:
         """Return the exploration, with violations and reached reachables separated by `reachable_mask`."""
         found = self._findings.by_bit
         ends = [0, *self._level_ends, self._store.distinct]
+        within_ends = [0, *self._within_ends, self._store.within]
         sizes = [end - start for start, end in pairwise(ends)]
+        sizes_within = [end - start for start, end in pairwise(within_ends)]
         return Exploration(
             distinct=self._store.distinct,
             generated=self._generated(),
@@ -159,6 +162,7 @@ class _BreadthFirstSearch:
             deadlock=self._findings.deadlock,
             generated_per_instance=self._store.generated_per_instance(),
             store=self._store,
+            levels_within=[within for size, within in zip(sizes, sizes_within, strict=True) if size],
         )
 
     def _insert_initial(self, initial: Words) -> None:
@@ -170,6 +174,7 @@ class _BreadthFirstSearch:
 
     def _begin_level(self) -> None:
         self._level_ends.append(self._store.distinct)
+        self._within_ends.append(self._store.within)
         self._store.begin_level()
 
     def _round(self) -> None:

@@ -164,6 +164,11 @@ class Store:
         return int(self.field("count").sum())
 
     @property
+    def within(self) -> int:
+        """The number of states within the constraint; 0 if the spec has none."""
+        return int(self.field("within").sum())
+
+    @property
     def left_in_level(self) -> int:
         """The number of states of this level that are not yet expanded, or have successors that are not yet routed."""
         # Unsigned, but never negative: a cursor stops at `frontier_end`.
