@@ -31,7 +31,7 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
     `page` is the Markdown page to update, if there is one.
 
     The status is 1 if an answer differs from the documented one, and no note of its cell explains that, or if a note
-    shows nothing. It is 3 after an interrupt.
+    shows nothing. It is 3 after an interrupt, or if a liveness property is undecided.
     Raises InputError if a family has no table, or an option does not apply to tables.
     """
     usual = RunSettings(
@@ -124,6 +124,9 @@ def _status(tabulation: GuaranteeTable) -> int:
         print(f"{found}: {where}: {column}, documented: {_ANSWERS[cell.documented]}", file=sys.stderr)
     for name in tabulation.unconfirmed_notes():
         print(f"the note {name} has a check that shows nothing", file=sys.stderr)
+    for row, column, reason in tabulation.undecided_cells():
+        where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
+        print(f"undecided: {where}: {column}: {reason}", file=sys.stderr)
     if tabulation.differences() or tabulation.unconfirmed_notes():
         return EXIT_VIOLATED
     return EXIT_OK if tabulation.is_finished else EXIT_STOPPED
@@ -170,6 +173,7 @@ class _Output:
         mark = self._labels.of(shown) if shown is not None else None
         return {
             "answer": _ANSWERS[answer.is_yes],
+            "undecided": list(answer.undecided) or None,
             "documented": _ANSWERS[cell.documented],
             "property": shown.violation.property if shown is not None else None,
             "length": shown.violation.length if shown is not None else None,

@@ -39,6 +39,8 @@ class GuaranteeCell:
     differs: str = ""
 
     def __post_init__(self) -> None:
+        if not self.checks:
+            raise SpecError("a cell of a table has no checks, so nothing supports an answer")
         if self.differs and self.documented is None:
             raise SpecError(f"a cell differs from the documentation ({self.differs}) but names no documented answer")
 

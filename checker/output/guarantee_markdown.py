@@ -115,7 +115,9 @@ def _pattern(tabulation: GuaranteeTable, row: GuaranteeRow) -> tuple[str, ...]:
 
 
 def _answer_word(answer: CellAnswer) -> str:
-    return {True: "yes", False: "no", None: "?"}[answer.is_yes]
+    if answer.is_yes is None:
+        return "undecided" if answer.undecided else "?"
+    return "yes" if answer.is_yes else "no"
 
 
 def _values_text(tabulation: GuaranteeTable, values: Values) -> list[str]:
@@ -174,10 +176,21 @@ def _counterexamples(
     for shown in tabulation.counterexamples():
         mark = labels.of(shown)
         anchor = f'<a id="{mark}"></a>' if anchored else ""
-        steps = ", ".join(str(step).replace("()", "") for step in shown.violation.trace[1:])
-        text = f"- {anchor}[{mark}] `{shown.violation.property}`, {shown.violation.length} states: {steps}."
+        length = shown.violation.length
+        states = f"{length} state{'' if length == 1 else 's'}"
+        text = f"- {anchor}[{mark}] `{shown.violation.property}`, {states}: {_steps(shown)}."
         yield from _wrapped(text, indent="  ")
         yield f"  {place_of(shown, mark)}"
+
+
+def _steps(shown: ShownViolation) -> str:
+    """Return the steps of a counterexample; those of a lasso's loop follow "then for ever"."""
+    violation = shown.violation
+    steps = [str(step).replace("()", "") for step in violation.trace[1:]]
+    if violation.loop_start is None:
+        return ", ".join(steps)
+    stem, loop = steps[: violation.loop_start], steps[violation.loop_start :]
+    return f"{', '.join([*stem, 'then for ever'])}: {', '.join(loop) or 'no step'}"
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

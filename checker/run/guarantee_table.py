@@ -44,21 +44,23 @@ class ShownViolation:
 
 @dataclass(frozen=True)
 class CellAnswer:
-    """The answer to a cell or a note: yes, with its shortest counterexample (`shown`), no, or not known yet.
+    """The answer to a cell or a note: yes, with its shortest counterexample (`shown`), no, or not known.
 
-    `explored` are the explorations of the cell that have results.
+    `explored` are the explorations of the cell that have results. `undecided` has the reasons of the liveness
+    properties that an exploration could not decide.
     """
 
     shown: ShownViolation | None
     explored: tuple[tuple[TableExploration, Result], ...]
     is_finished: bool
+    undecided: tuple[str, ...] = ()
 
     @property
     def is_yes(self) -> bool | None:
-        """The answer; None if it is not known yet."""
+        """The answer; None if it is not known. An undecided property never counts as one that holds."""
         if self.shown is not None:
             return True
-        return False if self.is_finished else None
+        return False if self.is_finished and not self.undecided else None
 
     @property
     def distinct_states(self) -> int:
@@ -88,13 +90,10 @@ class GuaranteeTable:
         return list(self._by_key.values())
 
     def add(self, exploration: TableExploration, result: Result) -> None:
-        """Record the result of an exploration; raise SpecError if it has an error or is undecided."""
+        """Record the result of an exploration; raise SpecError if it has an error."""
         for violation in result.violations:
             if violation.kind == "bounds_error":
                 raise SpecError(f"table {self.table.name}, {exploration.spec.name}: {violation.explanation}")
-        for name, reason in result.undecided.items():
-            # A cell without a violation is answered with no, which an undecided property must never be.
-            raise SpecError(f"table {self.table.name}, {exploration.spec.name}: {name} is undecided: {reason}")
         self._results[_key(exploration)] = result
 
     @property
@@ -111,6 +110,7 @@ class GuaranteeTable:
         """Return the answer to a cell or a note."""
         shown: list[ShownViolation] = []
         explored: dict[Key, tuple[TableExploration, Result]] = {}
+        undecided: dict[str, None] = {}
         is_finished = True
         for check in asked.checks:
             key = _key(check)
@@ -120,13 +120,16 @@ class GuaranteeTable:
                 continue
             explored[key] = (self._by_key[key], result)
             is_finished = is_finished and result.ended == "complete"
+            undecided.update(
+                dict.fromkeys(result.undecided[name] for name in check.properties if name in result.undecided)
+            )
             shown += [
                 ShownViolation(self._by_key[key], found)
                 for found in result.violations
                 if found.property in check.properties
             ]
         shortest = min(shown, key=lambda found: found.violation.length, default=None)
-        return CellAnswer(shortest, tuple(explored.values()), is_finished)
+        return CellAnswer(shortest, tuple(explored.values()), is_finished, tuple(undecided))
 
     def differences(self) -> list[tuple[GuaranteeRow, str]]:
         """Return the rows and columns of the known answers that differ from the documented ones against expectation.
@@ -144,6 +147,16 @@ class GuaranteeTable:
         """Return whether the answer to a cell is the documented one; None if one of them is not known."""
         answer = self.answer(cell).is_yes
         return None if answer is None or cell.documented is None else answer == cell.documented
+
+    def undecided_cells(self) -> list[tuple[GuaranteeRow, str, str]]:
+        """Return the row, the column and the reason of each cell without an answer because a property is undecided."""
+        return [
+            (row, column, reason)
+            for row in self.table.rows
+            for column, cell in row.cells.items()
+            if self.answer(cell).is_yes is None
+            for reason in self.answer(cell).undecided
+        ]
 
     def unconfirmed_notes(self) -> list[str]:
         """Return the names of notes with a finished check that found no violation, once for each such check."""

@@ -4,6 +4,7 @@ from checker.language.tables import GuaranteeCheck, GuaranteeNote
 from specs.broker.network import BrokerNetwork
 from specs.broker.versions import KAFKA_1_1
 from specs.producer.acks import Acks
+from specs.producer.idempotent.fair import FairIdempotent, FairLeaderMove
 from specs.producer.idempotent.leader_move import IdempotentLeaderMove
 from specs.producer.idempotent.producer import IdempotentProducer
 from specs.producer.plain.producer import PlainProducer
@@ -75,7 +76,7 @@ NOTES = {
         "always are.",
         (
             GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_gap",)),
-            GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_endless_retry",)),
+            GuaranteeCheck(FairIdempotent, dict(TWO_BATCHES, max_refusals=1), ("batch_is_completed",)),
         ),
     ),
     "unknown": GuaranteeNote(
@@ -118,16 +119,12 @@ NOTES = {
         "broker restarted, or five later batches follow), or if its predecessor expired on its first attempt. The "
         "batches behind it wait as long (docs/idempotence.md).",
         (
+            GuaranteeCheck(FairIdempotent, dict(KNOWN_TWO, max_disconnects=1, max_timeouts=1), ("batch_is_completed",)),
+            GuaranteeCheck(FairIdempotent, dict(TWO_BATCHES, max_restarts=1, max_late_acks=1), ("batch_is_completed",)),
             GuaranteeCheck(
-                IdempotentProducer, dict(KNOWN_TWO, max_disconnects=1, max_timeouts=1), ("no_endless_retry",)
+                FairIdempotent, dict(KNOWN_SIX, max_late_acks=1, max_disconnects=1), ("batch_is_completed",)
             ),
-            GuaranteeCheck(
-                IdempotentProducer, dict(TWO_BATCHES, max_restarts=1, max_late_acks=1), ("no_endless_retry",)
-            ),
-            GuaranteeCheck(
-                IdempotentProducer, dict(KNOWN_SIX, max_late_acks=1, max_disconnects=1), ("no_endless_retry",)
-            ),
-            GuaranteeCheck(IdempotentLeaderMove, KNOWN_SIX, ("no_endless_retry",)),
+            GuaranteeCheck(FairLeaderMove, KNOWN_SIX, ("batch_is_completed",)),
         ),
     ),
 }

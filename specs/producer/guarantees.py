@@ -12,7 +12,9 @@ from specs.broker.versions import KAFKA_1_1, KAFKA_2_5, KAFKA_4_5
 from specs.producer.acks import Acks
 from specs.producer.guarantee_notes import NOTES
 from specs.producer.idempotent.failover import IdempotentFailover
+from specs.producer.idempotent.fair import FairFailover
 from specs.producer.plain.configured import ConfiguredProducer
+from specs.producer.plain.fair import FairProducer, FairSessions
 from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sessions import ProducerSessions
 
@@ -34,27 +36,31 @@ SENDER_PROPERTIES = {
     "loss": ("no_acked_loss", "ack_true"),
     "duplicate": ("no_duplicate",),
     "reorder": ("no_reorder", "no_late_copy"),
-    "stuck": ("deadlock",),
+    "stuck": ("record_is_completed",),
     "gap": ("no_gap",),
 }
-"""The properties that a column checks of a spec that derives from `Sender`."""
+"""The properties that a column checks of a spec that derives from `Sender`; `FairProducer` has that of "stuck"."""
 
 IDEMPOTENT_PROPERTIES = {
     "loss": ("no_acked_loss", "ack_true"),
     "duplicate": ("no_duplicate",),
     "reorder": ("no_reorder",),
-    "stuck": ("no_endless_retry", "no_dead_end"),
+    "stuck": ("batch_is_completed",),
     "gap": ("no_gap",),
 }
-"""The properties that a column checks of a spec that derives from `IdempotentProducer`."""
+"""The properties that a column checks of a spec that derives from `IdempotentProducer`; `FairFailover` for "stuck"."""
 
 LEGEND = (
     "An answer `yes, N` has a shortest counterexample of N states, the initial state included. An answer `no, N` holds "
     "in all N distinct states. An acknowledged record is one whose future succeeded. Reorders: a copy of a record, "
-    "first or not, is after a later record. Stuck: no action is enabled while a future is incomplete, or the broker "
-    "refuses a batch forever while the client keeps resending it (until delivery.timeout.ms). Gap: a record is in the "
-    "log while an earlier one is neither in the log nor known to have failed. Answers with the same steps, in any "
-    "order, share a counterexample.",
+    "first or not, is after a later record. Gap: a record is in the log while an earlier one is neither in the log nor "
+    "known to have failed. Answers with the same steps, in any order, share a counterexample.",
+    "Stuck: the future of a sent record is never completed, although the application, the client and the brokers are "
+    "fair. The length counts the states up to the first state of the loop. Weakly fair are: the application's sends, "
+    "the drain, the receipt of responses, the update of the metadata, a due epoch bump, and the broker's handling of a "
+    "request; with a failover also the follower's fetch. No fault is fair, and each ends: brokers do not refuse "
+    "forever, as they do with fewer than min.insync.replicas in sync. Retries are not exhausted, and "
+    "delivery.timeout.ms does not pass: if it does, it completes every future.",
     "Broker: the version of the brokers, which matters only to an idempotent producer. The client is that of 4.x.",
     "Explored: one partition, and one fault of each kind at any moment. Without idempotence: six records, a retriable"
     " refusal and a connection that closes and loses its contents; and three records, a connection that closes, a "
@@ -68,31 +74,34 @@ LEGEND = (
 )
 
 
-def plain_checks(acks, retries, in_flight, restart, properties):
+def plain_checks(acks, retries, in_flight, restart, column):
     """Yield the explorations of a producer without idempotence."""
+    spec, properties = FairProducer if column == "stuck" else PlainProducer, SENDER_PROPERTIES[column]
     if acks == "0":
         # A request is complete once it is written: it is never in flight and never sent again.
         retries, in_flight = 0, 1
     settings = dict(acks=acks, retries=retries)
     yield GuaranteeCheck(
-        PlainProducer, dict(settings, records=6, max_in_flight=in_flight, refusals=1, disconnects=1), properties
+        spec, dict(settings, records=6, max_in_flight=in_flight, refusals=1, disconnects=1), properties
     )
     # At most three of three records are in flight.
     moves = dict(records=3, max_in_flight=min(in_flight, 3), nodes=2, leader_moves=1, disconnects=1, late_refusals=1)
-    yield GuaranteeCheck(PlainProducer, dict(settings, **moves), properties)
+    yield GuaranteeCheck(spec, dict(settings, **moves), properties)
     if restart:
         faults = dict(records=6, refusals=1, restarts=1)
-        yield GuaranteeCheck(PlainProducer, dict(settings, max_in_flight=in_flight, **faults), properties)
+        yield GuaranteeCheck(spec, dict(settings, max_in_flight=in_flight, **faults), properties)
 
 
 def idempotent_checks(in_flight, broker, restart, column):
     """Yield the explorations of an idempotent producer."""
     size = dict(BROKERS[broker], batches=6, max_in_flight=in_flight, log_size=12, max_epoch=2)
     faults = dict(max_refusals=1, max_disconnects=1, max_failovers=1, max_follower_restarts=0)
-    yield GuaranteeCheck(IdempotentFailover, dict(size, **faults), IDEMPOTENT_PROPERTIES[column])
+    failover = FairFailover if column == "stuck" else IdempotentFailover
+    yield GuaranteeCheck(failover, dict(size, **faults), IDEMPOTENT_PROPERTIES[column])
     if restart:
         sessions = dict(records=6, retries=3, max_in_flight=in_flight, refusals=1, restarts=1)
-        yield GuaranteeCheck(ProducerSessions, sessions, SENDER_PROPERTIES[column])
+        spec = FairSessions if column == "stuck" else ProducerSessions
+        yield GuaranteeCheck(spec, sessions, SENDER_PROPERTIES[column])
 
 
 def replication_check(acks):
@@ -184,7 +193,7 @@ def cell(column, acks, retries, in_flight, idempotent, broker, restart):
     if idempotent:
         checks += idempotent_checks(in_flight, broker, restart, column)
     else:
-        checks += plain_checks(acks, retries, in_flight, restart, SENDER_PROPERTIES[column])
+        checks += plain_checks(acks, retries, in_flight, restart, column)
     combination = (column, acks, retries, in_flight, idempotent, broker, restart)
     explained = differs(column, in_flight, idempotent, broker, restart)
     return GuaranteeCell(tuple(checks), documented(*combination), notes(*combination), explained)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from checker.errors import SpecError
+from checker.language.tables import GuaranteeCell
 from tests.cli.conftest import TOY
 
 TABLE = str(Path(__file__).parent / "table_toy.py")
@@ -140,3 +142,26 @@ def test_wrong_input_is_reported_in_one_sentence(checker, arguments, sentence):
     assert outcome.status == 2
     (line,) = outcome.err.splitlines()
     assert sentence in line
+
+
+def test_a_liveness_property_answers_yes_no_or_undecided(checker):
+    """An undecided property is never answered with no: the cell says so, and the status is 3."""
+    page = str(Path(__file__).parent / "liveness_table_toy.py")
+    for engine in ("python", "native"):
+        outcome = checker("run", page, "--table", "--engine", engine, "--workers", "1")
+        assert outcome.status == 3
+        assert ["turns back", "yes, 1 [c1]"] in cells(outcome)
+        assert ["fair", "no, 4"] in cells(outcome)
+        assert cells(outcome)[-1] == ["cut off", "undecided"]
+        assert "`ends`, 1 state: then for ever: increment, increment, turn_back." in outcome.out
+        assert "undecided: counter cut off: stuck: " in outcome.err
+        assert "constraint" in outcome.err
+    rows = checker("run", page, "--table", "--engine", "python", "--workers", "1", "--json", "-").out.splitlines()
+    (reason,) = json.loads(rows[2])["cells"]["stuck"]["undecided"]
+    assert "constraint" in reason
+    assert json.loads(rows[0])["cells"]["stuck"]["undecided"] is None
+
+
+def test_a_cell_without_checks_is_refused():
+    with pytest.raises(SpecError, match="has no checks"):
+        GuaranteeCell(())

@@ -229,7 +229,7 @@ class Sender(Application, abstract=True):
         elif error == Error.MESSAGE_TOO_LARGE and len(batch.records) > 1 and batch.stage != Stage.DONE:
             self.split(batch)
         elif self.can_retry(batch, error):
-            self.reenqueue(replace(batch, attempts=batch.attempts + 1))
+            self.reenqueue(replace(batch, attempts=self.attempts_after(batch)))
         else:
             self.fail(batch)
         self.muted.discard(batch.partition)
@@ -238,7 +238,15 @@ class Sender(Application, abstract=True):
         """Return whether a failed batch may be sent again. Source: Sender.canRetry."""
         is_retriable = error != Error.MESSAGE_TOO_LARGE and error != Error.TOPIC_AUTHORIZATION_FAILED
         is_in_time = batch.stage != Stage.DONE and not self.is_overdue(batch)
-        return is_retriable and is_in_time and batch.attempts < self.retries
+        return is_retriable and is_in_time and self.has_attempts_left(batch)
+
+    def has_attempts_left(self, batch):
+        """Return whether `retries` permits another attempt."""
+        return batch.attempts < self.retries
+
+    def attempts_after(self, batch):
+        """Return the number of attempts of a batch that is sent again."""
+        return batch.attempts + 1
 
     def reenqueue(self, batch):
         """Put a retry into the queue. Source: RecordAccumulator.reenqueue (addFirst, insertInSequenceOrder)."""
