@@ -100,10 +100,15 @@ class SelfLoop(Spec):
 
 
 class PartlyIdle(Spec):
-    """An action that is fair as a whole; with the first batch it changes nothing."""
+    """An action that is fair as a whole; with the first batch it changes nothing. A light blinks meanwhile."""
 
     batches = Constant(2)
     done = Range(0, 1)
+    light = Range(0, 1)
+
+    @action
+    def blink(self):
+        self.light = 1 - self.light
 
     @action(fair="weak", for_each=())
     def work(self, batch: Batch):

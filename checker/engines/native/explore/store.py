@@ -139,8 +139,11 @@ class Store:
         # is the level of its state.
         depths = np.empty(len(state_ids), np.int64)
         ends = np.array(self._level_ends)
+        shards = (state_ids % SHARDS).astype(np.uint8)
+        by_shard = np.argsort(shards, kind="stable")
+        bounds = np.searchsorted(shards[by_shard], np.arange(SHARDS + 1))
         for shard in range(SHARDS):
-            chosen = np.flatnonzero(state_ids % SHARDS == shard)
+            chosen = by_shard[bounds[shard] : bounds[shard + 1]]
             local = (state_ids[chosen] >> SHARD_BITS).astype(np.uint64)
             depths[chosen] = np.searchsorted(ends[:, shard], local, side="right")
         return depths

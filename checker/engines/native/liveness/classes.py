@@ -65,7 +65,7 @@ class StepClasses:
         self.next_is_fair = NEXT in spec.fairness
 
     def of_steps(self, instances: NDArray[np.uint16], states: Words | None) -> tuple[Classes, NDArray[np.bool_]]:
-        """Return the class of each step (n,), NO_CLASS for none, and whether each class is strongly fair (classes,).
+        """Return the class of each step (1, n), NO_CLASS for none, and whether each class is strongly fair (classes,).
 
         `states` (n, words) are the states before the steps; they are needed if `needs_states`.
         """
@@ -81,7 +81,7 @@ class StepClasses:
             distinct, inverse = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
             found[chosen] = len(strong) + inverse.reshape(-1)
             strong = np.concatenate([strong, strong[distinct[:, 0].astype(np.int64)]])
-        return found, strong
+        return found[np.newaxis], strong
 
     @property
     def needs_states(self) -> bool:

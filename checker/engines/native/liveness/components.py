@@ -4,10 +4,14 @@
 
     until no state is left:
         decompose the graph of the states that are left
-        for each component and class: count the states that enable it, and note whether a step inside takes it
-        drop the components that never visit a wanted state, and those that enable a weak class everywhere untaken
+        accept the states that are components alone, unless they enable a fair class
+        for each other component and class: count the states that enable it, and note whether a step inside takes it
+        drop the components that enable a weak class everywhere untaken
         accept the components that take every strong class that they enable
         the states of the others that do not enable an untaken strong class are left
+
+A component that never visits a wanted state is dropped at once. Most states of a region usually are components alone,
+so only the steps of the others are counted.
 
 Weak fairness of the whole next-state relation concerns components of one state only: it excludes those with a step that
 changes the state. Any other component takes such a step. Strong fairness of it means the same.
@@ -29,9 +33,9 @@ Flags = NDArray[np.bool_]
 class FairGraph:
     """The states of a region, numbered from 0 to n - 1, and the steps from them that change the state.
 
-    Of each step (m,), in the order of `sources`: `targets` has the state, or -1 outside of the region; `classes` the
-    fair class, or -1. `is_strong` (classes,) is the strength of each class. `must_visit` (n,): a component counts only
-    with such a state; None if every one counts.
+    Of each step (m,), in the order of `sources`: `targets` has the state, or -1 outside of the region; `classes`
+    (layers, m) the fair classes, or -1, of which a step has at most one in each layer. `is_strong` (classes,) is the
+    strength of each class. `must_visit` (n,): a component counts only with such a state; None if every one counts.
     """
 
     count: int
@@ -54,93 +58,90 @@ class FairComponents:
 def fair_components(graph: FairGraph) -> FairComponents:
     """Return the fair components of a graph."""
     of_state = np.full(graph.count, -1, np.int32)
-    left = np.arange(graph.count, dtype=np.int32)
-    # The pairs of a state and a class that it enables, each once, and the steps of a class inside the region.
-    fair = graph.classes >= 0
-    enabling, enabled = _distinct_pairs(graph.sources[fair], graph.classes[fair], len(graph.is_strong))
-    del fair
-    inside = graph.targets >= 0
-    sources, targets, classes = graph.sources[inside], graph.targets[inside], graph.classes[inside]
-    del inside
-    accepted = decomposed = 0
-    moves = np.zeros(graph.count, np.bool_)
+    must_move = np.zeros(graph.count, np.bool_)
+    for classes in graph.classes:
+        must_move[graph.sources[classes >= 0]] = True
     if graph.next_is_fair:
-        moves[graph.sources] = True
-    while len(left):
-        # Everything is numbered within the states that are left.
-        if len(left) < graph.count:
-            place = np.full(graph.count, -1, np.int32)
-            place[left] = np.arange(len(left), dtype=np.int32)
-            kept = (place[sources] >= 0) & (place[targets] >= 0)
-            sources, targets, classes = sources[kept], targets[kept], classes[kept]
-            kept = place[enabling] >= 0
-            enabling, enabled = enabling[kept], enabled[kept]
-            before, after, enablers = place[sources], place[targets], place[enabling]
-        else:
-            before, after, enablers = sources, targets, enabling
-        count, component = _strong_components(len(left), before, after)
+        must_move[graph.sources] = True
+    accepted = decomposed = 0
+    rest = _Rest(np.arange(graph.count, dtype=np.int32), graph.sources, graph.targets, graph.classes)
+    while len(rest.states):
+        count, component = _strong_components(len(rest.states), rest.sources, rest.targets)
         decomposed += count
         sizes = np.bincount(component, minlength=count)
-        # A component of one state takes no step: it is fair only if the state enables no fair class.
-        is_dropped = np.zeros(count, np.bool_)
-        is_dropped[component[enablers]] = True
-        if graph.next_is_fair:
-            is_dropped[component[moves[left]]] = True
-        is_dropped &= sizes == 1
+        is_wanted = np.ones(count, np.bool_)
         if graph.must_visit is not None:
-            is_dropped |= np.bincount(component[graph.must_visit[left]], minlength=count) == 0
-        # The other components, in their order, with the pairs and steps inside them.
-        several = np.flatnonzero(sizes > 1)
-        number = np.full(count, -1, np.int32)
-        number[several] = np.arange(len(several), dtype=np.int32)
-        pairs = np.flatnonzero(number[component[enablers]] >= 0)
-        inner = (component[before] == component[after]) & (classes >= 0)
-        lacking = _lacking(
-            number[component[enablers[pairs]]],
-            enabled[pairs],
-            number[component[before[inner]]],
-            classes[inner],
-            sizes[several],
-            graph.is_strong,
-        )
-        is_dropped[several[lacking.weak]] = True
-        is_removed = np.zeros(len(left), np.bool_)
-        is_removed[enablers[pairs[lacking.strong]]] = True
-        is_open = np.zeros(count, np.bool_)
-        is_open[component[is_removed]] = True
+            is_wanted = np.bincount(component[graph.must_visit[rest.states]], minlength=count) > 0
+        # A component of one state takes no step, so it is fair only if no fairness forces it to move.
+        chosen = (is_wanted & (sizes == 1))[component] & ~must_move[rest.states]
         # Numbers of later passes follow those of earlier ones, so components of different passes differ.
-        chosen = (~is_dropped & ~is_open)[component]
-        of_state[left[chosen]] = accepted + component[chosen]
+        of_state[rest.states[chosen]] = accepted + component[chosen]
+        chosen = (is_wanted & (sizes > 1))[component]
+        rest, component = rest.without(~chosen), component[chosen]
+        lacking = _lacking(rest, component, sizes, graph.is_strong)
+        chosen = ~(lacking.weak | lacking.strong)[component]
+        of_state[rest.states[chosen]] = accepted + component[chosen]
         accepted += count
-        left = left[is_open[component] & ~is_dropped[component] & ~is_removed]
+        rest = rest.without((lacking.weak | ~lacking.strong)[component] | lacking.enables_strong)
     return FairComponents(of_state, decomposed)
 
 
 @dataclass(frozen=True)
-class _Lacking:
-    """The untaken classes: components that enable a weak one everywhere, and positions of pairs with a strong one."""
+class _Rest:
+    """The states that are left, by their numbers in the graph, and all their steps; see `FairGraph`.
 
-    weak: NDArray[np.int64]
-    strong: NDArray[np.int64]
-
-
-def _lacking(
-    component: Nodes, enabled: Nodes, taking: Nodes, taken: Nodes, sizes: NDArray[np.int64], is_strong: Flags
-) -> _Lacking:
-    """Return what the components lack.
-
-    `component` and `enabled` are the components and classes of the distinct pairs of a state and an enabled class,
-    `taking` and `taken` those of the steps inside a component.
+    `sources` and `targets` are positions in `states`; a target is -1 if it is not left.
     """
-    classes = max(1, len(is_strong))
-    keys = component.astype(np.int64) * classes + enabled
-    distinct, place, counts = _grouped(keys, len(sizes) * classes)
-    taken_keys = _grouped(taking.astype(np.int64) * classes + taken, len(sizes) * classes)[0]
-    untaken = ~np.isin(distinct, taken_keys, assume_unique=True)
-    strong = is_strong[distinct % classes] if len(is_strong) else np.zeros(len(distinct), np.bool_)
-    owners = distinct // classes
-    weak = owners[untaken & ~strong & (counts == sizes[owners])]
-    return _Lacking(weak, np.flatnonzero((untaken & strong)[place]))
+
+    states: Nodes
+    sources: Nodes
+    targets: Nodes
+    classes: Nodes
+
+    def without(self, removed: Flags) -> _Rest:
+        """Return the rest without some of its states (n,)."""
+        if not removed.any():
+            return self
+        kept = ~removed
+        # The last item is for target -1.
+        place = np.full(len(self.states) + 1, -1, np.int32)
+        place[:-1][kept] = np.arange(np.count_nonzero(kept), dtype=np.int32)
+        steps = np.flatnonzero(kept[self.sources])
+        sources, targets = place[self.sources[steps]], place[self.targets[steps]]
+        return _Rest(self.states[kept], sources, targets, self.classes[:, steps])
+
+
+@dataclass(frozen=True)
+class _Lacking:
+    """The classes that components of several states enable, but do not take.
+
+    `weak` (components,): every state enables such a weak class. `strong` (components,): some state enables such a
+    strong class. `enables_strong` (states,): this state does.
+    """
+
+    weak: Flags
+    strong: Flags
+    enables_strong: Flags
+
+
+def _lacking(rest: _Rest, component: Nodes, sizes: NDArray[np.int64], is_strong: Flags) -> _Lacking:
+    """Return what components of several states lack: `component` (n,) is that of each state, `sizes` (components,)."""
+    layers, steps = np.nonzero(rest.classes >= 0)
+    sources, targets, classes = rest.sources[steps], rest.targets[steps], rest.classes[layers, steps]
+    # A key is a pair of a component and a class.
+    width = max(1, len(is_strong))
+    is_inside = (targets >= 0) & (component[sources] == component[targets])
+    owners = component.astype(np.int64) * width
+    taken = _grouped(owners[sources[is_inside]] + classes[is_inside], len(sizes) * width)[0]
+    states, enabled = _distinct_pairs(sources, classes, width)
+    keys, place, counts = _grouped(owners[states] + enabled, len(sizes) * width)
+    is_untaken = ~np.isin(keys, taken, assume_unique=True)
+    owner, is_strong_key = keys // width, is_strong[keys % width] if len(keys) else np.zeros(0, np.bool_)
+    found = _Lacking(*(np.zeros(count, np.bool_) for count in (len(sizes), len(sizes), len(rest.states))))
+    found.weak[owner[is_untaken & ~is_strong_key & (counts == sizes[owner])]] = True
+    found.strong[owner[is_untaken & is_strong_key]] = True
+    found.enables_strong[states[(is_untaken & is_strong_key)[place]]] = True
+    return found
 
 
 def _grouped(keys: NDArray[np.int64], space: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -173,19 +174,14 @@ def load_scipy() -> Any:
 
 
 def _strong_components(count: int, sources: Nodes, targets: Nodes) -> tuple[int, Nodes]:
-    """Return the number of strongly connected components, and that of each state (n,)."""
+    """Return the number of strongly connected components, and that of each state (n,); a target of -1 is ignored."""
     sparse = load_scipy()
-    starts = np.zeros(count + 1, np.int64)
+    inside = np.flatnonzero(targets >= 0)
+    sources, targets = sources[inside], targets[inside]
+    starts = np.zeros(count + 1, np.int32 if len(targets) < 2**31 else np.int64)
     np.cumsum(np.bincount(sources, minlength=count), out=starts[1:])
-    if not (sources[1:] >= sources[:-1]).all():
-        targets = targets[np.argsort(sources, kind="stable")]
-    matrix = sparse.csr_array(
-        (np.ones(len(targets)), targets, starts.astype(np.int32 if len(targets) < 2**31 else np.int64)),
-        shape=(count, count),
-        copy=True,
-    )
+    matrix = sparse.csr_array((np.ones(len(targets)), targets, starts), shape=(count, count))
     # SciPy 1.17 does not return if two entries are equal: several actions may lead from a state to the same successor.
-    # The arrays of the matrix change, so it has its own.
     matrix.sum_duplicates()
     number, component = sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
     return int(number), component

@@ -1,14 +1,17 @@
 """The kernels that label stored states and expand them again, compiled apart from those of the exploration.
 
     label(states):                              expand(ids):
-        for state in states:                        for state in the stored states with these ids:
-            write check_state(state)                    stop if its successors might not fit
-                                                        list its successors
-                                                        for each: hash it, prefetch its slot of the table
-                                                        for each: prefetch the state in the slot
-                                                        for each that differs from the state:
+        for state in states:                        until all states are expanded, or the next might not fit:
+            write check_state(state)                    for the next states, until the block is full:
+                                                            for each successor that differs from its state:
+                                                                add it to the block, prefetch its slot of the table
+                                                        for each in the block: prefetch the state in its slot
+                                                        for each in the block:
                                                             write the number of the stored state that equals it,
                                                             and the action instance
+
+A look-up in a large table misses the cache twice: for the slot and for the state. The misses of a block overlap, as in
+`explore.insertion`.
 
 A run compiles them only after an exploration without violations, so they cost other runs nothing.
 """
@@ -49,6 +52,9 @@ NOT_STORED = 2**32 - 1
 
 MOST_LABELS = 62
 """The predicates of a module: its masks have 64 bits, of which one reports a failure."""
+
+_BLOCK = 64
+"""Successors of a block: enough for many overlapping misses, few enough for the first-level cache."""
 
 _SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER])
 """The struct to which `emit` reports: the addresses of the next successor and of its action instance."""
@@ -103,9 +109,11 @@ class ExpandKernel:
         """
         counts = np.empty(len(ids), np.uint32)
         targets, instances = np.empty(room, np.uint32), np.empty(room, np.uint16)
-        successors = np.empty((max(1, self.instances), self.words), np.uint64)
-        # Of each successor of one state: its action instance, and its hash.
-        numbers, hashes = np.empty(max(1, self.instances), np.uint64), np.empty(max(1, self.instances), np.uint64)
+        # A block is full from _BLOCK successors on, and the last state adds at most one for each action instance.
+        size = _BLOCK + self.instances
+        successors = np.empty((size, self.words), np.uint64)
+        # Of each successor: its action instance, and its hash.
+        numbers, hashes = np.empty(size, np.uint64), np.empty(size, np.uint64)
         arrays = (offsets, ids, counts, targets, instances, successors, numbers, hashes)
         taken = self._expand(store.records_address, *(array.ctypes.data for array in arrays), len(ids) | room << 32)
         counts = counts[:taken]
@@ -156,8 +164,7 @@ def _define_expand(native: NativeSpec) -> None:
     All but the last are addresses. The last one is the number of states, or-ed with the room << 32. Returns the number
     of states that were expanded.
     """
-    words = native.layout.words
-    layout = MemoryLayout(words, native.instances)
+    layout = MemoryLayout(native.layout.words, native.instances)
     builder, arguments = _function(native, _EXPAND, 10)
     records, offsets, successors, numbers, hashes = (
         builder.inttoptr(arguments[position], WORD_POINTER) for position in (0, 1, 6, 7, 8)
@@ -165,53 +172,112 @@ def _define_expand(native: NativeSpec) -> None:
     ids, counts, targets = (builder.inttoptr(arguments[position], I32.as_pointer()) for position in (2, 3, 4))
     instances = builder.inttoptr(arguments[5], I16.as_pointer())
     count, room = builder.and_(arguments[9], word(2**32 - 1)), builder.lshr(arguments[9], word(32))
-    sink, state = builder.alloca(_SINK), builder.alloca(I64, words)
+    block = _Block(builder, native, layout, records, successors, numbers, hashes)
     position, listed = LocalVariable(builder, word(0), "position"), LocalVariable(builder, word(0), "listed")
-
-    def table_of(hashed: ir.Value) -> tuple[HashTable, ir.Value]:
-        shard = builder.lshr(hashed, word(64 - SHARD_BITS))
-        return HashTable(builder, ShardRecord.of_shard(builder, records, shard, layout), words), shard
-
-    with endless_loop(builder, "expand") as loop:
-        current, first = position.get(), listed.get()
-        loop.leave_if(builder.icmp_unsigned(">=", current, count))
-        # A state has at most one successor per action instance.
-        loop.leave_if(builder.icmp_unsigned(">", builder.add(first, word(native.instances)), room))
-        state_id = builder.zext(builder.load(builder.gep(ids, [current])), I64)
-        owner = ShardRecord.of_shard(builder, records, builder.and_(state_id, word(SHARDS - 1)), layout)
-        stored = item(builder, owner.array("states"), builder.lshr(state_id, word(SHARD_BITS)), words)
-        write_words(builder, state, read_words(builder, stored, words))
-        builder.store(successors, struct_field(builder, sink, 0))
-        builder.store(numbers, struct_field(builder, sink, 1))
-        builder.call(native.expand_state, [state, builder.bitcast(sink, I8.as_pointer())])
-        end = builder.ptrtoint(builder.load(struct_field(builder, sink, 1)), I64)
-        total = builder.udiv(builder.sub(end, builder.ptrtoint(numbers, I64)), word(8))
-        # Three passes, so that the cache misses of the successors overlap, as in `explore.insertion`.
-        with counted_loop(builder, word(0), total, name="hash") as index:
-            hashed = state_hash(builder, read_words(builder, item(builder, successors, index, words), words))
-            builder.store(hashed, item(builder, hashes, index, 1))
-            table_of(hashed)[0].prefetch_slot(hashed)
-        with counted_loop(builder, word(0), total, name="prefetch") as index:
-            hashed = builder.load(item(builder, hashes, index, 1))
-            table_of(hashed)[0].prefetch_state(hashed)
-        with counted_loop(builder, word(0), total, name="find") as index:
-            successor = read_words(builder, item(builder, successors, index, words), words)
-            # A step that leaves the state unchanged counts for nothing: it is neither enabled nor taken.
-            with builder.if_then(_differ(builder, read_words(builder, state, words), successor)):
-                hashed = builder.load(item(builder, hashes, index, 1))
-                table, shard = table_of(hashed)
-                absent, local, _ = table.find(successor, hashed)
-                number = builder.add(builder.load(item(builder, offsets, shard, 1)), local)
-                number = builder.select(absent, word(NOT_STORED), number)
-                place = listed.get()
-                builder.store(builder.trunc(number, I32), builder.gep(targets, [place]))
-                instance = builder.load(item(builder, numbers, index, 1))
-                builder.store(builder.trunc(instance, I16), builder.gep(instances, [place]))
-                listed.add(1)
-        steps = builder.sub(listed.get(), first)
-        builder.store(builder.trunc(steps, I32), builder.gep(counts, [current]))
-        position.add(1)
+    # A state has at most one successor per action instance.
+    most = word(native.instances)
+    with endless_loop(builder, "blocks") as loop:
+        before = position.get()
+        block.size.set(word(0))
+        with endless_loop(builder, "expand") as states:
+            current, size = position.get(), block.size.get()
+            states.leave_if(builder.icmp_unsigned(">=", current, count))
+            states.leave_if(builder.icmp_unsigned(">=", size, word(_BLOCK)))
+            end = builder.add(builder.add(listed.get(), size), most)
+            states.leave_if(builder.icmp_unsigned(">", end, room))
+            block.add_successors(builder.zext(builder.load(builder.gep(ids, [current])), I64))
+            steps = builder.sub(block.size.get(), size)
+            builder.store(builder.trunc(steps, I32), builder.gep(counts, [current]))
+            position.add(1)
+        loop.leave_if(builder.icmp_unsigned("==", position.get(), before))
+        first, size = listed.get(), block.size.get()
+        block.prefetch_states()
+        with counted_loop(builder, word(0), size, name="find") as index:
+            shard, absent, local = block.find(index)
+            number = builder.add(builder.load(item(builder, offsets, shard, 1)), local)
+            number = builder.select(absent, word(NOT_STORED), number)
+            place = builder.add(first, index)
+            builder.store(builder.trunc(number, I32), builder.gep(targets, [place]))
+            builder.store(builder.trunc(block.instance(index), I16), builder.gep(instances, [place]))
+        listed.set(builder.add(first, size))
     builder.ret(position.get())
+
+
+class _Block:
+    """The successors of some states, and the searches for them in the tables; `size` is their number.
+
+    Each has its words in `successors`, its action instance in `numbers`, and its hash in `hashes`.
+    """
+
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        native: NativeSpec,
+        layout: MemoryLayout,
+        records: ir.Value,
+        successors: ir.Value,
+        numbers: ir.Value,
+        hashes: ir.Value,
+    ):
+        self._builder, self._native, self._layout, self._records = builder, native, layout, records
+        self._words = native.layout.words
+        self._successors, self._numbers, self._hashes = successors, numbers, hashes
+        self._sink, self._state = builder.alloca(_SINK), builder.alloca(I64, self._words)
+        self.size = LocalVariable(builder, word(0), "size")
+
+    def add_successors(self, state_id: ir.Value) -> None:
+        """Emit the expansion of a stored state; add the successors that differ from it, and prefetch their slots."""
+        builder = self._builder
+        owner = ShardRecord.of_shard(builder, self._records, builder.and_(state_id, word(SHARDS - 1)), self._layout)
+        stored = item(builder, owner.array("states"), builder.lshr(state_id, word(SHARD_BITS)), self._words)
+        write_words(builder, self._state, read_words(builder, stored, self._words))
+        first = self.size.get()
+        builder.store(item(builder, self._successors, first, self._words), struct_field(builder, self._sink, 0))
+        builder.store(item(builder, self._numbers, first, 1), struct_field(builder, self._sink, 1))
+        builder.call(self._native.expand_state, [self._state, builder.bitcast(self._sink, I8.as_pointer())])
+        end = builder.ptrtoint(builder.load(struct_field(builder, self._sink, 1)), I64)
+        end = builder.udiv(builder.sub(end, builder.ptrtoint(self._numbers, I64)), word(8))
+        with counted_loop(builder, first, end, name="hash") as index:
+            successor = self._successor(index)
+            # A step that leaves the state unchanged counts for nothing: it is neither enabled nor taken. The next
+            # successor takes its place.
+            with builder.if_then(_differ(builder, read_words(builder, self._state, self._words), successor)):
+                place = self.size.get()
+                hashed = state_hash(builder, successor)
+                write_words(builder, item(builder, self._successors, place, self._words), successor)
+                builder.store(self.instance(index), item(builder, self._numbers, place, 1))
+                builder.store(hashed, item(builder, self._hashes, place, 1))
+                self._table(hashed)[0].prefetch_slot(hashed)
+                self.size.add(1)
+
+    def prefetch_states(self) -> None:
+        """Emit prefetches of the states in the slots of all successors."""
+        with counted_loop(self._builder, word(0), self.size.get(), name="prefetch") as index:
+            hashed = self._hash(index)
+            self._table(hashed)[0].prefetch_state(hashed)
+
+    def find(self, index: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """Emit the search for a successor; return its shard, whether it is absent (i1), and its local index."""
+        hashed = self._hash(index)
+        table, shard = self._table(hashed)
+        absent, local, _ = table.find(self._successor(index), hashed)
+        return shard, absent, local
+
+    def instance(self, index: ir.Value) -> ir.Value:
+        """Return the action instance of a successor."""
+        return self._builder.load(item(self._builder, self._numbers, index, 1))
+
+    def _successor(self, index: ir.Value) -> list[ir.Value]:
+        return read_words(self._builder, item(self._builder, self._successors, index, self._words), self._words)
+
+    def _hash(self, index: ir.Value) -> ir.Value:
+        return self._builder.load(item(self._builder, self._hashes, index, 1))
+
+    def _table(self, hashed: ir.Value) -> tuple[HashTable, ir.Value]:
+        """Return the table that may hold a state with this hash, and its shard."""
+        shard = self._builder.lshr(hashed, word(64 - SHARD_BITS))
+        record = ShardRecord.of_shard(self._builder, self._records, shard, self._layout)
+        return HashTable(self._builder, record, self._words), shard
 
 
 def _differ(builder: ir.IRBuilder, left: list[ir.Value], right: list[ir.Value]) -> ir.Value:

@@ -89,7 +89,7 @@ class RegionGraph:
         steps = self.steps_of(np.array([state]))
         if self.graph.must_visit is not None and not self.graph.must_visit[state]:
             return False
-        return not (len(steps) if self.graph.next_is_fair else (self.graph.classes[steps] >= 0).any())
+        return not (len(steps) if self.graph.next_is_fair else (self.graph.classes[:, steps] >= 0).any())
 
     def fair_loop(self, first: int, component: Nodes) -> tuple[int, ...]:
         """Return the steps (positions) of a short fair loop through a state of a fair component; none if it stays."""
@@ -111,7 +111,7 @@ class RegionGraph:
 
     def _helps(self, number: int) -> Flags:
         """Return of each step (m,) whether it makes a loop fair to a class."""
-        takes: Flags = self.graph.classes == number
+        takes: Flags = (self.graph.classes == number).any(axis=0)
         if self.graph.is_strong[number]:
             return takes
         enables = np.zeros(self.graph.count, np.bool_)
@@ -126,10 +126,10 @@ class RegionGraph:
         taken: set[int] = set()
         for state, step in zip(states, loop, strict=True):
             steps = self.steps_of(np.array([state]))
-            for number in graph.classes[steps].tolist():
+            for number in np.unique(graph.classes[:, steps]).tolist():
                 enabled.setdefault(number, set()).add(state)
             # Every step between the same states takes its class too.
-            taken.update(graph.classes[steps[graph.targets[steps] == graph.targets[step]]].tolist())
+            taken.update(graph.classes[:, steps[graph.targets[steps] == graph.targets[step]]].ravel().tolist())
         return {
             number
             for number, where in enabled.items()
