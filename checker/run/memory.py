@@ -18,22 +18,25 @@ def available_memory() -> int | None:
 
     It is the least of the machine's available memory and the rest of the limit of a control group.
     """
-    found = [_meminfo("MemAvailable:")]
+    kilobytes = _line(Path("/proc/meminfo"), "MemAvailable:")
+    found = [None if kilobytes is None else kilobytes * 1024]
     try:
         group = Path("/sys/fs/cgroup")
         limit = (group / "memory.max").read_text().strip()
         if limit != "max":
-            found.append(int(limit) - int((group / "memory.current").read_text()))
+            # The group's use includes the cache of files, of which the system takes back the inactive part first.
+            cache = _line(group / "memory.stat", "inactive_file") or 0
+            found.append(int(limit) - int((group / "memory.current").read_text()) + cache)
     except (OSError, ValueError):
         pass
     known = [size for size in found if size is not None]
     return max(0, min(known)) if known else None
 
 
-def _meminfo(name: str) -> int | None:
-    """Return a line of Linux's /proc/meminfo in bytes; None on other systems."""
+def _line(path: Path, name: str) -> int | None:
+    """Return the number in the line of a file that begins with a name; None if there is no such file or line."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = path.read_text().splitlines()
     except OSError:
         return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)
+    return next((int(line.split()[1]) for line in lines if line.startswith(name)), None)

@@ -132,7 +132,11 @@ BUGS = {
         Mail(),
     ),
     "the obligation ends after a step": (
-        replaced(decision.NativeLiveness, "_region", lambda right, self, owed: (right(self, owed), owed.sources)[1]),
+        replaced(
+            decision.NativeLiveness,
+            "_region",
+            lambda right, self, owed, *given: (right(self, owed, *given), owed.sources)[1],
+        ),
         CANNOT_RETRY,
     ),
     "an eventuality may begin anywhere": (

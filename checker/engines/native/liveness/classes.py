@@ -84,6 +84,11 @@ class StepClasses:
         return found[np.newaxis], strong
 
     @property
+    def layers(self) -> int:
+        """The number of classes that a step may have."""
+        return 1
+
+    @property
     def needs_states(self) -> bool:
         """Whether the class of a step depends on the state before it."""
         return bool(self._collected)

@@ -126,22 +126,33 @@ class _Lacking:
 
 def _lacking(rest: _Rest, component: Nodes, sizes: NDArray[np.int64], is_strong: Flags) -> _Lacking:
     """Return what components of several states lack: `component` (n,) is that of each state, `sizes` (components,)."""
-    layers, steps = np.nonzero(rest.classes >= 0)
-    sources, targets, classes = rest.sources[steps], rest.targets[steps], rest.classes[layers, steps]
+    found = _Lacking(*(np.zeros(count, np.bool_) for count in (len(sizes), len(sizes), len(rest.states))))
+    # No class is in two layers.
+    for classes in rest.classes:
+        _add_lacking(found, rest, classes, component, sizes, is_strong)
+    return found
+
+
+def _add_lacking(
+    found: _Lacking, rest: _Rest, classes: Nodes, component: Nodes, sizes: NDArray[np.int64], is_strong: Flags
+) -> None:
+    """Add what the components lack of the classes in a layer: `classes` (m,) is that of each step, or -1."""
+    fair = np.flatnonzero(classes >= 0)
+    sources, targets, classes = rest.sources[fair], rest.targets[fair], classes[fair]
+    del fair
     # A key is a pair of a component and a class.
     width = max(1, len(is_strong))
     is_inside = (targets >= 0) & (component[sources] == component[targets])
     owners = component.astype(np.int64) * width
     taken = _grouped(owners[sources[is_inside]] + classes[is_inside], len(sizes) * width)[0]
+    del targets, is_inside
     states, enabled = _distinct_pairs(sources, classes, width)
     keys, place, counts = _grouped(owners[states] + enabled, len(sizes) * width)
     is_untaken = ~np.isin(keys, taken, assume_unique=True)
     owner, is_strong_key = keys // width, is_strong[keys % width] if len(keys) else np.zeros(0, np.bool_)
-    found = _Lacking(*(np.zeros(count, np.bool_) for count in (len(sizes), len(sizes), len(rest.states))))
     found.weak[owner[is_untaken & ~is_strong_key & (counts == sizes[owner])]] = True
     found.strong[owner[is_untaken & is_strong_key]] = True
     found.enables_strong[states[(is_untaken & is_strong_key)[place]]] = True
-    return found
 
 
 def _grouped(keys: NDArray[np.int64], space: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

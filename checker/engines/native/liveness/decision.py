@@ -12,6 +12,7 @@ The interpreter checks the lasso before it is reported (`checker.explain.lassos`
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from checker.engines.native.liveness.edges import Edges, EdgeStore, StateNumbers
 from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
 from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
 from checker.engines.native.liveness.lassos import FoundStem, RegionGraph
+from checker.engines.native.liveness.memory_budget import MemoryBudget
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import Path
 from checker.explain import violations
@@ -39,12 +41,7 @@ from checker.language.liveness import LivenessProperty, liveness_property
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run.liveness import LivenessDecision, LivenessInterrupted, TooLargeError
-from checker.run.memory import available_memory
 from checker.run.result import LivenessStatistics, TraceStep, Violation
-
-STEP_BYTES = 56
-STATE_BYTES = 40
-"""Bytes of a step and of a state of a region while its components are computed: an upper estimate."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +123,20 @@ class _Totals:
         )
 
 
+@dataclass
+class _Size:
+    """The number of states and steps of a part of a region."""
+
+    states: int = 0
+    steps: int = 0
+
+
 class NativeLiveness:
     """Decides liveness properties on the states of an exploration.
 
     `trace_of` rebuilds a path of action instances and packed states with the interpreter. The spec of a decision may
-    have another fairness than the explored one. `compile_seconds` is the time to compile the kernels.
+    have another fairness than the explored one. `compile_seconds` is the time to compile the kernels. What does not fit
+    into the `budget` is undecided.
     """
 
     def __init__(
@@ -144,26 +150,34 @@ class NativeLiveness:
         workers: int = 1,
         quick: bool = False,
         cancelled: threading.Event | None = None,
+        budget: MemoryBudget | None = None,
     ):
         assert isinstance(exploration.store, Store)
         self._typed, self._layout = typed, layout
         self._exploration, self._store, self._trace_of = exploration, exploration.store, trace_of
         self._cancelled = cancelled or threading.Event()
+        self._workers, self._budget = workers, budget or MemoryBudget()
         started = time.perf_counter()
         program = compile_spec(spec, [])
-        self._labels = StateLabels(program, typed.predicates, self._store, quick=quick)
+        self._labels = StateLabels(program, typed.predicates, self._store, self._budget, quick=quick)
+        self._kernel = ExpandKernel(program, quick=quick)
         self._numbers = StateNumbers(self._store)
-        self._edges = EdgeStore(
-            ExpandKernel(program, quick=quick),
-            self._store,
-            self._numbers,
-            expected=int(exploration.generated_per_instance.sum()),
-            workers=workers,
-            cancelled=self._cancelled,
-        )
         self._inside: Truth | None = None
         load_scipy()
         self.compile_seconds = time.perf_counter() - started
+
+    @functools.cached_property
+    def _edges(self) -> EdgeStore:
+        """The steps of the states that were expanded so far, for all decisions."""
+        self._budget.require_rows(self._numbers.count)
+        return EdgeStore(
+            self._kernel,
+            self._store,
+            self._numbers,
+            expected=int(self._exploration.generated_per_instance.sum()),
+            workers=self._workers,
+            cancelled=self._cancelled,
+        )
 
     # Labels.
 
@@ -260,26 +274,37 @@ class NativeLiveness:
 
     # Regions.
 
-    def _region(self, obligation: _Obligation) -> States:
+    def _region(self, obligation: _Obligation, layers: int) -> States:
         """Return the numbers of the states that are reached with the obligation open, each once; expand them.
 
-        New states are in the order in which they are expanded, so that their steps follow one another.
+        New states are in the order in which they are expanded, so that their steps follow one another. Raises
+        TooLargeError before states are expanded that do not fit into memory, with `layers` of fair classes.
         """
         if obligation.is_whole:
-            self._edges.expand(obligation.sources)
+            self._expand(obligation.sources, _Size(), layers)
             return obligation.sources
+        size = _Size()
         is_reached = np.zeros(self._numbers.count, np.bool_)
         frontier = obligation.sources
         reached = []
         while len(frontier):
             is_reached[frontier] = True
             reached.append(frontier)
-            self._edges.expand(frontier)
+            self._expand(frontier, size, layers)
             targets = self._edges.targets(self._edges.positions(frontier))
             targets = targets[targets != NOT_STORED]
             targets = targets[obligation.open[targets] & ~is_reached[targets]]
             frontier = np.unique(targets).astype(np.int64)
         return np.concatenate(reached)
+
+    def _expand(self, states: States, size: _Size, layers: int) -> None:
+        """Expand some states of a region of which `size` was expanded before, and add theirs."""
+        self._budget.require_region(size.states + len(states), size.steps + self._edges.expected_steps(states), layers)
+        self._edges.expand(states)
+        size.states += len(states)
+        size.steps += int(self._edges.count_of(states).sum())
+        # The exact number may be larger than the expected one.
+        self._budget.require_region(size.states, size.steps, layers)
 
     def _shortest_lasso(
         self, obligation: _Obligation, classes: StepClasses, totals: _Totals, best: _Lasso | None
@@ -289,9 +314,8 @@ class NativeLiveness:
             raise LivenessInterrupted
         if not len(obligation.sources):
             return None
-        states = self._region(obligation)
+        states = self._region(obligation, classes.layers)
         counts = self._edges.count_of(states)
-        self._require_memory(len(states), int(counts.sum()))
         positions = self._edges.positions(states)
         local = np.full(self._numbers.count + 1, -1, np.int32)
         local[states] = np.arange(len(states), dtype=np.int32)
@@ -342,16 +366,3 @@ class NativeLiveness:
         return FairGraph(
             len(states), sources, local[targets], step_classes, is_strong, classes.next_is_fair, must_visit
         )
-
-    def _require_memory(self, states: int, steps: int) -> None:
-        """Raise TooLargeError if the components of a region do not fit into the memory that is left."""
-        needed, available = states * STATE_BYTES + steps * STEP_BYTES, available_memory()
-        if available is not None and needed > available:
-            raise TooLargeError(
-                f"a region has {states:,} states and {steps:,} steps, which take about {_gigabytes(needed)} "
-                f"({STEP_BYTES} bytes a step); {_gigabytes(available)} are available"
-            )
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB"

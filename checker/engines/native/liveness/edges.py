@@ -10,6 +10,7 @@ States have numbers: shard by shard, in the order of the store. The steps of a s
 
 from __future__ import annotations
 
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,10 +27,6 @@ Edges = NDArray[np.int64]
 
 _BATCH = 1 << 15
 """States of a call of the kernel: enough to be worth a thread, few enough to notice an interrupt soon."""
-
-_ROW_BYTES = 12
-_EDGE_BYTES = 6
-"""Bytes of a row (its number and its start) and of a step (its successor and its action instance)."""
 
 
 class StateNumbers:
@@ -61,6 +58,7 @@ class EdgeStore:
         cancelled: threading.Event,
     ):
         self._kernel, self._store, self._numbers = kernel, store, numbers
+        self._expected = expected
         self._workers, self._cancelled = workers, cancelled
         self._row_of: NDArray[np.int32] = np.full(numbers.count, -1, np.int32)
         # Pages of these arrays are resident only once they are written.
@@ -69,10 +67,11 @@ class EdgeStore:
         self._instances: NDArray[np.uint16] = np.empty(max(1, expected), np.uint16)
         self._rows = self._edges = 0
 
-    @property
-    def memory_bytes(self) -> int:
-        """The size in bytes of the steps that are stored."""
-        return self._numbers.count * _ROW_BYTES + self._edges * _EDGE_BYTES
+    def expected_steps(self, states: States) -> int:
+        """Return about how many steps some states (n,) have: a state that was not expanded has the average number."""
+        is_new = self._row_of[states] < 0
+        average = self._expected / max(1, self._numbers.count)
+        return int(self.count_of(states[~is_new]).sum()) + math.ceil(np.count_nonzero(is_new) * average)
 
     def expand(self, states: States) -> None:
         """Expand the states (n,), each once, that were not expanded before."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.liveness.kernels import MOST_LABELS, LabelKernel
+from checker.engines.native.liveness.memory_budget import MemoryBudget
 from checker.ir import nodes
 
 Truth = NDArray[np.bool_]
@@ -24,12 +25,21 @@ class LabelFailure(Exception):  # noqa: N818 - an outcome of the spec, not an er
 
 
 class StateLabels:
-    """Labels of all stored states; label i is predicate i. They are compiled at once, and evaluated on demand."""
+    """Labels of all stored states; label i is predicate i. They are compiled at once, and evaluated on demand.
+
+    `truth` raises TooLargeError if they do not fit into the budget.
+    """
 
     def __init__(
-        self, program: nodes.Program, predicates: Sequence[nodes.Predicate], store: Store, *, quick: bool = False
+        self,
+        program: nodes.Program,
+        predicates: Sequence[nodes.Predicate],
+        store: Store,
+        budget: MemoryBudget,
+        *,
+        quick: bool = False,
     ):
-        self._store = store
+        self._store, self._budget = store, budget
         self._sizes: list[int] = []
         self._kernels: list[LabelKernel] = []
         self._words: dict[int, Words] = {}
@@ -47,6 +57,7 @@ class StateLabels:
         return (self._words[word] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_)
 
     def _evaluated(self, word: int) -> Words:
+        self._budget.require_labels(self._store.distinct)
         bits = self._kernels[word].label(self._store, (1 << self._sizes[word]) - 1)
         if int(np.bitwise_or.reduce(bits)) >> OUT_OF_BOUNDS_BIT:
             raise self._failure(word)

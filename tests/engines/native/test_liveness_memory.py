@@ -1,0 +1,122 @@
+"""The memory of the native decision: it is estimated before it is taken, and the estimate is not too small."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from liveness_toys import Retry
+
+from checker.engines.native import engine
+from checker.engines.native.liveness import components, decision
+from checker.engines.native.liveness.components import FairGraph
+from checker.engines.native.liveness.kernels import ExpandKernel
+from checker.engines.native.liveness.memory_budget import LAYER_BYTES, STATE_BYTES, STEP_BYTES, MemoryBudget
+from checker.language import Constant, Range, Spec, action, always_eventually
+from checker.run.liveness import TooLargeError
+from checker.run.plan import Plan
+
+FIXED = 1 << 20
+"""Bytes that do not grow with the region."""
+
+
+class Grid(Spec):
+    """A strongly connected graph of many states with many steps each."""
+
+    side = Constant(80)
+    x = Range(0, "side - 1")
+    y = Range(0, "side - 1")
+
+    @action(fair="strong")
+    def right(self, by: Range(1, 7)):
+        self.x = (self.x + by) % self.side
+
+    @action(fair="weak", for_each=())
+    def up(self, by: Range(1, 3)):
+        self.y = (self.y + by) % self.side
+
+    @always_eventually
+    def is_far(self):
+        return self.x + self.y >= 3 * self.side
+
+
+def peak(call: Callable[[], object]) -> int:
+    """Return the most bytes that a call takes at one time."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def decide_with(monkeypatch, limit: int | None):
+    monkeypatch.setattr(decision, "MemoryBudget", lambda: MemoryBudget(limit))
+    return engine.explore(Retry(), Plan(("is_done",), stop="all", quick=True))
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_decomposition_takes_no_more_than_estimated(layers):
+    chooser = np.random.default_rng(5)
+    states, degree = 8_000, 10
+    sources = np.repeat(np.arange(states, dtype=np.int32), degree)
+    targets = chooser.integers(0, states, states * degree).astype(np.int32)
+    classes = (chooser.integers(0, 20, (layers, states * degree)) + np.arange(layers)[:, np.newaxis] * 20).astype(
+        np.int32
+    )
+    is_strong = chooser.random(20 * layers) < 0.5
+    components.load_scipy()
+    graph = FairGraph(states, sources, targets, classes, is_strong, next_is_fair=False)
+    taken = peak(lambda: components.fair_components(graph))
+    graph_bytes = sources.nbytes + targets.nbytes + classes.nbytes
+    estimate = states * STATE_BYTES + states * degree * (STEP_BYTES + layers * LAYER_BYTES)
+    assert estimate / 2 < taken + graph_bytes < estimate + FIXED
+
+
+def test_a_decision_takes_no_more_than_estimated(monkeypatch):
+    needed = []
+    right = MemoryBudget.require_region
+    monkeypatch.setattr(
+        MemoryBudget,
+        "require_region",
+        lambda self, states, steps, layers: (
+            needed.append((states, steps, layers)) or right(self, states, steps, layers)
+        ),
+    )
+    peaks = []
+    decide = decision.NativeLiveness.decide
+    monkeypatch.setattr(
+        decision.NativeLiveness,
+        "decide",
+        lambda *given: (found := [], peaks.append(peak(lambda: found.append(decide(*given)))), found[0])[2],
+    )
+    assert engine.explore(Grid(), Plan(("is_far",), stop="all", quick=True)).violations
+    states, steps, layers = needed[-1]
+    assert (states, steps) == (6_400, 64_000)
+    assert peaks[0] < states * STATE_BYTES + steps * (STEP_BYTES + layers * LAYER_BYTES) + FIXED
+
+
+def test_a_region_that_does_not_fit_is_not_expanded(monkeypatch):
+    def must_not_run(*given):
+        raise AssertionError("the region was expanded")
+
+    monkeypatch.setattr(ExpandKernel, "expand", must_not_run)
+    result = decide_with(monkeypatch, limit=400)
+    assert (result.verdict, set(result.undecided)) == ("incomplete", {"is_done"})
+    assert "(64 bytes a state and 64 a step) take about " in result.undecided["is_done"]
+
+
+@pytest.mark.parametrize(("limit", "subject"), [(20, "labels of 16 states"), (150, "indexes of 16 states")])
+def test_labels_and_indexes_that_do_not_fit_are_not_computed(monkeypatch, limit, subject):
+    assert subject in decide_with(monkeypatch, limit).undecided["is_done"]
+
+
+def test_a_region_that_grows_beyond_the_limit_is_refused():
+    budget = MemoryBudget(limit=10 * STATE_BYTES + 20 * (STEP_BYTES + LAYER_BYTES))
+    budget.require_region(10, 20, layers=1)
+    with pytest.raises(TooLargeError, match="10 states of a region and their 21 steps"):
+        budget.require_region(10, 21, layers=1)
+
+
+def test_the_available_memory_is_the_limit_by_default(monkeypatch):
+    assert decide_with(monkeypatch, limit=None).verdict == "holds"
