@@ -12,7 +12,7 @@ from checker.explain.guards import why_disabled
 from checker.explain.lassos import WrongLassoError, check_lasso
 from checker.language.fairness import NEXT, Fairness
 from checker.language.interpreter import State, call_text
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import FairnessChanges, Spec
 from checker.language.values import show
 from checker.run.result import TraceStep, Violation
@@ -282,7 +282,7 @@ def _is_false(spec: Spec, name: str, before: State | None, after: State) -> bool
     role = spec.roles.get(name)
     if role is Role.INVARIANT:
         return not _holds(spec, name, after, None)
-    return role is Role.STEP_INVARIANT and before is not None and not _holds(spec, name, after, before)
+    return role in STEP_ROLES and before is not None and not _holds(spec, name, after, before)
 
 
 def _holds(spec: Spec, name: str, after: State, before: State | None) -> bool:

@@ -8,7 +8,7 @@ from checker.errors import BoundsError, Disabled, InputError
 from checker.explain.differences import changes
 from checker.explain.guards import why_disabled
 from checker.explain.lassos import WrongLassoError, lasso_violation
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.run.plan import DEADLOCK
@@ -78,7 +78,7 @@ def _is_violated(spec: Spec, violation: Violation) -> bool:
         if name == DEADLOCK:
             steps, failures = spec.expand(last)
             return not steps and not failures
-        is_of_step = spec.roles[name] is Role.STEP_INVARIANT and len(violation.trace) > 1
+        is_of_step = spec.roles[name] in STEP_ROLES and len(violation.trace) > 1
         old = violation.trace[-2].state if is_of_step else None
         return not spec.holds(name, last, old) and violation.kind != "bounds_error"
     except Disabled:

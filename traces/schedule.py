@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from checker.errors import BoundsError, Disabled
 from checker.explain import violations
 from checker.language.interpreter import State
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
@@ -96,7 +96,7 @@ class Executor:
     def _is_violated(self, trace: Sequence[TraceStep]) -> bool:
         """Return whether the target is a property of the spec that is violated at the end of a trace."""
         role = self.spec.roles.get(self.target.property)
-        if role is Role.STEP_INVARIANT:
+        if role in STEP_ROLES:
             if len(trace) < 2:
                 return False
             key: tuple[State | None, State] = (trace[-2].state, trace[-1].state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import ActionCall, Violation
@@ -102,7 +102,7 @@ def _without_detours(executor: Executor, violation: Violation) -> Violation:
     The last step of a violated step invariant is the violation itself, so it stays.
     """
     calls, trace = calls_of(violation), violation.trace
-    body = len(trace) - 1 if executor.spec.roles.get(violation.property) is Role.STEP_INVARIANT else len(trace)
+    body = len(trace) - 1 if executor.spec.roles.get(violation.property) in STEP_ROLES else len(trace)
     last_seen = {trace[number].state: number for number in range(body)}
     kept: list[ActionCall] = []
     number = 0
@@ -134,7 +134,7 @@ def search_shorter(
     if levels < 1:
         return ShorteningSearch(None)
     searched = spec if actions is None or violation.property == DEADLOCK else spec.restricted_to(actions)
-    is_property = spec.roles.get(violation.property) in (Role.INVARIANT, Role.STEP_INVARIANT)
+    is_property = spec.roles.get(violation.property) in (Role.INVARIANT, *STEP_ROLES)
     names = (violation.property,) if is_property else ()
     plan = Plan(names, max_states=max_states, max_depth=levels, deadlock=violation.property == DEADLOCK)
     result = explore(searched, plan)

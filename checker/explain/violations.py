@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from checker.errors import BoundsError, Disabled
 from checker.explain.failures import explain
+from checker.explain.refinements import refinement_reason
 from checker.language.error_location import line_in, source_files
-from checker.language.roles import Role
+from checker.language.interpreter import State
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
@@ -25,10 +27,39 @@ Trace = tuple[TraceStep, ...]
 
 
 def false_property(spec: Spec, name: str, trace: Trace) -> Violation:
-    """Return the violation of an invariant in the last state, or of a step invariant by the last step, of a trace."""
+    """Return the violation of an invariant in the last state, or of a property of steps by the last step, of a trace.
+
+    An initial state alone can violate a refinement.
+    """
     role = spec.roles[name]
-    old = trace[-2].state if role is Role.STEP_INVARIANT else None
+    old = _old(spec, name, trace)
+    if role is Role.REFINEMENT:
+        kind: Kind = "invariant" if old is None else "step_invariant"
+        return Violation(name, kind, trace, refinement_reason(spec, name, trace[-1].state, old))
     return Violation(name, _KINDS[role], trace, explain(spec, name, trace[-1].state, old))
+
+
+def _old(spec: Spec, name: str, trace: Trace) -> State | None:
+    """Return the state before the last step of a trace, for a property of steps; else None."""
+    return trace[-2].state if spec.roles[name] in STEP_ROLES and len(trace) > 1 else None
+
+
+def wrong_starts(spec: Spec, names: Iterable[str], initial: list[State]) -> list[Violation]:
+    """Return a violation for each refinement among some properties that an initial state violates."""
+    found = []
+    for name in names:
+        if spec.roles.get(name) is not Role.REFINEMENT:
+            continue
+        for state in initial:
+            trace = (TraceStep(None, (), state),)
+            try:
+                if spec.holds(name, state):
+                    continue
+                found.append(false_property(spec, name, trace))
+            except BoundsError:
+                found.append(bounds_in_property(spec, name, trace))
+            break
+    return found
 
 
 def never_reached(name: str, distinct_states: int) -> Violation:
@@ -50,7 +81,7 @@ def bounds_in_action(spec: Spec, action: str, arguments: tuple[Any, ...], trace:
 
 def bounds_in_property(spec: Spec, name: str, trace: Trace) -> Violation:
     """Return the violation by a property or constraint that cannot be evaluated at the end of a trace."""
-    old = trace[-2].state if spec.roles[name] is Role.STEP_INVARIANT else None
+    old = _old(spec, name, trace)
     message = _bounds_message(spec, lambda: spec.holds(name, trace[-1].state, old))
     return Violation(name, "bounds_error", trace, f"{name} cannot be evaluated: {message}")
 

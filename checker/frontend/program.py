@@ -18,7 +18,9 @@ from checker.frontend.type_relations import NONE, can_become, join
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
 from checker.language.interpreter import ParameterDeclaration
+from checker.language.refinement import Refinement
 from checker.language.roles import LIVENESS_ROLES, SAFETY_ROLES, Role
+from checker.language.source import declaration_error
 from checker.language.spec import Spec
 from checker.language.types import BoolType, Type
 
@@ -130,6 +132,8 @@ class FrontendCompiler:
 
     def _predicate(self, name: str) -> nodes.Predicate:
         role = self.spec.roles[name]
+        if role is Role.REFINEMENT:
+            return nodes.Predicate(name, role.value, self._refinement(name))
         function, owner = self._find(name, after=None)
         arguments = list(function.__code__.co_varnames[: function.__code__.co_argcount])
         # A step invariant is a method of the new state, so `self` is the state after the step and `old` the one before.
@@ -140,6 +144,39 @@ class FrontendCompiler:
             raise scope.error(scope.source.tree, f"the {role.value} {name} takes {takes}")
         assert role in (*SAFETY_ROLES, Role.LEMMA, Role.CONSTRAINT)
         return nodes.Predicate(name, role.value, self._truth(scope, name, role.value, ()))
+
+    def _refinement(self, name: str) -> nodes.Function:
+        """Return a refinement as a function of the state and the old one."""
+        refinement: Refinement = getattr(type(self.spec), name)
+        abstract = refinement.behaviour_of(self.spec).spec
+        after, before = (
+            tuple(self._mapped(refinement, abstract, variable, root) for variable in abstract.variables)
+            for root in ("self", "old")
+        )
+        site = nodes.Site("", 0, name)
+        refines = nodes.Refines(nodes.BOOL, site, compile_spec(abstract, []), before, after)
+        return nodes.Function(name, (), (nodes.Return(site, refines),), nodes.BOOL, writes=False, requires=False)
+
+    def _mapped(self, refinement: Refinement, abstract: Spec, variable: str, root: str) -> nodes.Expr:
+        """Return a variable of the abstract spec of a refinement in the state `root`, which is `self` or `old`."""
+        wanted = abstract.variables[variable]
+        if variable not in refinement.mapping:
+            site = nodes.Site("", 0, variable)
+            value: nodes.Expr = nodes.StateRead(self.spec.variables[variable], site, root, variable)  # type: ignore[arg-type]
+            if not can_become(value.type, wanted):
+                message = f"{refinement.name}: {variable} is {value.type}, and {wanted} in {abstract.name}: map it"
+                raise declaration_error(type(self.spec), refinement.name, message)
+            return value if value.type == wanted else nodes.Convert(wanted, site, value)
+        function = refinement.mapping[variable]
+        scope = TypingScope(self.spec, function, type(self.spec), {_first_argument(function): root})
+        if function.__code__.co_argcount != 1:
+            raise scope.error(scope.source.tree, f"{refinement.name}: the value of {variable} takes (self)")
+        typed = self._typed(scope, variable, ())
+        if typed.writes or typed.requires:
+            what = "change the state" if typed.writes else "use `require`"
+            raise scope.error(scope.source.tree, f"{refinement.name}: the value of {variable} must not {what}")
+        call = nodes.HelperCall(typed.result or NONE, scope.site(scope.source.tree), typed, ())
+        return scope.convert(scope.source.tree, call, wanted)
 
     def label(self, method: str, parameters: tuple[ParameterDeclaration, ...]) -> nodes.Function:
         """Return the goal or premise of a liveness property as a function of its parameters."""

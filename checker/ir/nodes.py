@@ -359,6 +359,19 @@ class HelperCall(Expr):
 
 
 @dataclass(frozen=True, eq=False)
+class Refines(Expr):
+    """Whether the step from `old` to `self` is a step of an abstract program, or changes nothing.
+
+    `before` and `after` are the variables of the abstract program in `old` and in `self`, in their order and types. An
+    action of the abstract program that leaves a type's bounds is an error, unless another action allows the step.
+    """
+
+    abstract: Program
+    before: tuple[Expr, ...]
+    after: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Stmt:
     """The base class of statements."""
 

@@ -175,6 +175,10 @@ class ExpressionVisitor(ABC, Generic[Result]):
     def helper_call(self, node: nodes.HelperCall) -> Result:
         """Visit the call of a helper method."""
 
+    @abstractmethod
+    def refines(self, node: nodes.Refines) -> Result:
+        """Visit the comparison of a step with an abstract program."""
+
 
 class StatementVisitor(ABC):
     """Executes or emits statements: `visit` calls the method named after the node's class."""

@@ -8,6 +8,7 @@ from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from checker.language.fairness import Fairness
 from checker.language.interpreter import State, Step
+from checker.language.refinement import Refinement
 from checker.language.roles import (
     action,
     always_eventually,
@@ -41,6 +42,7 @@ __all__ = [
     "Map",
     "Option",
     "Range",
+    "Refinement",
     "Scenario",
     "Seq",
     "SetOf",

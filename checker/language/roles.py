@@ -22,14 +22,18 @@ class Role(enum.Enum):
     REACHABLE = "reachable"
     CONSTRAINT = "constraint"
     LEMMA = "lemma"
+    REFINEMENT = "refinement"
     EVENTUALLY = "eventually"
     ALWAYS_EVENTUALLY = "always eventually"
     EVENTUALLY_ALWAYS = "eventually always"
     LEADS_TO = "leads to"
 
 
-SAFETY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
+SAFETY_ROLES = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE, Role.REFINEMENT)
 """Roles of properties that a state or a step decides."""
+
+STEP_ROLES = (Role.STEP_INVARIANT, Role.REFINEMENT)
+"""Roles of properties that a step decides. A refinement also concerns the initial states."""
 
 LIVENESS_ROLES = (Role.EVENTUALLY, Role.ALWAYS_EVENTUALLY, Role.EVENTUALLY_ALWAYS, Role.LEADS_TO)
 """Roles of properties that only a whole behaviour decides."""

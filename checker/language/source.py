@@ -8,6 +8,7 @@ import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from checker.errors import SpecError
@@ -38,11 +39,47 @@ def _definitions(file: str, text: str) -> dict[int, ast.FunctionDef]:
     return found
 
 
+@functools.lru_cache(maxsize=256)
+def _lambdas(file: str, text: str) -> list[ast.Lambda]:
+    """Return the lambdas of a file."""
+    return [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.Lambda)]
+
+
+def _lambda_definition(code: CodeType, text: str) -> ast.FunctionDef | None:
+    """Return the tree of a lambda as a function that returns its body; None if it is not found in the file's text."""
+    # The instructions of a lambda have the positions of its body; those without a column are Python's own.
+    spans = [((line, column), (end_line, end)) for line, end_line, column, end in code.co_positions() if end]
+    found = [
+        node
+        for node in _lambdas(code.co_filename, text)
+        if node.lineno == code.co_firstlineno
+        and all(_start(node.body) <= start and end <= _end(node.body) for start, end in spans)
+    ]
+    if not found:
+        return None
+    # A lambda inside another one has the smaller body.
+    node = max(found, key=lambda node: _start(node.body))
+    body = ast.copy_location(ast.Return(node.body), node.body)
+    return ast.copy_location(ast.FunctionDef("lambda", node.args, [body], []), node)
+
+
+def _start(node: ast.expr) -> tuple[Any, Any]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.expr) -> tuple[Any, Any]:
+    return node.end_lineno, node.end_col_offset
+
+
 def source_of(function: Callable[..., Any]) -> Source:
     """Return the source of a function; raise SpecError if its file cannot be read."""
     code = function.__code__
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    tree = _definitions(code.co_filename, text).get(code.co_firstlineno) if text else None
+    tree = None
+    if text and code.co_name == "<lambda>":
+        tree = _lambda_definition(code, text)
+    elif text:
+        tree = _definitions(code.co_filename, text).get(code.co_firstlineno)
     if tree is None:
         raise SpecError(f"the source of {function.__qualname__} cannot be read: write the spec in a file")
     return Source(code.co_filename, tree)

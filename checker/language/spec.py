@@ -14,6 +14,7 @@ from checker.language.declarations import Binding, Constant, is_type
 from checker.language.drawing import Drawing
 from checker.language.fairness import NEXT, Fairness, Strength, fairness_from
 from checker.language.interpreter import Interpreter
+from checker.language.refinement import AbstractBehaviour, Refinement
 from checker.language.roles import Role, fairness_of, role_of
 from checker.language.source import declaration_error
 from checker.language.symbols import OpenNumber
@@ -84,8 +85,19 @@ class Spec(Interpreter):
         if cls.fair_next not in (None, "weak", "strong"):
             message = f"fair_next is 'weak', 'strong' or None, not {cls.fair_next!r}"
             raise declaration_error(cls, NEXT, message)
+        if not abstract:
+            cls._check_refinements()
         if cls.draws is not None and not abstract:
             cls.draws.check(cls)
+
+    @classmethod
+    def _check_refinements(cls) -> None:
+        for name, role in cls.roles.items():
+            if role is Role.REFINEMENT:
+                try:
+                    getattr(cls, name).check(cls)
+                except SpecError as error:
+                    raise declaration_error(cls, name, f"{name}: {error.message}") from None
 
     @classmethod
     def _collect(cls) -> None:
@@ -105,6 +117,8 @@ class Spec(Interpreter):
                     cls.declared_constants[attribute] = value
                 elif isinstance(value, StateVariable):
                     cls.declared_variables[attribute] = value.declaration
+                elif isinstance(value, Refinement):
+                    cls.roles[attribute] = Role.REFINEMENT
                 elif (role := role_of(value)) is not None:
                     cls.roles[attribute] = role
                     # A new decorator replaces the fairness too; an override without one keeps it.
@@ -132,6 +146,7 @@ class Spec(Interpreter):
     def _bind(self, values: dict[str, int | bool | str]) -> None:
         """Set the constants, and resolve the types of the variables with them."""
         self.constants = values
+        self._refined: dict[str, AbstractBehaviour] = {}
         self._binding = Binding(values)
         self.variables = {}
         for variable, declaration in self.declared_variables.items():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from checker.explain.differences import StateChange, changes
+from checker.explain.refinements import abstract_spec, abstract_steps, refinements_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import MapType, SeqType, StructType, Type
 from checker.language.values import show
 from checker.output.lasso_text import loop_text
-from checker.output.styled_lines import BLANK, Line, line
+from checker.output.styled_lines import BLANK, Line, line, plain
 from checker.run.expectation import states_text
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 
@@ -34,7 +36,7 @@ def counterexample_lines(spec: Spec, name: str, violation: Violation) -> list[Li
     """Return the lines that show a violation of the spec called `name`."""
     return [
         *_header(spec, name, violation),
-        *trace_lines(spec, violation.trace, violation.failed_action),
+        *trace_lines(spec, violation.trace, violation.failed_action, _abstract_lines(spec, violation)),
         *_loop_lines(violation),
     ]
 
@@ -53,22 +55,65 @@ def _loop_lines(violation: Violation) -> list[Line]:
     ]
 
 
-def trace_lines(spec: Spec, trace: tuple[TraceStep, ...], failed_action: ActionCall | None = None) -> list[Line]:
+def _abstract_lines(spec: Spec, violation: Violation) -> list[list[Line]]:
+    """Return the lines of each step as a violated refinement maps it; an empty list for any other violation."""
+    name = violation.property
+    if name not in refinements_of(spec) or (steps := abstract_steps(spec, name, violation.trace)) is None:
+        return []
+    abstract = abstract_spec(spec, name)
+    found = []
+    for number, step in enumerate(steps):
+        if number == 0:
+            title, rows = "initial state", state_lines(abstract, step.state)
+        elif step.action is None:
+            title, rows = "nothing changes", []
+        else:
+            title, rows = step.action or "no step", change_lines(list(step.changes))
+        style = "bold red" if step.action == "" else "cyan"
+        found.append([line((f"{abstract.name}: ", "dim"), (title, style)), *rows])
+    return found
+
+
+def _beside(left: list[list[Line]], right: list[list[Line]]) -> list[list[Line]]:
+    """Return blocks of lines, each beside the block of the same number; below it if the lines are too long."""
+    width = max(len(_plain(spans)) for block in left for spans in block)
+    if width > _WIDTH // 2:
+        return [[*block, *other] for block, other in zip(left, right, strict=True)]
+    return [
+        [
+            (*spans, (" " * (width - len(_plain(spans))) + "  |  ", "dim"), *other)
+            for spans, other in itertools.zip_longest(block, others, fillvalue=BLANK)
+        ]
+        for block, others in zip(left, right, strict=True)
+    ]
+
+
+def _plain(spans: Line) -> str:
+    return plain([spans]).rstrip()
+
+
+def trace_lines(
+    spec: Spec,
+    trace: tuple[TraceStep, ...],
+    failed_action: ActionCall | None = None,
+    beside: list[list[Line]] | None = None,
+) -> list[Line]:
     """Return the lines of a trace: the initial state in full, then the changes of each step.
 
-    `failed_action`: the action after the last state that cannot be executed, if the trace ends with one.
+    `failed_action`: the action after the last state that cannot be executed, if the trace ends with one. `beside`: for
+    each step, lines to show beside its own.
     """
-    lines: list[Line] = []
+    blocks: list[list[Line]] = []
     number_width = len(str(len(trace) + 1))
     margin = " " * (number_width + 4)
     for number, step in enumerate(trace, 1):
-        lines += [BLANK, line((f"  {number:>{number_width}}  ", "dim"), (str(step), "bold cyan"))]
         if number == 1:
-            lines += [line(margin, *spans) for spans in state_lines(spec, step.state)]
+            rows = state_lines(spec, step.state)
         else:
-            lines += [
-                line(margin, *spans) for spans in change_lines(changes(spec, trace[number - 2].state, step.state))
-            ]
+            rows = change_lines(changes(spec, trace[number - 2].state, step.state))
+        title = line((f"  {number:>{number_width}}  ", "dim"), (str(step), "bold cyan"))
+        blocks.append([title, *(line(margin, *spans) for spans in rows)])
+    lines = [spans for block in (_beside(blocks, beside) if beside else blocks) for spans in (BLANK, *block)]
     if failed_action is not None and trace:
         lines += [BLANK, line((f"  {len(trace) + 1:>{number_width}}  ", "dim"), (str(failed_action), "bold red"))]
         lines += [line(margin, ("cannot be executed: the reason is above", "red"))]

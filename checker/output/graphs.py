@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from checker.errors import BoundsError, InputError, MissingExtraError
 from checker.explain.differences import changes
 from checker.language.interpreter import BoundsFailure, State, Step, call_text
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.output.counterexample_text import state_lines
@@ -123,7 +123,7 @@ def _add_steps(
     by_target: dict[int, list[Step]] = {}
     for step in steps:
         by_target.setdefault(_number(spec, numbers, step.state), []).append(step)
-    rules = [name for name in properties if spec.roles.get(name) is Role.STEP_INVARIANT]
+    rules = [name for name in properties if spec.roles.get(name) in STEP_ROLES]
     for target, found in by_target.items():
         broken = [name for name in rules if not spec.holds(name, found[0].state, state)]
         label = "\n".join([*(str(step) for step in found), *(f"✗ {name}" for name in broken)])

@@ -24,11 +24,12 @@ from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import ResultBuilder, failed_init, initial_states, property_mask, require_sizes
 from checker.errors import BoundsError, InputError
+from checker.explain.violations import wrong_starts
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.language.interpreter import State
 from checker.language.liveness import check_liveness, liveness_names
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
@@ -92,6 +93,9 @@ def explore(
         initial = initial_states(spec)
     except BoundsError:
         return failed_init("spark", spec, plan, compile_seconds)
+    if starts := wrong_starts(spec, compiled.names, initial):
+        failed = failed_init("spark", spec, plan, compile_seconds)
+        return replace(failed, violations=starts, distinct_states=len(initial), levels=(len(initial),))
     count = partitions or PARTITIONS_A_CORE * cores
     with _folder(checkpoint) as folder, open_checkpoint(folder, compiled.identity, count) as kept:
         search = _SparkSearch(compiled, plan, kept, kept.totals())
@@ -132,7 +136,7 @@ class _SparkSearch:
         instances = compiled.code.instances
         self.totals = totals or ExplorationTotals([], [0] * instances, [0] * instances)
         self._state_mask = compiled.mask(Role.INVARIANT, Role.REACHABLE)
-        self._step_mask = compiled.mask(Role.STEP_INVARIANT)
+        self._step_mask = compiled.mask(*STEP_ROLES)
         # The time of the earlier runs of a checkpoint counts too.
         self._started = time.perf_counter() - self.totals.seconds
 

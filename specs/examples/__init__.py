@@ -1,1 +1,1 @@
-"""Two small classic specs that introduce the language."""
+"""Small classic specs that introduce the language."""

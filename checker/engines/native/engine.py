@@ -8,10 +8,11 @@ explore(spec, plan)
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,12 +36,13 @@ from checker.engines.native.results import (
     require_sizes,
 )
 from checker.errors import BoundsError, SpecError
+from checker.explain.violations import wrong_starts
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.declared_types import Domain
 from checker.language.interpreter import State
 from checker.language.liveness import check_liveness, liveness_names
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.types import DomainType
 from checker.run.liveness import decide_liveness
@@ -179,12 +181,19 @@ def explore_compiled(
     Liveness is undecided if these are not the initial states of the spec, and with symmetry.
     """
     names = declared_properties(compiled.spec, plan)
-    found = _search(compiled, plan, names, initial)
+    starts = wrong_starts(compiled.spec, names, initial)
+    decided = {violation.property for violation in starts}
+    is_over = plan.satisfied_by(decided) or any(violation.kind == "bounds_error" for violation in starts)
+    searched = dataclasses.replace(plan, max_depth=1) if is_over else plan
+    found = _search(compiled, searched, names, initial, decided)
     trace_of = None
     if compiled.symmetry is not None:
         trace_of = RepresentedTraces(compiled.spec, compiled.native.layout, compiled.symmetry, initial).trace
     builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, trace_of)
     result = builder.result(compile_seconds)
+    result.violations[:0] = starts
+    if is_over:
+        result.ended = "violation"
     liveness = liveness_names(compiled.spec, plan.properties)
     if liveness and result.ended != "violation":
         _decide_liveness(compiled, plan, liveness, result, builder, initial)
@@ -226,22 +235,25 @@ def extra_masks(extra: Sequence[nodes.Predicate], first_bit: int) -> tuple[int, 
     return sum(bits), of_steps
 
 
-def _search(compiled: CompiledSpec, plan: Plan, names: list[str], initial: list[State]) -> exploration.Exploration:
-    """Run the search that a plan describes."""
+def _search(
+    compiled: CompiledSpec, plan: Plan, names: list[str], initial: list[State], decided: Collection[str]
+) -> exploration.Exploration:
+    """Run the search that a plan describes; some properties are `decided` by the initial states."""
     spec = compiled.spec
     awaited = plan.stop if isinstance(plan.stop, frozenset) else frozenset()
     if liveness_names(spec, list(awaited)):
         # Liveness is decided after the exploration, which must be complete.
         awaited = frozenset()
+    step_mask = sum(1 << names.index(name) for name in names if spec.roles[name] in STEP_ROLES and name not in decided)
     extra_mask, extra_step_mask = extra_masks(compiled.extra, first_bit=len(names))
     return breadth_first_search(
         compiled.kernels,
         np.array([compiled.words_of(state) for state in initial], dtype=np.uint64),
         workers=plan.workers,
         invariant_mask=property_mask(spec, names, Role.INVARIANT),
-        step_mask=property_mask(spec, names, Role.STEP_INVARIANT) | extra_step_mask,
+        step_mask=step_mask | extra_step_mask,
         reachable_mask=property_mask(spec, names, Role.REACHABLE) | extra_mask,
-        stop_after=sum(1 << bit for bit, name in enumerate(names) if name in awaited),
+        stop_after=sum(1 << bit for bit, name in enumerate(names) if name in awaited and name not in decided),
         stop_on_any=plan.stop == "first",
         stop_on_deadlock=plan.deadlock and plan.stop == "first",
         await_deadlock=plan.deadlock and DEADLOCK in awaited,

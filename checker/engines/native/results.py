@@ -10,7 +10,7 @@ from checker.errors import BoundsError, SpecError
 from checker.explain import violations
 from checker.ir import nodes
 from checker.language.interpreter import State
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import Plan
@@ -156,7 +156,7 @@ class ResultBuilder:
     def _failed_property(self, trace: tuple[TraceStep, ...]) -> Violation:
         """Return the violation of the first property or constraint that leaves its bounds at the end of a trace."""
         for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT)]:
-            is_step = self.spec.roles[name] is Role.STEP_INVARIANT
+            is_step = self.spec.roles[name] in STEP_ROLES
             if is_step and len(trace) < 2:
                 continue
             try:

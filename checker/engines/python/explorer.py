@@ -16,7 +16,7 @@ from checker.explain import violations
 from checker.language.error_location import line_in, source_files, with_location
 from checker.language.interpreter import State, Step
 from checker.language.liveness import check_liveness, liveness_names
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.liveness import decide_liveness
 from checker.run.memory import peak_memory
@@ -89,7 +89,7 @@ class _Exploration:
         self._reached: dict[str, int] = {}
         checked = [name for name in plan.properties if name in spec.roles]
         self._invariants = [name for name in checked if spec.roles[name] is Role.INVARIANT]
-        self._step_invariants = [name for name in checked if spec.roles[name] is Role.STEP_INVARIANT]
+        self._step_invariants = [name for name in checked if spec.roles[name] in STEP_ROLES]
         self._reachables = [name for name in checked if spec.roles[name] is Role.REACHABLE]
         self._constraints = spec.names_of(Role.CONSTRAINT)
 
@@ -168,6 +168,11 @@ class _Exploration:
             self._store(state, None)
         if states:
             self._levels.append(len(states))
+        for violation in violations.wrong_starts(self._spec, self._step_invariants, states):
+            if violation.kind == "bounds_error":
+                self._fail(violation)
+            else:
+                self._violations[violation.property] = violation
         return self._to_expand(0)
 
     def _complete(self) -> End:

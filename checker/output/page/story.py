@@ -12,9 +12,10 @@ from checker.errors import BoundsError, Disabled
 from checker.explain.differences import StateChange, changes
 from checker.explain.executed_lines import ExecutedFunction, executed
 from checker.explain.failures import failure_bindings
+from checker.explain.refinements import AbstractStep, abstract_spec, abstract_steps, refinements_of
 from checker.language.drawing import Drawing
 from checker.language.interpreter import State, call_text
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.output.lasso_text import owed_text
@@ -52,12 +53,21 @@ class PropertyValue:
 
 
 @dataclass(frozen=True)
+class RefinedStep:
+    """A step as a refinement maps it: the name of the abstract spec, the abstract step, and the state as tables."""
+
+    spec: str
+    step: AbstractStep
+    tables: tuple[StateTable, ...]
+
+
+@dataclass(frozen=True)
 class StoryStep:
     """A step of the trace with the state after it. Step 1 is the initial state and has no action.
 
     `summary` is the first sentence of the action's docstring, `transfers` are the messages that arrive in this step.
-    `is_failed`: the action cannot be executed, and the state is the one before it. `owed` is a sentence about the
-    obligation of a liveness property that is open in the state.
+    `refined` has the step as each refinement maps it. `is_failed`: the action cannot be executed, and the state is the
+    one before it. `owed` is a sentence about the obligation of a liveness property that is open in the state.
     """
 
     number: int
@@ -74,6 +84,7 @@ class StoryStep:
     tables: tuple[StateTable, ...]
     is_failed: bool = False
     owed: str = ""
+    refined: tuple[RefinedStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,10 +153,11 @@ def bindings_of(spec: Spec, violation: Violation) -> FailureBindings:
 
 def property_value(spec: Spec, name: str, state: State, old: State | None) -> bool | None:
     """Return the value of a property in a state, or for the step from `old` to it; None if it cannot be evaluated."""
+    # An initial state is no step, but a refinement concerns it too.
     if spec.roles[name] is Role.STEP_INVARIANT and old is None:
         return True
     try:
-        return spec.holds(name, state, old if spec.roles[name] is Role.STEP_INVARIANT else None)
+        return spec.holds(name, state, old if spec.roles[name] in STEP_ROLES else None)
     except (BoundsError, Disabled):
         return None
 
@@ -188,6 +200,7 @@ class _StoryBuilder:
         self.transfers = transfers(spec, self._trace)
         self._drawn = drawn_variables(drawing) if drawing is not None else frozenset()
         self._seen_false: set[str] = set()
+        self._refined = {name: abstract_steps(spec, name, self._trace) for name in refinements_of(spec)}
 
     def steps(self) -> Iterator[StoryStep]:
         for index, step in enumerate(self._trace):
@@ -218,7 +231,15 @@ class _StoryBuilder:
             else None,
             tables=tables(self._spec, before, step.state, self._drawn),
             owed=owed_text(self._spec, self._violation, index),
+            refined=tuple(self._refined_steps(index)),
         )
+
+    def _refined_steps(self, index: int) -> Iterator[RefinedStep]:
+        for name, steps in self._refined.items():
+            if steps is not None:
+                abstract = abstract_spec(self._spec, name)
+                before = steps[index - 1].state if index else None
+                yield RefinedStep(abstract.name, steps[index], tables(abstract, before, steps[index].state))
 
     def _failed(self, call: ActionCall) -> StoryStep:
         """Return the step of an action that leaves the bounds of a type, so that it has no successor state."""

@@ -19,9 +19,9 @@ from llvmlite import ir
 
 from checker.engines.native.lowering.analysis import reassigned_locals
 from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
-from checker.engines.native.lowering.emitter import I32, Emitter, MemoryPlace, Number, PackedValue, Value
+from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter, MemoryPlace, Number, PackedValue, Value
 from checker.engines.native.lowering.evaluation import NativeFrame
-from checker.engines.native.lowering.module import SpecModule
+from checker.engines.native.lowering.module import SINK, SpecModule
 from checker.engines.native.lowering.state_layout import bit_items, packed_number
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.ir import nodes
@@ -168,3 +168,16 @@ def _has_consecutive_bits(parameter: nodes.ActionParameter) -> bool:
 
 def _narrow(emit: Emitter, number: Number) -> ir.Value:
     return ir.Constant(I32, number) if isinstance(number, int) else emit.builder.trunc(number, I32)
+
+
+def define_expand_state(module: SpecModule) -> ir.Function:
+    """Define `void expand_state(i64* state, i8* sink)`: all actions, one after the other."""
+    function, emit = module.new_function("expand_state", ir.VoidType(), [WORD_POINTER, SINK])
+    state, sink = function.args
+    # Loaded once, before the first action: no action sees the writes of another one.
+    words = [emit.builder.load(emit.word_pointer(state, word)) for word in range(module.layout.words)]
+    for action in module.program.actions:
+        ActionLowering(module, emit, action, words, sink).lower()
+    emit.builder.ret_void()
+    emit.finish()
+    return function

@@ -20,6 +20,7 @@ from checker.language.types import IntType, Type
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.outlining import Outliner
+    from checker.engines.native.lowering.refinements import RefinementLowering
 
 NOWHERE = nodes.Site("", 0, "")
 """The site of a conversion that cannot fail: the target type has every value of the source type."""
@@ -57,6 +58,7 @@ class EvaluationContext:
     - `disabled`: the block to which a false `require` jumps; None in properties.
     - `frame`: the function of which the body is being emitted. A call of an inlined helper replaces it temporarily.
     - `outliner`: calls helpers that have their own LLVM function. `branches`: records the branches that a step takes.
+      `refinements`: compares steps with abstract specs.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class EvaluationContext:
         *,
         outliner: Outliner | None = None,
         branches: Branches | None = None,
+        refinements: RefinementLowering | None = None,
     ):
         self.emit = emit
         self.layout = layout
@@ -78,6 +81,7 @@ class EvaluationContext:
         self.disabled = disabled
         self.outliner = outliner
         self.branches = branches
+        self.refinements = refinements
         self.arrays = ArrayEmitter(emit)
         self.conversion = ConversionLowering(emit, self.arrays)
         self.frame = NativeFrame()

@@ -182,3 +182,7 @@ class ExpressionLowering(Evaluator):
 
     def helper_call(self, node: nodes.HelperCall) -> Value:
         return self._calls.helper_call(node)
+
+    def refines(self, node: nodes.Refines) -> Value:
+        assert self.context.refinements is not None
+        return PackedValue(nodes.BOOL, self.context.refinements.allows(self, node))

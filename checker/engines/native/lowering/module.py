@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
@@ -14,6 +15,9 @@ from checker.engines.native.lowering.state_layout import state_layout
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.ir import nodes
 
+if TYPE_CHECKING:
+    from checker.engines.native.lowering.refinements import RefinementLowering
+
 SINK = ir.IntType(8).as_pointer()
 """The type of the pointer that `expand_state` passes to `emit` and `fail`: a struct that only the kernel knows."""
 
@@ -24,23 +28,30 @@ class SpecModule:
     - `emit`, `fail`: declared only; a kernel defines them.
     - `sites`: the places that may leave a type's bounds; the argument `site` of `fail` is a position in this list.
     - `branches`: the record of branches; None if they are not recorded.
+    - `refinements`: compares steps with abstract specs; set before properties are lowered.
+    - `prefix`: the beginning of the names of its functions. A module may be part of another one, as the abstract spec
+      of a refinement is; `inside` is then the LLVM module of the latter.
     """
 
-    def __init__(self, program: nodes.Program, *, record_branches: bool):
+    def __init__(
+        self, program: nodes.Program, *, record_branches: bool, inside: ir.Module | None = None, prefix: str = ""
+    ):
         self.program = program
         self.layout = state_layout(program.variables)
         self.sites: list[nodes.Site] = []
         self._site_numbers: dict[nodes.Site, int] = {}
-        module = self.module = ir.Module(name=program.name)
+        self.prefix = prefix
+        self.refinements: RefinementLowering | None = None
+        module = self.module = ir.Module(name=program.name) if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
         void = ir.VoidType()
-        self.emit = ir.Function(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), "emit")
-        self.fail = ir.Function(module, ir.FunctionType(void, [SINK, I32, I32]), "fail")
+        self.emit = ir.Function(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), f"{prefix}emit")
+        self.fail = ir.Function(module, ir.FunctionType(void, [SINK, I32, I32]), f"{prefix}fail")
         self.outliner = Outliner(program, module, self.number_of, self.new_lowering)
 
     def new_function(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> tuple[ir.Function, Emitter]:
         """Return a new function of internal linkage, and the emitter of its body."""
-        function = ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        function = ir.Function(self.module, ir.FunctionType(result, arguments), f"{self.prefix}{name}")
         function.linkage = "internal"
         return function, Emitter(function)
 
@@ -53,7 +64,14 @@ class SpecModule:
     ) -> StatementLowering:
         """Return the lowering of one evaluation in the function of an emitter, see `EvaluationContext`."""
         context = EvaluationContext(
-            emit, self.layout, roots, fail_at, disabled, outliner=self.outliner, branches=self.branches
+            emit,
+            self.layout,
+            roots,
+            fail_at,
+            disabled,
+            outliner=self.outliner,
+            branches=self.branches,
+            refinements=self.refinements,
         )
         return StatementLowering(context)
 

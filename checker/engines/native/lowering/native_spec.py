@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
-from checker.engines.native.lowering.actions import ActionLowering
+from checker.engines.native.lowering.actions import define_expand_state
 from checker.engines.native.lowering.branches import Branches
-from checker.engines.native.lowering.emitter import WORD_POINTER
-from checker.engines.native.lowering.module import SINK, SpecModule
+from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.predicates import STEP_ROLES, PredicateLowering
+from checker.engines.native.lowering.refinements import RefinementLowering
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.ir import nodes
 
@@ -50,6 +50,7 @@ def lower(program: nodes.Program, *, branches: bool = False) -> NativeSpec:
     `branches`: record the branches that actions take.
     """
     module = SpecModule(program, record_branches=branches)
+    module.refinements = RefinementLowering(module.module)
     predicates = PredicateLowering(module)
     of_steps = [predicate for predicate in program.properties if predicate.role in STEP_ROLES]
     of_states = [predicate for predicate in program.properties if predicate.role not in STEP_ROLES]
@@ -60,23 +61,10 @@ def lower(program: nodes.Program, *, branches: bool = False) -> NativeSpec:
         program.instances,
         module.emit,
         module.fail,
-        _define_expand_state(module),
+        define_expand_state(module),
         predicates.define_check("check_state", of_states),
         predicates.define_check("check_step", of_steps) if of_steps else None,
         predicates.define_within_constraint() if program.constraints else None,
         module.sites,
         module.branches,
     )
-
-
-def _define_expand_state(module: SpecModule) -> ir.Function:
-    """Define `void expand_state(i64* state, i8* sink)`: all actions, one after the other."""
-    function, emit = module.new_function("expand_state", ir.VoidType(), [WORD_POINTER, SINK])
-    state, sink = function.args
-    # Loaded once, before the first action: no action sees the writes of another one.
-    words = [emit.builder.load(emit.word_pointer(state, word)) for word in range(module.layout.words)]
-    for action in module.program.actions:
-        ActionLowering(module, emit, action, words, sink).lower()
-    emit.builder.ret_void()
-    emit.finish()
-    return function

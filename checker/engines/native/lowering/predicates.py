@@ -24,7 +24,7 @@ FAILED_BIT = 63
 """The bit that `check_state` and `check_step` set if a property left a type's bounds."""
 
 PREMISE_ROLES = ("premise", "step premise")
-STEP_ROLES = ("step invariant", "step premise")
+STEP_ROLES = ("step invariant", "refinement", "step premise")
 """Roles of predicates. A premise predicate is recorded where it is true and cannot be violated: `evidence.premises`."""
 
 

@@ -17,11 +17,12 @@ from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.results import MOST_INSTANCES, MOST_PROPERTIES
 from checker.engines.native.walk import kernel
 from checker.errors import BoundsError, SpecError
+from checker.explain.violations import wrong_starts
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.ir.digest import digest_of
 from checker.language.interpreter import State
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 
@@ -128,6 +129,8 @@ class Walker:
         self._conjuncts: dict[int, Conjuncts | None] = {}
         self.branches = branches_of(program)
         self.initial_states = _initial_states(spec)
+        for violation in wrong_starts(spec, self.names, self.initial_states):
+            raise SpecError(f"an initial state violates {violation.property}: `run` shows it, walks do not")
         packed = [self.words_of(state) for state in self.initial_states]
         self._initial = np.array(packed, dtype=np.uint64).reshape(len(packed), self._layout.words)
         self._listed = np.empty((native.instances + 1, kernel.entry_words(native)), dtype=np.uint64)
@@ -223,7 +226,7 @@ class Walker:
             "limit": 2 ** (64 - sampling) - 1 if sampling is not None else 0,
             "invariants": self._mask(Role.INVARIANT),
             "reachables": self._mask(Role.REACHABLE),
-            "step_invariants": self._mask(Role.STEP_INVARIANT),
+            "step_invariants": self._mask(*STEP_ROLES),
         }
         for name, value in numbers.items():
             record[kernel.FIELDS[name]] = value
@@ -233,8 +236,8 @@ class Walker:
         # The addresses are valid during the call: the caller's `arrays` and this record are alive.
         self._walk(record.ctypes.data)
 
-    def _mask(self, role: Role) -> int:
-        return sum(1 << bit for bit, name in enumerate(self.names) if self.spec.roles[name] is role)
+    def _mask(self, *roles: Role) -> int:
+        return sum(1 << bit for bit, name in enumerate(self.names) if self.spec.roles[name] in roles)
 
     def _result(self, arrays: dict[str, NDArray[Any]], steps: bool) -> Walks:
         """Return the walks in arrays that the kernel has filled."""

@@ -14,6 +14,7 @@ from checker.engines.smt.lowering.scalars import SymbolicScalars
 from checker.engines.smt.lowering.sets import SymbolicSets
 from checker.engines.smt.lowering.structs import SymbolicStructs
 from checker.engines.smt.lowering.symbolic_values import Value
+from checker.errors import SpecError
 from checker.ir import nodes
 
 
@@ -139,3 +140,6 @@ class SymbolicExpressions(SymbolicEvaluator):
 
     def helper_call(self, node: nodes.HelperCall) -> Value:
         return self._calls.helper_call(node)
+
+    def refines(self, node: nodes.Refines) -> Value:
+        raise SpecError("the prover does not check refinements: `run` does")
