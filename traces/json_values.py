@@ -20,6 +20,7 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
 )
 from checker.language.values import show
@@ -32,6 +33,8 @@ def to_plain_json(kind: Type, value: Any) -> Plain:
     match kind:
         case OptionType():
             return None if value is None else to_plain_json(kind.item, value)
+        case TupleType():
+            return [to_plain_json(part, item) for part, item in zip(kind.items, value, strict=True)]
         case StructType():
             return {name: to_plain_json(part, value.field(name)) for name, part in kind.fields}
         case MapType():
@@ -49,6 +52,11 @@ def from_plain_json(kind: Type, plain: Any) -> Any:
     match kind:
         case OptionType():
             return None if plain is None else from_plain_json(kind.item, plain)
+        case TupleType():
+            items = _array(kind, plain)
+            if len(items) != len(kind.items):
+                raise BoundsError(f"{plain!r} is not a value of {kind}")
+            return kind.coerce(tuple(map(from_plain_json, kind.items, items)))
         case StructType():
             parts = _object(kind, plain, [name for name, _ in kind.fields])
             return kind.coerce(

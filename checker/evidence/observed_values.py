@@ -21,6 +21,7 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
 )
 from checker.language.values import show
@@ -62,6 +63,11 @@ def path_key(kind: MapType) -> str:
     return kind.key.name or "key" if isinstance(kind.key, IntType) else str(kind.key)
 
 
+def field_path(path: str, kind: StructType, name: str) -> str:
+    """Return the path of a field of a struct, or of an item of a tuple."""
+    return f"{path}[{name}]" if isinstance(kind, TupleType) else f"{path}.{name}"
+
+
 def observe(observations: Observations, path: str, kind: Type, value: Any) -> None:
     """Record a value in the interpreter's form, and its parts."""
     if is_scalar(kind):
@@ -72,7 +78,7 @@ def observe(observations: Observations, path: str, kind: Type, value: Any) -> No
             observe(observations, path, kind.item, value)
     elif isinstance(kind, StructType):
         for name, part in kind.fields:
-            observe(observations, f"{path}.{name}", part, value.field(name))
+            observe(observations, field_path(path, kind, name), part, value.field(name))
     elif isinstance(kind, MapType):
         for item in value.items_in_order():
             observe(observations, f"{path}[{path_key(kind)}]", kind.value, item)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.lowering.state_layout import StateLayout, ValueLayout, bit_items, item_place
-from checker.evidence.observed_values import MOST_LISTED, Observations, is_scalar, observe_numbers, path_key
+from checker.evidence.observed_values import MOST_LISTED, Observations, field_path, is_scalar, observe_numbers, path_key
 from checker.language.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, Type
 
 Words = NDArray[np.uint64]
@@ -70,7 +70,7 @@ class _Columns:
             self._where(present == 1).observe(path, inner.layout, word + inner.word, shift + inner.shift)
         elif isinstance(kind, StructType):
             for (name, _), part in zip(kind.fields, layout.parts, strict=True):
-                self.observe(f"{path}.{name}", part.layout, word + part.word, shift + part.shift)
+                self.observe(field_path(path, kind, name), part.layout, word + part.word, shift + part.shift)
         elif isinstance(kind, SetType) and kind.capacity is None:
             self._bit_set(path, kind, layout.bits, word, shift)
         else:

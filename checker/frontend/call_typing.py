@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from checker.frontend.scope import TypingScope
-from checker.frontend.type_relations import NONE, is_bounded, join, join_integers, set_of, widened_towards
+from checker.frontend.type_relations import widened_towards
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
 from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.roles import implies, require
 from checker.language.symbols import upper_bound
+from checker.language.type_joins import NONE, is_bounded, join, join_integers, set_of
 from checker.language.types import (
     LARGEST,
     BagType,
@@ -28,8 +29,10 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
 )
+from checker.language.value_types import sequence_type
 
 FOLDS = {builtins.all: "all", builtins.any: "any", builtins.sum: "sum", builtins.min: "min", builtins.max: "max"}
 COLLECTIONS = (SetType, SeqType, BagType)
@@ -124,6 +127,31 @@ def _replace(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nod
     return nodes.StructReplace(base.type, typer.scope.site(node), base, tuple(values))
 
 
+def field_read(typer: ExpressionTyper, base: nodes.Expr, name: str, site: nodes.Site) -> nodes.Expr:
+    """Return a field of a struct, or the item of a tuple with the name "0", "1" and so on."""
+    assert isinstance(base.type, StructType)
+    kind = base.type.type_of(name)
+    assert kind is not None
+    if not isinstance(base, nodes.Literal):
+        return nodes.FieldRead(kind, site, base, name)
+    known = nodes.Literal(kind, site, base.value.field(name))
+    if typer.compiler.python_collections.holds_parts(base):
+        typer.compiler.python_collections.add(known)
+    return known
+
+
+def items_of_tuple(typer: ExpressionTyper, node: ast.expr, base: nodes.Expr) -> nodes.Expr:
+    """Return the sequence of a tuple's items; raise SpecError if they have no common type."""
+    assert isinstance(base.type, TupleType)
+    kind = sequence_type(base.type)
+    if kind is None or not is_bounded(kind):
+        raise typer.scope.error(node, f"the items of {base.type:a} have no common type: write [0] for the first item")
+    items = [
+        typer.scope.convert(node, field_read(typer, base, name, base.site), kind.item) for name, _ in base.type.fields
+    ]
+    return nodes.ItemsOf(kind, base.site, tuple(items))
+
+
 def _length(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     (argument,) = plain_arguments(typer, node, 1)
     found = typer.scope.object_of(argument)
@@ -131,6 +159,9 @@ def _length(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> node
         size = typer.compiler.spec.resolved_type(found).cardinality()
         return nodes.Literal(IntType(size, size, "int"), typer.scope.site(node), size)
     base = typer.unwrapped(typer.expression(argument))
+    if isinstance(base.type, TupleType):
+        size = len(base.type.items)
+        return nodes.Literal(IntType(size, size, "int"), typer.scope.site(node), size)
     if not isinstance(base.type, COLLECTIONS):
         raise typer.scope.error(node, f"len takes a set, sequence or bag, not {base.type:a}")
     return nodes.Length(IntType(0, largest_size(base.type), "int"), typer.scope.site(node), base)
@@ -175,6 +206,20 @@ def _set(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
     return _items_of(typer, node, arguments[0], "set")
 
 
+def _frozenset(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+    found = _set(typer, node, wanted)
+    typer.compiler.python_collections.add_frozen(found)
+    return found
+
+
+def refuse_unhashable(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr) -> None:
+    """Raise SpecError if Python may be unable to put an item into a set."""
+    if typer.compiler.python_collections.may_change(item):
+        raise typer.scope.error(
+            node, f"Python cannot put {item.type:a} into a set: write frozenset(...), or store it in a variable first"
+        )
+
+
 def _sorted(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     (argument,) = plain_arguments(typer, node, 1)
     base = _sorted_operand(typer, node, argument)
@@ -209,6 +254,7 @@ _FUNCTIONS: dict[Any, Any] = {
     builtins.len: _length,
     builtins.abs: _absolute,
     builtins.set: _set,
+    builtins.frozenset: _frozenset,
     builtins.sorted: _sorted,
     replace: _replace,
     implies: _implies,
@@ -337,6 +383,8 @@ def _collected(
 ) -> nodes.Expr:
     if not is_bounded(value.type) or isinstance(value.type, NameType):
         raise typer.scope.error(node, f"items of type {value.type} cannot be stored: keep numbers in a Range")
+    if kind == "set":
+        refuse_unhashable(typer, node, value)
     size = _iteration_bound(clauses)
     collected: Type = set_of(value.type, size) if kind == "set" else SeqType(value.type, size)
     return nodes.Fold(collected, typer.scope.site(node), kind, clauses, value)  # type: ignore[arg-type]
@@ -345,7 +393,9 @@ def _collected(
 def _clauses(typer: ExpressionTyper, generators: list[ast.comprehension]) -> tuple[nodes.Clause, ...]:
     clauses: list[nodes.Clause] = []
     for position, generator in enumerate(generators):
-        clauses.append(for_clause(typer, generator.target, generator.iter, typer.scope.bind))
+        clause = for_clause(typer, generator.target, generator.iter, typer.scope.bind)
+        clauses.append(clause)
+        _bind_parts(typer, item_target(generator.target, clause), clause.local)
         if position == 0:
             # Python evaluates the first iterable in the function around it, and all else in the comprehension, where
             # the names of later clauses hide the function's locals even before they are bound.
@@ -353,6 +403,11 @@ def _clauses(typer: ExpressionTyper, generators: list[ast.comprehension]) -> tup
             typer.scope.hide(later - set(_names(generator.target)))
         clauses.extend(nodes.IfClause(typer.condition(test)) for test in generator.ifs)
     return tuple(clauses)
+
+
+def item_target(target: ast.expr, clause: nodes.ForClause) -> ast.expr:
+    """Return the part of a loop's target that names the item: the second one with `enumerate`."""
+    return target if clause.counter is None else target.elts[1]  # type: ignore[attr-defined]
 
 
 def require_order(typer: ExpressionTyper, node: ast.expr, clauses: tuple[nodes.Clause, ...]) -> None:
@@ -384,20 +439,54 @@ def for_clause(typer: ExpressionTyper, target: ast.expr, over: ast.expr, bind: B
     if isinstance(over, ast.Call) and typer.scope.object_of(over.func) is builtins.enumerate:
         (sequence,) = plain_arguments(typer, over, 1)
         names = target.elts if isinstance(target, ast.Tuple) else []
-        if len(names) != 2 or not all(isinstance(name, ast.Name) for name in names):
+        if len(names) != 2 or not isinstance(names[0], ast.Name):
             raise typer.scope.error(target, "enumerate needs two names: for index, item in enumerate(sequence)")
         found = iterable(typer, sequence)
-        first, second = names
-        assert isinstance(first, ast.Name) and isinstance(second, ast.Name)
-        counter = bind(target, first.id, IntType(0, max(_largest_count(found) - 1, 0), "int"))
-        return nodes.ForClause(bind(target, second.id, item_type(found)), found, counter)
-    if not isinstance(target, ast.Name):
-        raise typer.scope.error(target, "a loop binds one name: for item in ...")
+        counter = bind(target, names[0].id, IntType(0, max(_largest_count(found) - 1, 0), "int"))
+        return nodes.ForClause(_bound_item(typer, names[1], found, bind), found, counter)
     found = iterable(typer, over)
-    local = bind(target, target.id, item_type(found))
+    return nodes.ForClause(_bound_item(typer, target, found, bind), found)
+
+
+def _bound_item(typer: ExpressionTyper, target: ast.expr, found: nodes.Iterable, bind: Bind) -> nodes.Local:
+    """Return the variable of a loop over this; a tuple of names has a variable without a name, and `bind_parts`."""
+    name = target.id if isinstance(target, ast.Name) else part_name(target)
+    local = bind(target, name, item_type(found))
     if isinstance(found, nodes.Expr) and typer.compiler.python_collections.may_hold(found):
         typer.compiler.python_collections.add(local)
-    return nodes.ForClause(local, found)
+        if isinstance(found.type, SetType):
+            typer.compiler.python_collections.add_frozen(local)
+    return local
+
+
+def part_name(target: ast.expr) -> str:
+    """Return the name of the variable that holds the value of which `target` names the parts."""
+    # The space keeps the name apart from those of the spec.
+    return f" parts {target.lineno}:{target.col_offset}"
+
+
+def parts_of_target(
+    typer: ExpressionTyper, target: ast.expr, value: nodes.Expr
+) -> Iterator[tuple[ast.expr, nodes.Expr]]:
+    """Iterate over the targets in `a, (b, c)` with their parts of a value; raise SpecError if these do not match."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target, value
+        return
+    if not isinstance(value.type, TupleType) or len(value.type.items) != len(target.elts):
+        raise typer.scope.error(target, f"{value.type:a} cannot be unpacked into {len(target.elts)} names")
+    for name, part in zip(value.type.fields, target.elts, strict=True):
+        yield from parts_of_target(typer, part, field_read(typer, value, name[0], typer.scope.site(target)))
+
+
+def _bind_parts(typer: ExpressionTyper, target: ast.expr, local: nodes.Local) -> None:
+    """Bind the names of a comprehension's variable `a, b`."""
+    if isinstance(target, ast.Name):
+        return
+    value = nodes.LocalRead(local.type, typer.scope.site(target), local)
+    for part, found in parts_of_target(typer, target, value):
+        if not isinstance(part, ast.Name):
+            raise typer.scope.error(part, f"a loop binds names, not {ast.unparse(part)}")
+        typer.scope.bind_part(part, part.id, found)
 
 
 def iterable(typer: ExpressionTyper, node: ast.expr) -> nodes.Iterable:
@@ -410,6 +499,8 @@ def iterable(typer: ExpressionTyper, node: ast.expr) -> nodes.Iterable:
     value = typer.unwrapped(typer.expression(node))
     if isinstance(value.type, MapType):
         raise typer.scope.error(node, f"iterate over the keys of a Map: for key in {value.type.key}")
+    if isinstance(value.type, TupleType):
+        return items_of_tuple(typer, node, value)
     if not isinstance(value.type, COLLECTIONS):
         raise typer.scope.error(
             node,
@@ -464,7 +555,7 @@ def membership(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, contain
         if all(isinstance(choice, nodes.Literal) for choice in choices):
             return _one_of(typer, node, item, choices)
     named = typer.scope.object_of(container)
-    if isinstance(named, tuple):
+    if isinstance(named, (tuple, set, frozenset)):
         constants = [typer.scope.literal(container, choice) for choice in named]
         known: list[nodes.Expr] = [constant for constant in constants if constant is not None]
         if len(known) == len(constants):

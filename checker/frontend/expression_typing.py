@@ -8,21 +8,13 @@ from typing import Any, TypeGuard
 
 from checker.frontend import call_typing
 from checker.frontend.scope import TypingScope
-from checker.frontend.type_relations import (
-    NOTHING,
-    arithmetic_range,
-    can_become,
-    is_bounded,
-    join,
-    set_of,
-    union_type,
-    widened_towards,
-)
+from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
 from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
 from checker.language.declarations import is_type
 from checker.language.declared_types import Domain
 from checker.language.symbols import is_open
+from checker.language.type_joins import NOTHING, is_bounded, join, set_of
 from checker.language.types import (
     LARGEST,
     BagType,
@@ -37,8 +29,11 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
+    tuple_type,
 )
+from checker.language.values import TupleValue
 
 ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 SETS = {ast.BitOr: "|", ast.BitAnd: "&", ast.Sub: "-", ast.BitXor: "^"}
@@ -54,6 +49,9 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
+
+
+_GUIDED = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.IfExp, ast.Call)
 
 
 class ExpressionTyping:
@@ -74,7 +72,7 @@ class ExpressionTyping:
         if method is None:
             raise self.scope.error(node, f"{_syntax_name(node)} is not part of the language: see docs/language.md")
         # Only these use the guide; the type of any other expression follows from its operands.
-        if type(node) in (ast.List, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.IfExp, ast.Call):
+        if isinstance(node, _GUIDED):
             return method(node, wanted)  # type: ignore[no-any-return]
         return method(node)  # type: ignore[no-any-return]
 
@@ -133,12 +131,10 @@ class ExpressionTyping:
         literal = self.scope.literal(node, found) if found is not None else None
         if literal is None:
             name = ast.unparse(node)
-            hint = (
-                f"to iterate over its members, write `for x in {name}`"
-                if is_type(found)
-                else "it is not a value of the language"
-            )
+            hint = f"to iterate over its members, write `for x in {name}`" if is_type(found) else _hint(found)
             raise self.scope.error(node, f"{name} cannot be used here: {hint}")
+        # Of a constant, the interpreter has a value of the language; of any other name, Python's own value.
+        self.compiler.python_collections.add(literal)
         return literal
 
     def root_of(self, node: ast.expr) -> str | None:
@@ -155,17 +151,19 @@ class ExpressionTyping:
         if not isinstance(base.type, StructType):
             raise self.scope.error(node, f"{base.type:a} has no field {node.attr}")
         kind = base.type.type_of(node.attr)
+        if isinstance(base.type, TupleType):
+            raise self.scope.error(node, f"{base.type:a} has no field {node.attr}: write [0] for its first item")
         if kind is None:
             names = ", ".join(name for name, _ in base.type.fields)
             raise self.scope.error(node, f"{base.type} has no field {node.attr}; its fields are {names}")
-        return nodes.FieldRead(kind, self.scope.site(node), base, node.attr)
+        return call_typing.field_read(self, base, node.attr, self.scope.site(node))
 
     def _state_attribute(self, node: ast.Attribute, root: str) -> nodes.Expr:
         spec = self.compiler.spec
         if node.attr in spec.variables:
             return nodes.StateRead(spec.variables[node.attr], self.scope.site(node), root, node.attr)  # type: ignore[arg-type]
         if node.attr in spec.constants:
-            literal = self.scope.literal(node, spec.constants[node.attr])
+            literal = self.scope.literal(node, spec.constant_values[node.attr])
             assert literal is not None
             return literal
         if callable(getattr(type(spec), node.attr, None)):
@@ -173,6 +171,7 @@ class ExpressionTyping:
         plain = getattr(type(spec), node.attr, None)
         literal = self.scope.literal(node, plain) if plain is not None else None
         if literal is not None:
+            self.compiler.python_collections.add(literal)
             return literal
         raise self.scope.error(node, f"{node.attr} is neither a state variable nor a constant of {type(spec).__name__}")
 
@@ -186,11 +185,29 @@ class ExpressionTyping:
         if isinstance(base.type, MapType):
             key = self.converted(node.slice, base.type.key)
             return nodes.IndexRead(base.type.value, self.scope.site(node), base, key)
+        if isinstance(base.type, TupleType):
+            return self._tuple_item(node, base, base.type)
         if isinstance(base.type, SeqType):
             index = self.integer(node.slice)
             self._refuse_negative(node.slice, index, base)
             return nodes.IndexRead(base.type.item, self.scope.site(node), base, index)
         raise self.scope.error(node, f"{base.type:a} cannot be indexed")
+
+    def _tuple_item(self, node: ast.Subscript, base: nodes.Expr, kind: TupleType) -> nodes.Expr:
+        index = self.integer(node.slice)
+        if _is_known(index):
+            if not 0 <= index.value < len(kind.items):
+                raise self.scope.error(node, f"{kind:a} has {len(kind.items)} items, numbered from 0")
+            return call_typing.field_read(self, base, str(index.value), self.scope.site(node))
+        assert isinstance(index.type, IntType)
+        if index.type.low is None or index.type.low < 0:
+            text = ast.unparse(node.slice)
+            raise self.scope.error(
+                node, f"{text} may be negative, and Python would count from the end of the tuple: write max({text}, 0)"
+            )
+        items = call_typing.items_of_tuple(self, node.value, base)
+        assert isinstance(items.type, SeqType)
+        return nodes.IndexRead(items.type.item, self.scope.site(node), items, index)
 
     def _refuse_negative(self, node: ast.expr, index: nodes.Expr, base: nodes.Expr) -> None:
         assert isinstance(index.type, IntType)
@@ -404,6 +421,8 @@ class ExpressionTyping:
                 raise self.scope.error(node, f"{left.type:a} and {right.type:a} have no items in common")
             sides = (self.scope.convert(node, left, kind), self.scope.convert(node, right, kind))
             return nodes.Subset(nodes.BOOL, self.scope.site(node), *sides, symbol in ("<", ">"))
+        if isinstance(left.type, TupleType) and isinstance(right.type, TupleType):
+            return self._tuple_ordering(node, symbol, left, right)
         for side in (left, right):
             if isinstance(side.type, (DomainType, EnumType)):
                 raise self.scope.error(node, f"the members of {side.type} have no order: compare with == and !=")
@@ -411,6 +430,29 @@ class ExpressionTyping:
         if _is_known(left) and _is_known(right):
             return nodes.Literal(nodes.BOOL, self.scope.site(node), OPERATIONS[symbol](left.value, right.value))
         return nodes.Comparison(nodes.BOOL, self.scope.site(node), symbol, left, right)  # type: ignore[arg-type]
+
+    def _tuple_ordering(self, node: ast.Compare, symbol: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
+        """Return `<`, `<=`, `>` or `>=` of two tuples of integers: the first items that differ decide."""
+        assert isinstance(left.type, TupleType) and isinstance(right.type, TupleType)
+        items = (*left.type.items, *right.type.items)
+        if len(left.type.items) != len(right.type.items) or not all(isinstance(item, IntType) for item in items):
+            kinds = f"{left.type} and {right.type}"
+            raise self.scope.error(node, f"only tuples of integers, of one length, have an order, not {kinds}")
+        site = self.scope.site(node)
+        sides = (left, right)
+        pairs = [
+            tuple(call_typing.field_read(self, side, name, site) for side in sides) for name, _ in left.type.fields
+        ]
+
+        def compared(operator: str, one: nodes.Expr, other: nodes.Expr) -> nodes.Expr:
+            return nodes.Comparison(nodes.BOOL, site, operator, one, other)  # type: ignore[arg-type]
+
+        # From the last pair to the first: a < b, or a == b and the rest is in order. The last pair may be equal.
+        result = compared(symbol, *pairs[-1])
+        for one, other in reversed(pairs[:-1]):
+            rest = nodes.Logical(nodes.BOOL, site, "and", (compared("==", one, other), result))
+            result = nodes.Logical(nodes.BOOL, site, "or", (compared(symbol[0], one, other), rest))
+        return result
 
     # Displays and comprehensions.
 
@@ -436,12 +478,35 @@ class ExpressionTyping:
         sequence = nodes.ItemsOf(SeqType(kind, len(items)), self.scope.site(node), tuple(items))
         return call_typing.as_bag(self, node, sequence, wanted) if isinstance(wanted, BagType) else sequence
 
-    def _Tuple(self, node: ast.Tuple) -> nodes.Expr:
-        return self._List(ast.copy_location(ast.List(node.elts, node.ctx), node), None)
+    def _Tuple(self, node: ast.Tuple, wanted: Type | None) -> nodes.Expr:
+        wanted = wanted.item if isinstance(wanted, OptionType) else wanted
+        if isinstance(wanted, (SeqType, BagType)):
+            return self._List(ast.copy_location(ast.List(node.elts, node.ctx), node), wanted)
+        guides: tuple[Type | None, ...] = (None,) * len(node.elts)
+        if isinstance(wanted, TupleType) and len(wanted.items) == len(node.elts):
+            guides = wanted.items
+        items = [self.expression(item, guide) for item, guide in zip(node.elts, guides, strict=True)]
+        for item_node, item in zip(node.elts, items, strict=True):
+            if isinstance(item.type, NameType) or not is_bounded(item.type):
+                raise self.scope.error(
+                    item_node, f"items of type {item.type} cannot be stored: keep numbers in a Range"
+                )
+        kinds = [widened_towards(item.type, guide) for item, guide in zip(items, guides, strict=True)]
+        values = [
+            self.scope.convert(item_node, item, kind)
+            for item_node, item, kind in zip(node.elts, items, kinds, strict=True)
+        ]
+        kind = tuple_type(kinds)
+        if all(_is_known(value) for value in values):
+            literals = TupleValue(value.value for value in values if _is_known(value))
+            return nodes.Literal(kind, self.scope.site(node), literals)
+        return nodes.StructNew(kind, self.scope.site(node), tuple(values))
 
     def _Set(self, node: ast.Set, wanted: Type | None) -> nodes.Expr:
         wanted = wanted.item if isinstance(wanted, OptionType) else wanted
         items, kind = self._items(node, wanted.item if isinstance(wanted, SetType) else None)
+        for item_node, item in zip(node.elts, items, strict=True):
+            call_typing.refuse_unhashable(self, item_node, item)
         return nodes.ItemsOf(set_of(kind, len(items)), self.scope.site(node), tuple(items))
 
     def _Dict(self, node: ast.Dict, wanted: Type | None) -> nodes.Expr:
@@ -496,6 +561,15 @@ class ExpressionTyping:
 
     def _Call(self, node: ast.Call, wanted: Type | None) -> nodes.Expr:
         return call_typing.call(self, node, wanted)
+
+
+def _hint(value: Any) -> str:
+    """Return why a Python value is not a value of the language, and what to write instead."""
+    if isinstance(value, list):
+        return "a list may change: write a tuple"
+    if isinstance(value, dict):
+        return "a dict needs a value for each key of a Domain, Enum or bool, or of consecutive integers"
+    return "it is not a value of the language"
 
 
 def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:

@@ -14,7 +14,7 @@ from checker.frontend.call_typing import display_guide, plain_arguments
 from checker.frontend.python_collections import PythonCollections
 from checker.frontend.scope import TypingScope
 from checker.frontend.statement_typing import StatementTyping
-from checker.frontend.type_relations import NONE, can_become, join
+from checker.frontend.type_relations import can_become
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
 from checker.language.interpreter import ParameterDeclaration
@@ -22,6 +22,7 @@ from checker.language.refinement import Refinement
 from checker.language.roles import LIVENESS_ROLES, SAFETY_ROLES, Role
 from checker.language.source import declaration_error
 from checker.language.spec import Spec
+from checker.language.type_joins import NONE, join
 from checker.language.types import BoolType, Type
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
-import enum
 import functools
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.errors import SpecError
-from checker.frontend.type_relations import NONE, NOTHING, can_become, is_bounded, join, join_integers
+from checker.errors import BoundsError, SpecError
+from checker.frontend.type_relations import can_become
 from checker.ir import nodes
-from checker.language.declared_types import Domain
 from checker.language.source import Source, source_of
 from checker.language.spec import Spec
-from checker.language.symbols import OpenNumber
-from checker.language.types import LARGEST, BoolType, EnumType, IntType, NameType, Type
+from checker.language.type_joins import NOTHING, is_bounded, join, join_integers
+from checker.language.types import LARGEST, IntType, Type
+from checker.language.value_types import value_type
 
 WIDEN_AFTER = 3
 """If the range of a local integer still grows in this pass, the local loses the bound that grows."""
@@ -45,6 +44,8 @@ class TypingScope:
     roots: dict[str, str]
     """Parameter names that stand for a state: `self`, and `old` in a step invariant."""
     locals: dict[str, nodes.Local] = field(default_factory=dict)
+    parts: dict[nodes.Local, nodes.Expr] = field(default_factory=dict)
+    """The values of the variables of a comprehension that are parts of another one: `for a, b in pairs`."""
     assigned: set[str] = field(default_factory=set)
     """The locals that have a value on every path to the current statement."""
     writes: bool = False
@@ -116,6 +117,10 @@ class TypingScope:
         high = None if after.high != before.high else after.high
         return join_integers(after, IntType(low, high, "int"))
 
+    def bind_part(self, node: ast.AST, name: str, value: nodes.Expr) -> None:
+        """Bind a name of a comprehension to a part of the value of another of its variables."""
+        self.parts[self.bind(node, name, value.type)] = value
+
     def read(self, node: ast.Name) -> nodes.Expr | None:
         """Return the value of a local, or None if the name is not one."""
         known = self.locals.get(node.id)
@@ -123,6 +128,8 @@ class TypingScope:
             return None
         if node.id not in self.assigned:
             raise self.error(node, f"{node.id} may have no value here: give it one before the branch or loop")
+        if known in self.parts:
+            return self.parts[known]
         return nodes.LocalRead(known.type, self.site(node), known)
 
     def object_of(self, node: ast.expr) -> Any:
@@ -151,10 +158,15 @@ class TypingScope:
 
     def literal(self, node: ast.expr, value: Any) -> nodes.Literal | None:
         """Return a Python object as a literal, or None if the language does not have such values."""
-        kind = literal_type(self.spec, value)
+        kind = value_type(value, self.spec.resolved_type)
         if isinstance(kind, IntType) and abs(value) > LARGEST:
             raise self.error(node, f"{value} is beyond 62 bits: use smaller numbers")
-        return None if kind is None else nodes.Literal(kind, self.site(node), value)
+        if kind is None:
+            return None
+        try:
+            return nodes.Literal(kind, self.site(node), kind.coerce(value))
+        except BoundsError as error:
+            raise self.error(node, str(error)) from None
 
     def convert(self, node: ast.AST, value: nodes.Expr, wanted: Type) -> nodes.Expr:
         """Return `value` converted to the type `wanted`; raise SpecError if no value of its type can be converted."""
@@ -166,23 +178,3 @@ class TypingScope:
         if not can_become(value.type, wanted):
             raise self.error(node, f"expected {wanted}, found {value.type}")
         return nodes.Convert(wanted, value.site, value)
-
-
-def literal_type(spec: Spec, value: Any) -> Type | None:
-    """Return the type of a Python object as a literal, or None if the language does not have such values."""
-    if value is None:
-        return NONE
-    # Before the test for int, because a bool is an int in Python.
-    if isinstance(value, bool):
-        return BoolType()
-    if isinstance(value, OpenNumber):
-        return IntType(value.least, value, "int")
-    if isinstance(value, int):
-        return IntType(value, value, "int")
-    if isinstance(value, enum.Enum):
-        return EnumType(type(value))
-    if isinstance(value, str):
-        return NameType((value,))
-    if isinstance(value, Domain):
-        return spec.resolved_type(type(value))  # type: ignore[no-any-return]
-    return None

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from checker.frontend import call_typing
 from checker.frontend.expression_typing import ARITHMETIC, SETS, ExpressionTyping
 from checker.frontend.scope import TypingScope
-from checker.frontend.type_relations import is_bounded, join, set_of
 from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
-from checker.language.types import BagType, IntType, MapType, NameType, SeqType, SetType, StructType, Type
+from checker.language.type_joins import is_bounded, join, set_of
+from checker.language.types import BagType, IntType, MapType, NameType, SeqType, SetType, StructType, TupleType, Type
 
+PART_OF_TUPLE = "a part of a tuple cannot be changed: assign a new tuple"
 MOST_PASSES = 12
 """Types of locals only grow, and integers are widened, so a body reaches a fixed point in a few passes."""
 
@@ -48,6 +49,11 @@ def _ends_path(statement: nodes.Stmt) -> bool:
     if not isinstance(statement, nodes.Require) or not isinstance(statement.test, nodes.Literal):
         return False
     return statement.test.value is False
+
+
+def _part(target: ast.expr) -> ast.Name:
+    """Return the local that holds the value of which `target` names the parts."""
+    return ast.copy_location(ast.Name(call_typing.part_name(target), ast.Store()), target)
 
 
 _REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str]] = {
@@ -162,7 +168,10 @@ class StatementTyping(ExpressionTyping):
         before = set(self.scope.assigned)
         clause = call_typing.for_clause(self, node.target, node.iter, self.scope.assign)
         call_typing.require_order(self, node.iter, (clause,))
-        body, _ = self.block(node.body)
+        target = call_typing.item_target(node.target, clause)
+        unpacked = [] if isinstance(target, ast.Name) else self._unpacked(target, clause.local)
+        statements, _ = self.block(node.body)
+        body = (*unpacked, *statements)
         # The loop may run zero times, so locals that only its body assigns have no value after it.
         self.scope.assigned = before
         return nodes.For(self.scope.site(node), clause, body)
@@ -208,6 +217,8 @@ class StatementTyping(ExpressionTyping):
         root = place
         while isinstance(root, (nodes.FieldRead, nodes.IndexRead, nodes.Convert)):
             root = root.base
+            if isinstance(root.type, TupleType):
+                raise self.scope.error(node, PART_OF_TUPLE)
         if isinstance(root, nodes.StateRead) and root.root == "self":
             self.scope.writes = True
             return place
@@ -293,9 +304,45 @@ class StatementTyping(ExpressionTyping):
                 typed = self.scope.convert(value, typed, join(typed.type, wanted) or wanted)
             return [self._assign_local(target, typed)]
         if isinstance(target, (ast.Tuple, ast.List)):
-            raise self.scope.error(target, "assign to one target at a time")
+            return self._unpacking(target, value)
         place = self.place_to_assign(target)
         return [nodes.AssignPlace(self.scope.site(node), place, self.converted(value, place.type))]
+
+    def _unpacking(self, target: ast.Tuple | ast.List, value: ast.expr) -> list[nodes.Stmt]:
+        """Return `a, b = value` as assignments to the parts, after the whole value is evaluated."""
+        if isinstance(value, (ast.Tuple, ast.List)):
+            return self._unpacked_display(target, value)
+        found = self.unwrapped(self.expression(value))
+        if not isinstance(found.type, TupleType):
+            raise self.scope.error(target, f"{found.type:a} cannot be unpacked: only a tuple can")
+        whole = self._assign_local(_part(target), found)
+        return [whole, *self._unpacked(target, whole.local)]
+
+    def _unpacked_display(self, target: ast.Tuple | ast.List, display: ast.Tuple | ast.List) -> list[nodes.Stmt]:
+        """Return `a, b = b, a`: first each value gets a local, then the targets get these."""
+        if len(target.elts) != len(display.elts):
+            raise self.scope.error(target, f"{len(display.elts)} values are unpacked into {len(target.elts)} names")
+        values = [
+            self._assign_local(_part(part), self.expression(item))
+            for part, item in zip(target.elts, display.elts, strict=True)
+        ]
+        statements: list[nodes.Stmt] = [*values]
+        for part, assigned in zip(target.elts, values, strict=True):
+            statements += self._unpacked(part, assigned.local)
+        return statements
+
+    def _unpacked(self, target: ast.expr, local: nodes.Local) -> list[nodes.Stmt]:
+        """Return the assignments of a local's parts to the targets in `a, (b, c)`."""
+        value = nodes.LocalRead(local.type, self.scope.site(target), local)
+        statements: list[nodes.Stmt] = []
+        for part, found in call_typing.parts_of_target(self, target, value):
+            if isinstance(part, ast.Name):
+                statements.append(self._assign_local(part, found))
+                continue
+            place = self.place_to_assign(part)
+            converted = self.scope.convert(part, found, place.type)
+            statements.append(nodes.AssignPlace(self.scope.site(part), place, converted))
+        return statements
 
     def place_to_assign(self, target: ast.expr) -> nodes.Expr:
         """Return the place that an assignment writes; of an option the whole option, not the value inside."""
@@ -313,13 +360,16 @@ class StatementTyping(ExpressionTyping):
             raise self.scope.error(
                 target, "a slice cannot be assigned: assign the whole sequence, as in self.log = self.log[:n] + other"
             )
-        if not isinstance(self.unwrapped(self.expression(target.value)).type, (MapType, SeqType, StructType)):
+        base = self.unwrapped(self.expression(target.value)).type
+        if isinstance(base, TupleType):
+            raise self.scope.error(target, PART_OF_TUPLE)
+        if not isinstance(base, (MapType, SeqType, StructType)):
             raise self.scope.error(target, f"{ast.unparse(target)} cannot be assigned")
         # Checks that the base is a part of the state, and records that the function writes.
         self.place(target.value)
         return self.expression(target)
 
-    def _assign_local(self, target: ast.Name, value: nodes.Expr) -> nodes.Stmt:
+    def _assign_local(self, target: ast.Name, value: nodes.Expr) -> nodes.AssignLocal:
         if isinstance(value.type, NameType):
             raise self.scope.error(target, "a local cannot hold a name: compare the constant directly")
         if not is_bounded(value.type) and not isinstance(value.type, IntType):

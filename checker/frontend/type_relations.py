@@ -1,15 +1,14 @@
-"""Relations between types: joins, conversions, and the ranges of arithmetic results.
+"""Relations between types: conversions, and the ranges of arithmetic results.
 
-Types form a partial order by inclusion of their values. `join` is the least upper bound in it. All ranges are safe
-over-approximations: an expression's type contains every value that the expression can have.
+All ranges are safe over-approximations: an expression's type contains every value that the expression can have.
 """
 
 from __future__ import annotations
 
 from checker.language.symbols import upper_bound
+from checker.language.type_joins import is_bounded, join, join_sets, without_option
 from checker.language.types import (
     LARGEST,
-    SMALL_UNIVERSE,
     BagType,
     IntType,
     MapType,
@@ -17,58 +16,9 @@ from checker.language.types import (
     OptionType,
     SeqType,
     SetType,
+    TupleType,
     Type,
-    count_codes,
 )
-
-NOTHING = NeverType()
-NONE = OptionType(NOTHING)
-"""The type of `None` alone."""
-
-
-def set_of(item: Type, size: int) -> SetType:
-    """Return the type of a set of up to `size` values of `item`: a bit set if `item` has few values."""
-    return SetType(item) if has_small_universe(item) else SetType(item, size)
-
-
-def has_small_universe(kind: Type) -> bool:
-    """Return whether a set of items of this type can be a bit set."""
-    return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and count_codes(kind) <= SMALL_UNIVERSE
-
-
-def is_bounded(kind: Type) -> bool:
-    """Return whether every integer in a type has known bounds, so that a variable can store it."""
-    if isinstance(kind, IntType):
-        return kind.low is not None and kind.high is not None
-    if isinstance(kind, (OptionType, SetType, SeqType, BagType)):
-        return is_bounded(kind.item)
-    if isinstance(kind, MapType):
-        return is_bounded(kind.value)
-    return True
-
-
-def join(left: Type, right: Type) -> Type | None:
-    """Return the smallest type that has the values of both, or None if they have nothing in common."""
-    if left == right or isinstance(right, NeverType):
-        return left
-    if isinstance(left, NeverType):
-        return right
-    # Options do not nest, so the join of an option and a plain type is one option.
-    if isinstance(left, OptionType) or isinstance(right, OptionType):
-        item = join(_stripped(left), _stripped(right))
-        return None if item is None else OptionType(item)
-    if isinstance(left, IntType) and isinstance(right, IntType):
-        return join_integers(left, right)
-    if isinstance(left, SetType) and isinstance(right, SetType):
-        # A value has either type, so the larger capacity is enough. A union has the items of both, and needs the sum.
-        return _join_sets(left, right, max)
-    if isinstance(left, (SeqType, BagType)) and type(left) is type(right):
-        item = join(left.item, right.item)
-        return None if item is None else type(left)(item, upper_bound(left.capacity, right.capacity))
-    if isinstance(left, MapType) and isinstance(right, MapType) and left.key == right.key:
-        value = join(left.value, right.value)
-        return None if value is None else MapType(left.key, value)
-    return None
 
 
 def widened_towards(kind: Type, wanted: Type | None) -> Type:
@@ -83,28 +33,7 @@ def widened_towards(kind: Type, wanted: Type | None) -> Type:
 
 def union_type(left: SetType, right: SetType) -> SetType | None:
     """Return the type of the union of two sets, or None if their items have no common type."""
-    return _join_sets(left, right, lambda one, other: one + other)
-
-
-def _join_sets(left: SetType, right: SetType, combine: object) -> SetType | None:
-    item = join(left.item, right.item)
-    if item is None:
-        return None
-    if has_small_universe(item):
-        return SetType(item)
-    sizes = [kind.item.cardinality() if kind.capacity is None else kind.capacity for kind in (left, right)]
-    return SetType(item, combine(*sizes))  # type: ignore[operator]
-
-
-def _stripped(kind: Type) -> Type:
-    return kind.item if isinstance(kind, OptionType) else kind
-
-
-def join_integers(left: IntType, right: IntType) -> IntType:
-    """Return the smallest range that contains both."""
-    low = None if left.low is None or right.low is None else min(left.low, right.low)
-    high = None if left.high is None or right.high is None else upper_bound(left.high, right.high)
-    return IntType(low, high, left.name if left.name == right.name else "int")
+    return join_sets(left, right, lambda one, other: one + other)
 
 
 def can_become(found: Type, wanted: Type) -> bool:
@@ -112,7 +41,7 @@ def can_become(found: Type, wanted: Type) -> bool:
     if found == wanted or isinstance(found, NeverType):
         return True
     if isinstance(wanted, OptionType):
-        return can_become(_stripped(found), wanted.item)
+        return can_become(without_option(found), wanted.item)
     if isinstance(found, OptionType):
         return can_become(found.item, wanted)
     # Also for ranges without a common value: whether this is an error depends on whether the code runs.
@@ -123,6 +52,8 @@ def can_become(found: Type, wanted: Type) -> bool:
     if isinstance(found, MapType) and isinstance(wanted, MapType):
         # Keys are not converted: a map has exactly one value for each key of its type.
         return found.key == wanted.key and can_become(found.value, wanted.value)
+    if isinstance(found, TupleType) and isinstance(wanted, TupleType) and len(found.fields) == len(wanted.fields):
+        return all(can_become(one, other) for one, other in zip(found.items, wanted.items, strict=True))
     return False
 
 

@@ -12,6 +12,7 @@ from checker.language.refinement import Refinement
 from checker.language.roles import (
     action,
     always_eventually,
+    assume,
     constraint,
     eventually,
     eventually_always,
@@ -53,6 +54,7 @@ __all__ = [
     "Struct",
     "action",
     "always_eventually",
+    "assume",
     "constraint",
     "eventually",
     "eventually_always",

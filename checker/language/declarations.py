@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import types
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,53 +16,106 @@ from typing import Any
 
 from checker.errors import SpecError
 from checker.language import types as resolved
+from checker.language.constant_values import classes_in, is_like, is_structured, parsed, written
 from checker.language.declared_types import Bound, Domain, Range, Struct, declared_fields, resolving_with
 from checker.language.symbols import expression_of, is_open, open_extreme
 
+Plain = int | bool | str
+"""The value of a constant as every output has it; a collection or a member is its text."""
+
 
 class Constant:
-    """A constant of a spec: an int, a bool, or one of the names in `one_of`.
+    """A constant of a spec: an int, a bool, one of the names in `one_of`, a member, or a tuple, set or dict of values.
 
-    A scenario or `--set` chooses its value. `at_least` and `at_most` bound an int, both included.
+    A scenario or `--set` chooses its value. `at_least` and `at_most` bound an int, both included; they may be
+    expressions over the other constants.
     """
 
     def __init__(
         self,
-        default: int | bool | str,
+        default: Any,
         *,
-        at_least: int | None = None,
-        at_most: int | None = None,
-        one_of: tuple[str, ...] | None = None,
+        at_least: Bound | None = None,
+        at_most: Bound | None = None,
+        one_of: tuple[Any, ...] | None = None,
     ):
-        self.default, self.at_least, self.at_most = default, at_least, at_most
-        self.one_of = tuple(one_of) if one_of is not None else None
         self.name = ""
+        self.at_least, self.at_most = at_least, at_most
+        self.example = default
+        self.is_structured = is_structured(default)
+        if not self.is_structured and not isinstance(default, (int, str)):
+            raise SpecError(f"a constant cannot be {default!r}: use an int, a bool, a name, a member, a tuple or a set")
+        self.default: Plain = written(default) if self.is_structured else default
+        self.one_of = None if one_of is None else tuple(written(x) if is_structured(x) else x for x in one_of)
         if isinstance(default, str) and self.one_of is None:
             raise SpecError(f"the constant with default {default!r} needs one_of=(...), the names that it may have")
+        if (at_least is not None or at_most is not None) and type(default) is not int:
+            raise SpecError(f"at_least and at_most bound an integer, and the default is {self.default}")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else instance.constants[self.name]
+        return self if instance is None else instance.constant_values[self.name]
 
-    def check(self, value: Any) -> Any:
-        """Return `value`; raise SpecError if the constant cannot have it."""
-        # Exact types: `isinstance` would take True for an integer.
-        if type(value) is not type(self.default):
+    def check(self, value: Any) -> Plain:
+        """Return a value in its plain form; raise SpecError if the constant cannot have it.
+
+        `check_bounds` checks the bounds.
+        """
+        if self.is_structured:
+            plain: Plain = self._text(value)
+        elif type(value) is type(self.default):
+            # Exact types: `isinstance` would take True for an integer.
+            plain = value
+        else:
             kind = {int: "an integer", bool: "true or false", str: "a name"}[type(self.default)]
             raise SpecError(f"constant {self.name} must be {kind}, not {value!r}")
-        if self.one_of is not None and value not in self.one_of:
-            raise SpecError(f"constant {self.name} must be one of {', '.join(self.one_of)}, not {value!r}")
-        number = int(value) if isinstance(value, int) else 0
-        if self.at_least is not None and number < self.at_least:
-            raise SpecError(f"constant {self.name} must be at least {self.at_least}, not {value}")
-        if self.at_most is not None and number > self.at_most:
-            raise SpecError(f"constant {self.name} must be at most {self.at_most}, not {value}")
-        return value
+        if self.one_of is not None and plain not in self.one_of:
+            raise SpecError(f"constant {self.name} must be one of {', '.join(map(str, self.one_of))}, not {plain!r}")
+        return plain
 
-    def parse(self, text: str) -> Any:
-        """Return the value that a text such as "3", "true" or "all" denotes; raise SpecError if it denotes none."""
+    def _text(self, value: Any) -> str:
+        """Return the text of a value, given as itself or as text, that is like the default."""
+        if isinstance(value, str):
+            value = self.value_of(value)
+        text = written(value) if is_structured(value) else repr(value)
+        if not is_like(value, self.example):
+            raise SpecError(f"constant {self.name} must be a value like {self.default}, not {text}")
+        return text
+
+    def value_of(self, plain: Plain) -> Any:
+        """Return the value of a plain form; raise SpecError if it is a text that is not that of a value."""
+        if not self.is_structured:
+            return plain
+        try:
+            return parsed(str(plain), classes_in(self.example))
+        except ValueError as error:
+            message = f"constant {self.name} must be a value like {self.default}, not {plain!r}: {error}"
+            raise SpecError(message) from None
+
+    def check_bounds(self, value: Plain, binding: Binding) -> None:
+        """Raise SpecError if an integer is outside its bounds."""
+        least, most = self.bounds(binding)
+        for is_outside, word, limit, bound in (
+            (least is not None and value < least, "least", least, self.at_least),  # type: ignore[operator]
+            (most is not None and value > most, "most", most, self.at_most),  # type: ignore[operator]
+        ):
+            if is_outside:
+                shown = f"{limit}" if isinstance(bound, int) else f"{bound}, which is {limit}"
+                raise SpecError(f"constant {self.name} must be at {word} {shown}, not {value}")
+
+    def bounds(self, binding: Binding) -> tuple[int | None, int | None]:
+        """Return the bounds of an integer."""
+        bounds = {"at_least": self.at_least, "at_most": self.at_most}
+        numbers = [
+            None if bound is None else binding.number(bound, f"{word} of constant {self.name}")
+            for word, bound in bounds.items()
+        ]
+        return numbers[0], numbers[1]
+
+    def parse(self, text: str) -> Plain:
+        """Return the value that a text such as "3", "true" or "{1, 2}" denotes; raise SpecError if it denotes none."""
         if isinstance(self.default, bool):
             spelled = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
             return self.check(spelled.get(text.lower(), text))
@@ -114,17 +168,22 @@ class Bag:
 
 def is_type(declaration: Any) -> bool:
     """Return whether a class attribute declares a type, and so a state variable."""
-    if isinstance(declaration, (Option, Map, SetOf, Seq, Bag)):
+    if isinstance(declaration, (Option, Map, SetOf, Seq, Bag)) or _is_tuple(declaration):
         return True
     return isinstance(declaration, type) and (
         declaration is bool or issubclass(declaration, (Range, Domain, Struct, enum.Enum))
     )
 
 
+def _is_tuple(declaration: Any) -> bool:
+    """Return whether a declaration is `tuple[A, B]`, with any number of items."""
+    return isinstance(declaration, types.GenericAlias) and declaration.__origin__ is tuple
+
+
 class Binding:
     """The values of a spec's constants, and the resolved types of its declarations under these values."""
 
-    def __init__(self, constants: Mapping[str, int | bool | str]):
+    def __init__(self, constants: Mapping[str, Plain]):
         self.constants = dict(constants)
         self._types: dict[Any, resolved.Type] = {}
 
@@ -180,10 +239,13 @@ class Binding:
             if isinstance(declaration, Bag):
                 return resolved.BagType(item, self._bounded_capacity(declaration))
             return resolved.SeqType(item, self._capacity(declaration))
+        if _is_tuple(declaration):
+            return resolved.tuple_type([self.resolve(item) for item in declaration.__args__])
         if isinstance(declaration, type):
             return self._resolve_class(declaration)
         raise SpecError(
-            f"{declaration!r} is not a type: use bool, Range, Enum, Domain, Struct, Option, Map, SetOf, Seq or Bag"
+            f"{declaration!r} is not a type: "
+            "use bool, Range, Enum, Domain, Struct, tuple[A, B], Option, Map, SetOf, Seq or Bag"
         )
 
     def _item(self, declaration: Any) -> resolved.Type:

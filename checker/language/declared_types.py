@@ -76,6 +76,10 @@ class _DomainMeta(type):
         return int(_current(cls.__name__).resolve(cls).cardinality())
 
     def __getitem__(cls, index: int) -> Any:
+        resolver = _active.get()
+        if resolver is None and index >= 0:
+            # Outside a spec, as in the value of a constant: the size is checked when the value is used.
+            return cls(index)
         members = _current(cls.__name__).resolve(cls).members
         if not 0 <= index < len(members):
             raise BoundsError(f"{cls.__name__}[{index}]: it has {len(members)} members, numbered from 0")

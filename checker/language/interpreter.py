@@ -152,6 +152,9 @@ class Interpreter:
     name: ClassVar[str]
     roles: ClassVar[dict[str, Role]] = {}
     constants: dict[str, int | bool | str]
+    """The constants in their plain form, of which collections and members are texts."""
+    constant_values: dict[str, Any]
+    """The constants as methods read them."""
     variables: dict[str, Type]
     fairness: dict[str, Fairness] = {}
     """The fair actions, and `fair_next` if the whole next-state relation is fair."""
@@ -210,8 +213,8 @@ class Interpreter:
     def __setattr__(self, name: str, value: Any) -> None:
         # Without this check, a misspelt variable would become an attribute of the working copy and be lost after the
         # step.
-        is_own = name.startswith("_") or name in ("constants", "variables") or name in type(self).__dict__
-        if not is_own and not hasattr(type(self), name):
+        is_attribute = name in ("constants", "constant_values", "variables") or name in type(self).__dict__
+        if not (name.startswith("_") or is_attribute) and not hasattr(type(self), name):
             raise SpecError(f"self.{name} is not a state variable: declare it in the class, or use a local")
         object.__setattr__(self, name, value)
 

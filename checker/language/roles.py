@@ -21,6 +21,7 @@ class Role(enum.Enum):
     STEP_INVARIANT = "step invariant"
     REACHABLE = "reachable"
     CONSTRAINT = "constraint"
+    ASSUMPTION = "assumption"
     LEMMA = "lemma"
     REFINEMENT = "refinement"
     EVENTUALLY = "eventually"
@@ -138,6 +139,11 @@ def lemma(method: Method | None = None, *, says: str = "") -> Any:
 def constraint(method: Method) -> Method:
     """Mark a method as a constraint: a state in which it is false is checked, but its successors are not explored."""
     return _marked(method, Role.CONSTRAINT)
+
+
+def assume(method: Method | None = None, *, says: str = "") -> Any:
+    """Mark a method as an assumption about the constants; `says` is the message if they do not satisfy it."""
+    return _property(method, Role.ASSUMPTION, says)
 
 
 def eventually(method: Method | None = None, *, says: str = "") -> Any:

@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
-from checker.errors import SpecError, UserError
-from checker.language.declarations import Binding, Constant, is_type
+from checker.errors import BoundsError, SpecError, UserError
+from checker.language.declarations import Binding, Constant, Plain, is_type
 from checker.language.drawing import Drawing
 from checker.language.fairness import NEXT, Fairness, Strength, fairness_from
 from checker.language.interpreter import Interpreter
 from checker.language.refinement import AbstractBehaviour, Refinement
-from checker.language.roles import Role, fairness_of, role_of
-from checker.language.source import declaration_error
+from checker.language.roles import Role, fairness_of, message_of, role_of
+from checker.language.source import declaration_error, source_of
 from checker.language.symbols import OpenNumber
+from checker.language.value_types import value_type
 from checker.language.values import attached
 
 
@@ -129,7 +130,7 @@ class Spec(Interpreter):
                     cls.roles.pop(attribute, None)
                     cls.declared_fairness.pop(attribute, None)
 
-    def __init__(self, **constants: int | bool | str):
+    def __init__(self, **constants: Any):
         unknown = sorted(constants.keys() - self.declared_constants.keys())
         if unknown:
             known = ", ".join(self.declared_constants) or "none"
@@ -141,13 +142,19 @@ class Spec(Interpreter):
         self.fairness = dict(self.declared_fairness)
         if self.fair_next is not None:
             self.fairness[NEXT] = Fairness(self.fair_next)
+        # Before the types, of which the messages would not name the constant.
+        binding = Binding(values)
+        for name, constant in self.declared_constants.items():
+            constant.check_bounds(values[name], binding)
         self._bind(values)
+        self._check_assumptions()
 
-    def _bind(self, values: dict[str, int | bool | str]) -> None:
+    def _bind(self, values: dict[str, Plain]) -> None:
         """Set the constants, and resolve the types of the variables with them."""
         self.constants = values
         self._refined: dict[str, AbstractBehaviour] = {}
         self._binding = Binding(values)
+        self.constant_values = {name: self._constant_value(name, plain) for name, plain in values.items()}
         self.variables = {}
         for variable, declaration in self.declared_variables.items():
             try:
@@ -155,6 +162,40 @@ class Spec(Interpreter):
             except UserError as error:
                 message = f"{type(self).__name__}.{variable}: {error.message}"
                 raise declaration_error(type(self), variable, message) from None
+
+    def _constant_value(self, name: str, plain: Plain) -> Any:
+        """Return a constant as methods read it: a collection is a value of the language, with an order."""
+        constant = self.declared_constants[name]
+        if not constant.is_structured:
+            return plain
+        value = constant.value_of(plain)
+        kind = value_type(value, self._binding.resolve)
+        if kind is None:
+            hint = "a dict needs a value for each key of a Domain, Enum or bool, or of consecutive integers"
+            message = f"constant {name} is {plain}: its items need one type, and {hint}"
+            raise declaration_error(type(self), name, message)
+        try:
+            return kind.coerce(value)
+        except BoundsError as error:
+            raise SpecError(f"constant {name} is {plain}: {error}") from None
+
+    def _check_assumptions(self) -> None:
+        """Raise SpecError if the constants do not satisfy an assumption."""
+        for name in self.names_of(Role.ASSUMPTION):
+            method = getattr(self, name)
+            source = source_of(method.__func__)
+            try:
+                with self.bound():
+                    is_true = method()
+            except (BoundsError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError) as error:
+                raise source.error(source.tree, f"the assumption {name}: {error}") from None
+            if not isinstance(is_true, bool):
+                raise source.error(source.tree, f"the assumption {name} must return a bool")
+            if not is_true:
+                shown = ", ".join(f"{constant}={plain}" for constant, plain in self.constants.items())
+                says = message_of(method) or (method.__doc__ or "").strip().split("\n")[0]
+                because = f": {says}" if says else ""
+                raise source.error(source.tree, f"{shown} contradicts the assumption {name}{because}")
 
     def with_fairness(self, changes: Mapping[str, Fairness | str | None]) -> Self:
         """Return the spec with the fairness of some actions, or of `fair_next`, changed; None removes a promise.
@@ -173,7 +214,7 @@ class Spec(Interpreter):
         Bounds of types that depend on these constants are open numbers (`checker.language.symbols`). Raises SpecError
         if a constant cannot be left open.
         """
-        opened: dict[str, int | bool | str] = dict(self.constants)
+        opened: dict[str, Plain] = dict(self.constants)
         for name in names:
             constant = self.declared_constants.get(name)
             if constant is None:
@@ -181,12 +222,28 @@ class Spec(Interpreter):
                 raise SpecError(f"{self.name} has no constant {name}; the constants are: {known}")
             if type(constant.default) is not int:
                 raise SpecError(f"constant {name} is not an integer: it cannot be left unbounded")
-            opened[name] = OpenNumber.constant(name, constant.at_least, constant.at_most)
+            self._require_independent(name)
+            opened[name] = OpenNumber.constant(name, *constant.bounds(self._binding))
         copied = copy.copy(self)
         # The numbers of instances depend on the types, which are resolved again.
         copied._shapes = None
         copied._bind(opened)
         return copied
+
+    def _require_independent(self, name: str) -> None:
+        """Raise SpecError if an assumption or the bounds of constants relate a constant to other constants."""
+        for constant in self.declared_constants.values():
+            texts = [bound for bound in (constant.at_least, constant.at_most) if isinstance(bound, str)]
+            if texts and (constant.name == name or any(re.search(rf"\b{name}\b", text) for text in texts)):
+                raise SpecError(f"constant {name} cannot be left unbounded: {constant.name} has the bound {texts[0]}")
+        # A helper may read the constant for the assumption, so every method without a role counts.
+        for base in type(self).__mro__:
+            for method, value in vars(base).items() if issubclass(base, Spec) and base is not Spec else ():
+                role = self.roles.get(method)
+                is_asked = role is Role.ASSUMPTION or (role is None and isinstance(value, FunctionType))
+                if is_asked and name in value.__code__.co_names and self.names_of(Role.ASSUMPTION):
+                    message = f"constant {name} cannot be left unbounded: {method} may restrict it for an assumption"
+                    raise SpecError(message)
 
     @classmethod
     def summary(cls) -> str:
@@ -209,6 +266,15 @@ def check_fairness_changes(spec: type[Spec], changes: Mapping[str, Fairness | st
             value.require_parameters(name, code.co_varnames[1 : code.co_argcount])
 
 
+def plain_constants(spec: type[Spec], constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Return constants of a spec, of which collections and members are texts."""
+    declared = spec.declared_constants
+    return {
+        name: declared[name].check(value) if name in declared and declared[name].is_structured else value
+        for name, value in constants.items()
+    }
+
+
 FairnessChanges = Mapping[str, Fairness | str | None]
 Expectation = str | Mapping[str, int | None]
 
@@ -225,7 +291,7 @@ class Scenario:
 
     spec: type[Spec]
     name: str
-    constants: Mapping[str, int | bool | str] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
     expect: Expectation = "holds"
     properties: tuple[str, ...] | list[str] | None = None
     deadlock: bool = False
@@ -234,6 +300,7 @@ class Scenario:
 
     def __post_init__(self) -> None:
         try:
+            object.__setattr__(self, "constants", plain_constants(self.spec, self.constants))
             check_fairness_changes(self.spec, self.fair)
         except SpecError as error:
             raise SpecError(f"scenario {self.spec.name}/{self.name}: {error.message}") from None
@@ -268,10 +335,10 @@ class Bug:
     name: str
     spec: type[Spec]
     violates: Mapping[str, int | None]
-    size: Mapping[str, int | bool | str] = field(default_factory=dict)
-    faulty: Mapping[str, int | bool | str] = field(default_factory=dict)
-    fixed: Mapping[str, int | bool | str] = field(default_factory=dict)
-    larger: Mapping[str, int | bool | str] | None = None
+    size: Mapping[str, Any] = field(default_factory=dict)
+    faulty: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    larger: Mapping[str, Any] | None = None
     promises: tuple[str, ...] | list[str] | None = None
     description: str = ""
     remedy: str = ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from checker.errors import SpecError
 from checker.language.roles import PROPERTY_ROLES
-from checker.language.spec import Spec
+from checker.language.spec import Spec, plain_constants
 
 
 @dataclass(frozen=True)
@@ -15,10 +16,11 @@ class GuaranteeCheck:
     """Properties to check of a spec with some constants; `deadlock` is a property, as in a scenario."""
 
     spec: type[Spec]
-    constants: Mapping[str, int | bool | str]
+    constants: Mapping[str, Any]
     properties: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "constants", plain_constants(self.spec, self.constants))
         known = [name for name, role in self.spec.roles.items() if role in PROPERTY_ROLES]
         for name in self.properties:
             if name not in (*known, "deadlock"):

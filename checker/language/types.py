@@ -10,14 +10,14 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import BoundsError
 from checker.language.declared_types import Domain, Struct
 from checker.language.symbols import is_open
-from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
+from checker.language.values import BagValue, MapValue, SeqValue, SetValue, TupleValue, show
 
 LARGEST = 2**62
 """The largest magnitude of an integer: the compiled engines compute in 64 bits, and larger bounds could overflow."""
@@ -240,7 +240,7 @@ class OptionType(Type):
 class StructType(Type):
     """The values of a Struct: all combinations of the fields' values, of which the last field varies fastest."""
 
-    declared: type[Struct]
+    declared: type[Any]
     fields: tuple[tuple[str, Type], ...]
 
     def cardinality(self) -> int:
@@ -273,6 +273,31 @@ class StructType(Type):
 
     def __str__(self) -> str:
         return self.declared.__name__
+
+
+class TupleType(StructType):
+    """The values of `tuple[A, B]`: structs of which the fields have the names "0", "1" and so on."""
+
+    @property
+    def items(self) -> tuple[Type, ...]:
+        """The types of the items."""
+        return tuple(kind for _, kind in self.fields)
+
+    def coerce(self, value: Any) -> Any:
+        if not isinstance(value, tuple) or len(value) != len(self.fields):
+            raise self._not_a_value(value)
+        return TupleValue(kind.coerce(item) for kind, item in zip(self.items, value, strict=True))
+
+    def sort_key(self, value: Any) -> Any:
+        return tuple(kind.sort_key(item) for kind, item in zip(self.items, value, strict=True))
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(map(str, self.items))}]"
+
+
+def tuple_type(items: Iterable[Type]) -> TupleType:
+    """Return the type of tuples with items of these types."""
+    return TupleType(TupleValue, tuple((str(index), kind) for index, kind in enumerate(items)))
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ def show(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         # Safe although True == 1: only bools and None get here.
         return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, tuple):
+        return f"({', '.join(map(show, value))}{',' if len(value) == 1 else ''})"
     return str(value)
 
 
@@ -61,6 +63,22 @@ def attached(value: Any, owner: Any, key: Any) -> Any:
     index. Scalars are returned as they are.
     """
     return value._with_owner(owner, key) if hasattr(value, "_with_owner") else value
+
+
+class TupleValue(tuple[Any, ...]):
+    """A tuple of the state. Its items have names, as the fields of a struct have: "0", "1" and so on."""
+
+    __slots__ = ()
+    shows = ""
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> TupleValue:
+        """Return the tuple of these items, which are in order."""
+        return cls(values.values())
+
+    def field(self, name: str) -> Any:
+        """Return the item with a name."""
+        return self[int(name)]
 
 
 class CollectionValue:

@@ -10,7 +10,7 @@ from checker.explain.differences import StateChange, changes
 from checker.explain.refinements import abstract_spec, abstract_steps, refinements_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import MapType, SeqType, StructType, Type
+from checker.language.types import MapType, SeqType, StructType, TupleType, Type
 from checker.language.values import show
 from checker.output.lasso_text import loop_text
 from checker.output.styled_lines import BLANK, Line, line, plain
@@ -168,7 +168,7 @@ def _full_rows(path: str, kind: Type, value: Any) -> Iterator[tuple[str, str]]:
             for key, item in zip(kind.key.values(), value.items_in_order(), strict=True):
                 yield from _full_rows(f"{path}[{show(key)}]", kind.value, item)
             return
-        if isinstance(kind, StructType) and not kind.declared.shows:
+        if isinstance(kind, StructType) and not (kind.declared.shows or isinstance(kind, TupleType)):
             for name, part in kind.fields:
                 yield from _full_rows(f"{path}.{name}", part, value.field(name))
             return

@@ -6,7 +6,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from spec_types import BOOL, Bool, Group, Heap, Int, Kind, Line, Member, Opt, Rec, Table, Types, integers, most_items
+from spec_types import (
+    BOOL,
+    Bool,
+    Group,
+    Heap,
+    Int,
+    Kind,
+    Line,
+    Member,
+    Opt,
+    Rec,
+    Table,
+    Tup,
+    Types,
+    integers,
+    most_items,
+    tup,
+)
 
 LIMIT = 10**6
 Number = tuple[str, int | None, int | None]
@@ -38,12 +55,13 @@ class StuckError(Exception):
 
 @dataclass
 class Path:
-    """A part of the state or of a local: `holes` are the kinds of the indices to fill in, in order."""
+    """A part of the state or of a local: its text, with kinds in place of indices; `fixed`: it cannot be assigned."""
 
     parts: list[str | Kind]
     kind: Kind
     unwraps: bool = False
     indexes: bool = False
+    fixed: bool = False
 
 
 @dataclass
@@ -117,6 +135,10 @@ class Expressions:
                 yield from self._below(
                     replace(path, parts=[*path.parts, f".{name}"], kind=inner, unwraps=unwraps), depth + 1
                 )
+        elif isinstance(kind, Tup):
+            for number, inner in enumerate(kind.items):
+                part = replace(path, parts=[*path.parts, f"[{number}]"], kind=inner, unwraps=unwraps, fixed=True)
+                yield from self._below(part, depth + 1)
         elif isinstance(kind, Line) and kind.capacity:
             index = integers("", 0, 1)
             yield from self._below(
@@ -173,6 +195,9 @@ class Expressions:
             return "None" if self.chance(30) else self.value(kind.item, depth, direct=direct)
         if isinstance(kind, Rec):
             return self.struct(kind, depth)
+        if isinstance(kind, Tup):
+            items = [self.value(inner, depth - 1) for inner in kind.items]
+            return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         if isinstance(kind, Table):
             return self.table(kind, depth, direct)
         if isinstance(kind, Group):
@@ -319,6 +344,9 @@ class Expressions:
             if over.startswith("enumerate("):
                 counter, name = self.bound_name(integers("", 0, 9), not texts), self.bound_name(kind, hides=False)
                 texts.append(f"for {counter}, {name} in {over}")
+            elif isinstance(kind, Tup) and self.chance(60):
+                names = [self.bound_name(inner, hides=False) for inner in kind.items]
+                texts.append(f"for {', '.join(names)}{',' if len(names) == 1 else ''} in {over}")
             else:
                 texts.append(f"for {self.bound_name(kind, not texts)} in {over}")
             if self.chance(35):
@@ -359,7 +387,10 @@ class Expressions:
             return f"range({low_text}{text})", integers("", low, max(high - 1, low)), max(high - low, 0)
         if choice == 1:
             kind = self.pick([types.small, types.signed, types.single, types.limited])
-            return kind.text, kind, kind.count
+            constants: list[tuple[str, Kind, int]] = [("PAIRS", tup((integers("", 0, 3), BOOL)), 2)]
+            if self.root:
+                constants.append((f"{self.root}.some", integers("", -1, 5), 3))
+            return self.pick([*constants, *3 * [(kind.text, kind, kind.count)]])
         kind = self.pick([types.node, types.peer, types.role, types.mode])
         return kind.text, kind, kind.count
 
@@ -430,7 +461,7 @@ class Expressions:
                 assert isinstance(path.kind, Opt) and isinstance(path.kind.item, Int)
                 return self.path_text(path, 0), path.kind.item.low, path.kind.item.high
         if choice == 6 and self.root:
-            return f"{self.root}.limit", 0, 9
+            return self.pick([(f"{self.root}.limit", 0, 9), (f"{self.root}.pair[1]", 2, 2)])
         number = self.below(9) - 2
         return (str(number) if number >= 0 else f"({number})"), number, number
 
@@ -566,7 +597,10 @@ class Expressions:
 
     def membership(self, depth: int) -> str:
         word = self.pick(["in", "not in"])
-        choice = self.below(4)
+        choice = self.below(5)
+        if choice == 4:
+            named = [f"({self.integer(depth)[0]} {word} SOME)", f"(({self.integer(0)[0]}, True) {word} PAIRS)"]
+            return self.pick([*named, f"({self.integer(depth)[0]} {word} self.some)"] if self.root else named)
         if choice == 0:
             kind = self.pick(
                 [self.world.types.small, self.world.types.signed, self.world.types.node, self.world.types.role]

@@ -15,6 +15,9 @@ from checker.language import (
     action, constraint, implies, invariant, reachable, replace, require, step_invariant,
 )
 
+PAIRS = ((0, True), (3, False))
+SOME = frozenset({0, 3, 7})
+
 '''
 
 
@@ -56,6 +59,8 @@ class _Source:
         base += [
             "    limit = Constant(3)",
             "    flag = Constant(True)",
+            "    pair = Constant((-1, 2))",
+            "    some = Constant({-1, 2, 5})",
             '    mode_name = Constant("x", one_of=("x", "y"))',
         ]
         base += [f"    {name} = {kind.text}" for name, kind in self.world.variables.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec_expressions import Expressions, Helper, Name, World
-from spec_types import Bool, Group, Heap, Int, Kind, Line, integers, most_items
+from spec_types import Bool, Group, Heap, Int, Kind, Line, Tup, integers, most_items
 
 
 class Statements(Expressions):
@@ -67,10 +67,17 @@ class Statements(Expressions):
         path = self.some_path(lambda kind: True, 1)
         if path is None:
             return ["pass"]
+        if isinstance(path.kind, Tup) and self.chance(60):
+            return self.unpacked(path.kind, self.path_text(path, 1))
         name = self.fresh()
         text = self.path_text(path, 1)
         self.names.append(Name(name, path.kind, fixed=self.chance(50)))
         return [f"{name} = {text}"]
+
+    def unpacked(self, kind: Tup, text: str) -> list[str]:
+        names = [self.fresh() for _ in kind.items]
+        self.names += [Name(name, inner) for name, inner in zip(names, kind.items, strict=True)]
+        return [f"{', '.join(names)}{',' if len(names) == 1 else ''} = {text}"]
 
     def reassigned(self) -> list[str]:
         growing = [name for name in self.names if name.grows]
@@ -110,6 +117,11 @@ class Statements(Expressions):
                 counter, name = self.fresh("i"), self.fresh("x")
                 self.names += [Name(counter, integers("", 0, 9)), Name(name, kind)]
                 head = f"for {counter}, {name} in {over}:"
+            elif isinstance(kind, Tup) and self.chance(60):
+                names = [self.fresh("x") for _ in kind.items]
+                self.names += [Name(found, inner) for found, inner in zip(names, kind.items, strict=True)]
+                name = ""
+                head = f"for {', '.join(names)}{',' if len(names) == 1 else ''} in {over}:"
             else:
                 same = [
                     local.text for local in self.names if local.kind == kind and not local.fixed and not local.grows
@@ -135,11 +147,16 @@ class Statements(Expressions):
             return self.call_writer(self.pick(writers))
         path = self.some_path(lambda kind: True, 1)
         paths = [found for found in self.paths() if found.parts[0].startswith("self.")]  # type: ignore[union-attr]
+        paths = [found for found in paths if not found.fixed]
         if not self.careless():
             paths = [found for found in paths if not (found.unwraps or found.indexes)]
         path = self.pick(paths)
         text = self.path_text(path, 1)
         kind = path.kind
+        others = [found for found in paths if found.kind == kind and found is not path]
+        if others and self.chance(10):
+            other = self.path_text(self.pick(others), 1)
+            return [f"{text}, {other} = {other}, {text}"]
         if isinstance(kind, (Line, Group, Heap)) and self.chance(70):
             return self.changed_collection(text, kind)
         if isinstance(kind, Int) and self.chance(30):

@@ -45,6 +45,11 @@ class Rec(Kind):
 
 
 @dataclass(frozen=True)
+class Tup(Kind):
+    items: tuple[Kind, ...]
+
+
+@dataclass(frozen=True)
 class Table(Kind):
     key: Kind
     value: Kind
@@ -94,6 +99,13 @@ def record(name: str, fields: tuple[tuple[str, Kind], ...]) -> Rec:
     for _, kind in fields:
         count, bits = capped(count * kind.count), bits + kind.bits
     return Rec(name, count, bits, fields)
+
+
+def tup(items: tuple[Kind, ...]) -> Tup:
+    count, bits = 1, 0
+    for kind in items:
+        count, bits = capped(count * kind.count), bits + kind.bits
+    return Tup(f"tuple[{', '.join(kind.text for kind in items)}]", count, bits, items)
 
 
 def table(key: Kind, value: Kind) -> Table:
@@ -196,7 +208,17 @@ class Types:
             return group(self.scalar(), None)
         if choice == 10:
             return line(self.scalar(), 1 + self.below(3))
+        if choice == 11 and self.below(2):
+            return self.tuple()
         return table(self.key(), self.scalar())
+
+    def tuple(self, *, is_item: bool = False) -> Tup:
+        """Return a type of tuples; with `is_item`, Python can put its displays into a set."""
+        kinds: list[Kind] = [self.scalar(), self.scalar(), self.big, option(self.scalar())]
+        kinds += [] if is_item else [line(self.scalar(), 2)]
+        if self.records:
+            kinds.append(self.pick(list(self.records)))
+        return tup(tuple(self.pick(kinds) for _ in range(1 + self.below(3))))
 
     def item(self) -> Kind:
         """Return a type that a set or bag can have as items."""
@@ -208,8 +230,10 @@ class Types:
                 kind = option(self.scalar())
             elif choice == 5:
                 kind = self.big
-            elif choice < 9:
+            elif choice < 8:
                 kind = self.pick([*self.records, self.message])
+            elif choice == 8:
+                kind = self.tuple(is_item=True)
             else:
                 kind = option(self.pick(list(self.records)))
             if kind.bits <= 64:
@@ -234,7 +258,7 @@ class Types:
             return table(self.key(), self.inner())
         if choice == 6:
             return option(self.pick([*self.records, self.small, self.node]))
-        return self.pick(list(self.records))
+        return self.tuple() if self.below(2) else self.pick(list(self.records))
 
     def _universe(self) -> tuple[Kind, None]:
         kind = self.item()
@@ -253,7 +277,7 @@ class Types:
         if choice == 4:
             return option(self.pick([*self.records, self.small, self.node]))
         if choice < 7:
-            return self.pick([*self.records, self.message])
+            return self.tuple() if choice == 6 else self.pick([*self.records, self.message])
         if choice == 7:
             return group(*self._universe())
         if choice == 8:

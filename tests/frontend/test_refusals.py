@@ -57,6 +57,7 @@ class Odd(Spec):
     names = SetOf(Node)
     net = Bag(Message, 2)
     table = Map(Node, Small)
+    pair = tuple[Small, Node]
     fifty = 50
 
     def helper(self, a, b):
@@ -133,7 +134,7 @@ STATEMENTS = {
     "require(self.acks == self.small)": "is never equal to",
     "require(self.small in self.table)": "iterate over the keys of a Map: for key in Node",
     "for x in self.small:\n    pass": "a Small 0..5 cannot be iterated over",
-    "for x, y in self.line:\n    pass": "a loop binds one name",
+    "for x, y in self.line:\n    pass": "a Small 0..5 cannot be unpacked into 2 names",
     "for x in enumerate(self.line):\n    pass": "enumerate needs two names",
     "for x in self.line:\n    pass\nelse:\n    self.small = 1": "`else` on a loop is not part of the language",
     "for x in range(0, 9, 2):\n    pass": "range takes one or two arguments in this language",
@@ -142,7 +143,18 @@ STATEMENTS = {
     "self.small = y\ny = 1": "y is not defined",
     "y += 1": "y has no value yet: assign one first",
     "y = 1\ny = True": "y is an int 1..1 elsewhere and a bool here: use two names",
-    "x, y = 1, 2": "assign to one target at a time",
+    "x, y = 1, 2, 3": "3 values are unpacked into 2 names",
+    "x, y = self.head": "a Record cannot be unpacked: only a tuple can",
+    "x, y, z = self.pair": "a tuple[Small 0..5, Node] cannot be unpacked into 3 names",
+    "self.pair[0] = 1": "a part of a tuple cannot be changed: assign a new tuple",
+    "x = self.pair[2]": "a tuple[Small 0..5, Node] has 2 items, numbered from 0",
+    "x = self.pair[self.small]": "have no common type: write [0] for the first item",
+    "x = self.pair.first": "write [0] for its first item",
+    "self.flag = self.pair < self.pair": "only tuples of integers, of one length, have an order",
+    "self.pair = (1, 2)": "expected tuple[Small 0..5, Node], found tuple[int 0..5, int 2..2]",
+    "x = (self.acks, 1)": "items of type one of all cannot be stored",
+    "x = {(1, [2])}": "Python cannot put a tuple[int 1..1, Seq(int 2..2, 1)] into a set: write frozenset(...)",
+    "x = [n for n, in self.names]": "a Node cannot be unpacked into 1 names",
     "x = y = 1": "assign to one target at a time",
     "x: Small": "the local needs a value: x: Small = ...",
     "x: missing = 1": "missing is not a type",

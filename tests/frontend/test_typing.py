@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.frontend.type_relations import (
-    NONE,
-    NOTHING,
-    arithmetic_range,
-    can_become,
-    is_bounded,
-    join,
-    union_type,
-    widened_towards,
-)
+from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
+from checker.language.type_joins import NONE, NOTHING, is_bounded, join
 from checker.language.types import LARGEST, BagType, BoolType, IntType, MapType, OptionType, SeqType, SetType
 
 SETTINGS = settings(deadline=None, derandomize=True, database=None, max_examples=300)

@@ -25,7 +25,7 @@ class Observer:
     def __init__(self, spec: Spec):
         self._spec = spec
         members = {show(member): member for kind in spec.variables.values() for member in _members(kind)}
-        self._fixed = members | spec.constants
+        self._fixed = members | spec.constant_values
         own = [
             name for base in type(spec).__mro__ if issubclass(base, Spec) and base is not Spec for name in vars(base)
         ]

@@ -30,6 +30,7 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
 )
 
@@ -127,7 +128,8 @@ def _expressions(kind: Type, here: ConstantExpression) -> Iterator[ConstantExpre
         yield from _expressions(kind.item, ConstantExpression(text, {}, inside, 0, readable))
     elif isinstance(kind, StructType):
         for name, field in kind.fields:
-            yield from _expressions(field, ConstantExpression(f"{text}.{name}", {}, absent, 0, readable))
+            part = f"{text}[{name}]" if isinstance(kind, TupleType) else f"{text}.{name}"
+            yield from _expressions(field, ConstantExpression(part, {}, absent, 0, readable))
     elif isinstance(kind, MapType):
         for name in _names(kind.key):
             yield from _expressions(kind.value, ConstantExpression(f"{text}[{name}]", {}, absent, 0, readable))
@@ -160,6 +162,8 @@ def _written(kind: Type, value: Any) -> str:
         return f"{kind.declared.__name__}.{value.name}"
     if isinstance(kind, OptionType):
         return "None" if value is None else _written(kind.item, value)
+    if isinstance(kind, TupleType):
+        return repr(value) if not kind.items else f"({', '.join(map(_written, kind.items, value))},)"
     if isinstance(kind, StructType):
         fields = (f"{name}={_written(field, value.field(name))}" for name, field in kind.fields)
         return f"{kind.declared.__name__}({', '.join(fields)})"

@@ -15,11 +15,11 @@ from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.engines.smt.lowering.symbolic_values import Value, parts_of, same_part, z3_constants
 from checker.frontend import compile_spec
-from checker.frontend.type_relations import is_bounded
 from checker.ir import nodes
 from checker.language.interpreter import State as PlainState
 from checker.language.roles import Role
 from checker.language.spec import Spec
+from checker.language.type_joins import is_bounded
 from checker.language.types import Type
 
 Evaluate = Callable[[Term], Term]

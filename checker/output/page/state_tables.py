@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import MapType, StructType, Type
+from checker.language.types import MapType, StructType, TupleType, Type
 from checker.language.values import show
 
 _MOST_COLUMNS = 8
@@ -72,7 +72,7 @@ def _rows(name: str, kind: Type, old: object, new: object) -> list[tuple[tuple[s
                 for found in _rows(f"{name}[{key}]", kind.value, was, now)
             ]
         return [(tuple(keys), StateTableRow(name, tuple(_entry(was, now) for was, now in pairs)))]
-    if isinstance(kind, StructType) and not kind.declared.shows:
+    if isinstance(kind, StructType) and not (kind.declared.shows or isinstance(kind, TupleType)):
         return [
             found
             for field, part in kind.fields

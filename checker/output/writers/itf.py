@@ -21,6 +21,7 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
 )
 from checker.language.values import show
@@ -84,6 +85,8 @@ def itf_value(kind: Type, value: Any) -> Any:
             if value is None:
                 return {"tag": "None", "value": {"#tup": []}}
             return {"tag": "Some", "value": itf_value(kind.item, value)}
+        case TupleType():
+            return {"#tup": [itf_value(part, item) for part, item in zip(kind.items, value, strict=True)]}
         case StructType():
             return {name: itf_value(part, value.field(name)) for name, part in kind.fields}
         case MapType():

@@ -9,8 +9,8 @@ from llvmlite import ir
 from checker.engines.native.lowering.emitter import PackedValue, Value
 from checker.engines.native.lowering.evaluation import Evaluator, SubjectLowering
 from checker.engines.native.lowering.loops import LoopLowering
-from checker.frontend.type_relations import is_bounded
 from checker.ir import nodes
+from checker.language.type_joins import is_bounded
 
 
 class ComprehensionLowering(SubjectLowering):

@@ -8,7 +8,7 @@ from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
 from checker.engines.native.lowering.emitter import Emitter, Fail, MemoryPlace, Number, PackedValue, Value
 from checker.engines.native.lowering.state_layout import bit_items, layout_of, packed_number
 from checker.errors import BoundsError
-from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
+from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, TupleType, Type
 
 
 def _within(number: int, kind: IntType) -> int:
@@ -42,6 +42,8 @@ class ConversionLowering:
             return self._from_bit_set(value, source, target, fail)
         if isinstance(target, MapType):
             return self._map(value, target, fail)
+        if isinstance(target, TupleType):
+            return self._tuple(value, target, fail)
         return self._items(value, target, fail)
 
     def if_convertible(self, value: Value, target: Type, use: Callable[[Value], None]) -> None:
@@ -140,6 +142,13 @@ class ConversionLowering:
         for index in range(target.key.cardinality()):
             item = self.emit.load(self.emit.item(source, index), copy=False)
             self.emit.store(self.emit.item(result, index), self.convert(item, target.value, fail))
+        return self.emit.load(result, copy=False)
+
+    def _tuple(self, value: Value, target: TupleType, fail: Fail) -> Value:
+        source, result = self.emit.spill(value), self.emit.temporary(target)
+        for name, kind in target.fields:
+            item = self.emit.load(self.emit.field(source, name), copy=False)
+            self.emit.store(self.emit.field(result, name), self.convert(item, kind, fail))
         return self.emit.load(result, copy=False)
 
     def _items(self, value: Value, target: Type, fail: Fail) -> Value:

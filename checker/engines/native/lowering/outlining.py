@@ -26,8 +26,8 @@ from checker.engines.native.lowering.emitter import (
 )
 from checker.engines.native.lowering.evaluation import EvaluationContext, Evaluator, NativeFrame
 from checker.engines.native.lowering.state_layout import NUMBER, layout_of
-from checker.frontend.type_relations import NONE
 from checker.ir import nodes
+from checker.language.type_joins import NONE
 from checker.language.types import IntType, Type
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from checker.engines.native.lowering.analysis import is_cheap
 from checker.engines.native.lowering.emitter import Number, PackedValue, Value
 from checker.engines.native.lowering.evaluation import SubjectLowering
-from checker.frontend.type_relations import is_bounded
 from checker.ir import nodes
+from checker.language.type_joins import is_bounded
 from checker.language.types import IntType
 
 

@@ -25,7 +25,7 @@ from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.state_layout import WORD, StateLayout, ValuePart, item_place
 from checker.errors import SpecError
 from checker.ir import nodes
-from checker.language.declared_types import Domain
+from checker.language.declared_types import Domain, Struct, declared_fields
 from checker.language.types import (
     BagType,
     DomainType,
@@ -36,6 +36,7 @@ from checker.language.types import (
     StructType,
     Type,
 )
+from checker.language.values import CollectionValue, MapValue
 
 
 @dataclass(frozen=True)
@@ -266,8 +267,22 @@ def require_unnamed(program: nodes.Program, domain: DomainType) -> None:
     parts: list[nodes.Action | nodes.Predicate] = [*program.actions, *program.properties, *program.constraints]
     for part in parts:
         for literal in _literals(part):
-            if isinstance(literal.value, domain.declared):
-                raise SpecError(f"{program.name}: {part.name} names {literal.value!r}, so {domain} is not symmetric")
+            if _mentions(literal.type, domain) and (named := _named(literal.value, domain)) is not None:
+                raise SpecError(f"{program.name}: {part.name} names {named!r}, so {domain} is not symmetric")
+
+
+def _named(value: Any, domain: DomainType) -> Domain | None:
+    """Return a member of a domain that a value contains, or None."""
+    if isinstance(value, Domain):
+        return value if type(value) is domain.declared else None
+    if isinstance(value, Struct):
+        value = [value.field(name) for name in declared_fields(type(value))]
+    elif isinstance(value, MapValue):
+        # The keys are all members, which names none of them, but the values may differ from member to member.
+        return next(iter(domain.values())) if value.type.key == domain else _named(value.items_in_order(), domain)
+    elif not isinstance(value, (tuple, list, CollectionValue)):
+        return None
+    return next((found for item in value if (found := _named(item, domain)) is not None), None)
 
 
 def _literals(node: Any) -> Iterator[nodes.Literal]:

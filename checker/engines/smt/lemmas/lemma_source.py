@@ -21,6 +21,7 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
 )
 
@@ -61,7 +62,7 @@ def imports_for(spec: Spec, text: str) -> list[str]:
 
 
 def _declared(kind: Type) -> Iterator[type]:
-    if isinstance(kind, (DomainType, EnumType, StructType)):
+    if isinstance(kind, (DomainType, EnumType, StructType)) and not isinstance(kind, TupleType):
         yield kind.declared
     parts: list[Type] = []
     if isinstance(kind, StructType):

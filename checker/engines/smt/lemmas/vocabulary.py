@@ -23,6 +23,7 @@ from checker.language.types import (
     SeqType,
     SetType,
     StructType,
+    TupleType,
     Type,
 )
 
@@ -96,7 +97,8 @@ def _terms(term: StateTerm) -> Iterator[StateTerm]:
     kind = term.kind
     if isinstance(kind, StructType):
         for name, field in kind.fields:
-            yield from _terms(replace(term, text=f"{term.text}.{name}", kind=field))
+            text = f"{term.text}[{name}]" if isinstance(kind, TupleType) else f"{term.text}.{name}"
+            yield from _terms(replace(term, text=text, kind=field))
     elif isinstance(kind, MapType):
         slots = (*term.slots, kind.key)
         if len(slots) <= len(SLOTS) and _is_slot(kind.key):

@@ -21,7 +21,7 @@ from checker.engines.smt.lowering.symbolic_values import (
     merged,
 )
 from checker.errors import BoundsError
-from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, Type
+from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, TupleType, Type
 
 
 def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
@@ -46,6 +46,10 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
         return integers.narrowed(value, low, high), has_it
     if isinstance(source, MapType) and isinstance(target, MapType):
         parts = [converted(part, source.value, target.value) for part in value.parts]
+        return SymbolicTuple(tuple(part for part, _ in parts)), all_of(has_it for _, has_it in parts)
+    if isinstance(source, TupleType) and isinstance(target, TupleType):
+        zipped = zip(value.parts, source.items, target.items, strict=True)
+        parts = [converted(part, item, wanted) for part, item, wanted in zipped]
         return SymbolicTuple(tuple(part for part, _ in parts)), all_of(has_it for _, has_it in parts)
     if is_bit_set(source) or is_bit_set(target):
         assert isinstance(source, SetType) and isinstance(target, SetType)
