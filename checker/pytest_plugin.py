@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from checker.api import CheckResult, SpecChecks
     from checker.language.spec import Scenario, Spec
-    from checker.run.result import Result
-    from checker.testing.checking import SpecChecks
 
 MARK = "checker"
 
@@ -46,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def check(pytestconfig: pytest.Config) -> Callable[..., Result]:
+def check(pytestconfig: pytest.Config) -> Callable[..., CheckResult]:
     """`check(spec, **constants)`: explore a spec; return the result, or fail with the counterexample as text."""
     return _checking(pytestconfig).check
 
@@ -154,8 +153,8 @@ class SpecItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the counterexample, or the message of an error in the spec."""
+        from checker.api import CheckFailed
         from checker.errors import UserError
-        from checker.testing.checking import CheckFailed
 
         if isinstance(excinfo.value, (CheckFailed, UserError)):
             return str(excinfo.value)
@@ -170,6 +169,6 @@ class SpecItem(pytest.Item):
 
 
 def _checking(config: pytest.Config) -> SpecChecks:
-    from checker.testing.checking import SpecChecks
+    from checker.api import SpecChecks
 
     return SpecChecks(engine=config.getoption("--checker-engine"))

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any, ClassVar, Protocol
 
 from checker.errors import BoundsError, SpecError
-from checker.language.values import attached, show
+from checker.language.values import attached, plain, show
 
 Bound = int | str
 """An int, or an expression over the spec's constants."""
@@ -160,6 +160,9 @@ class Struct:
     def field(self, name: str) -> Any:
         """Return the value of the field `name`."""
         return self._values[name]
+
+    def _plain_value(self) -> Any:
+        return {name: plain(value) for name, value in self._values.items()}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import html
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator
@@ -19,9 +20,9 @@ from checker.errors import BoundsError, Disabled, SpecError, UserError
 from checker.language.declarations import Binding
 from checker.language.fairness import Fairness
 from checker.language.roles import LIVENESS_ROLES, PROPERTY_ROLES, SAFETY_ROLES, Role
-from checker.language.source import Source, source_of
+from checker.language.source import Source, false_require, source_of
 from checker.language.types import BagType, SetType, Type
-from checker.language.values import show
+from checker.language.values import plain, show
 
 # Every value of a parameter is an action instance in every state: more of them would make each state slow to expand.
 ENUMERATED = 256
@@ -57,6 +58,24 @@ class State:
         if self._hash is None:
             self._hash = hash(tuple(self.values.values()))
         return self._hash
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values as Python's own, which JSON can represent: see `plain`."""
+        return {name: plain(value) for name, value in self.values.items()}
+
+    def _repr_html_(self) -> str:
+        rows = ((name, show(value)) for name, value in self.values.items())
+        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+        return f"<table>{cells}</table>"
 
     def __repr__(self) -> str:
         return "State(" + ", ".join(f"{name}={show(value)}" for name, value in self.values.items()) + ")"
@@ -402,7 +421,10 @@ class Interpreter:
                 _argument(parameter.type, argument)
                 for parameter, argument in zip(shape.parameters, arguments, strict=True)
             )
-            return State(self._run(action, state.values, given))
+            try:
+                return State(self._run(action, state.values, given))
+            except Disabled as error:
+                raise Disabled(f"{call_text(action, given)} is not enabled: {false_require(error)}") from error
 
     def holds(self, name: str, state: State, old: State | None = None, arguments: tuple[Any, ...] = ()) -> bool:
         """Return whether a property is true in `state`, or a step invariant for the step from `old` to `state`.

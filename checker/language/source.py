@@ -85,6 +85,30 @@ def source_of(function: Callable[..., Any]) -> Source:
     return Source(code.co_filename, tree)
 
 
+def false_require(error: BaseException) -> str:
+    """Return the source of the `require` that raised an error, and its line: `require(self.open) is false (line 7)`."""
+    traceback, place = error.__traceback__, None
+    while traceback is not None:
+        # The innermost frame is `require` itself, and the one before it is the method that calls it.
+        if traceback.tb_next is not None:
+            place = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        traceback = traceback.tb_next
+    if place is None:
+        return "a require is false"
+    file, line = place
+    for node in _requires(file, "".join(linecache.getlines(file))):
+        if node.lineno <= line <= (node.end_lineno or line):
+            return f"{ast.unparse(node)} is false (line {line})"
+    return f"a require is false (line {line})"
+
+
+@functools.lru_cache(maxsize=256)
+def _requires(file: str, text: str) -> list[ast.Call]:
+    """Return the calls of `require` in a file."""
+    calls = [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.Call)]
+    return [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "require"]
+
+
 def declaration_error(owner: type, name: str, message: str) -> SpecError:
     """Return a SpecError that points at the declaration of an attribute in a class or in one of its bases."""
     for base in owner.__mro__:

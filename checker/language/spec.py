@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -244,6 +245,21 @@ class Spec(Interpreter):
                 if is_asked and name in value.__code__.co_names and self.names_of(Role.ASSUMPTION):
                     message = f"constant {name} cannot be left unbounded: {method} may restrict it for an assumption"
                     raise SpecError(message)
+
+    def __repr__(self) -> str:
+        constants = ", ".join(f"{name}={value!r}" for name, value in self.constants.items())
+        return f"{type(self).__name__}({constants})"
+
+    def _repr_html_(self) -> str:
+        """Return the summary, constants, variables, actions and properties, for a notebook."""
+        rows = {
+            "constants": ", ".join(f"{name} = {value}" for name, value in self.constants.items()),
+            "variables": "; ".join(f"{name}: {kind}" for name, kind in self.variables.items()),
+            "actions": ", ".join(self.actions),
+            "properties": ", ".join(self.properties),
+        }
+        cells = "".join(f"<tr><th>{key}</th><td>{html.escape(text)}</td></tr>" for key, text in rows.items() if text)
+        return f"<p><b>{html.escape(repr(self))}</b><br>{html.escape(self.summary())}</p><table>{cells}</table>"
 
     @classmethod
     def summary(cls) -> str:

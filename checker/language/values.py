@@ -56,6 +56,16 @@ def show(value: Any) -> str:
     return str(value)
 
 
+def plain(value: Any) -> Any:
+    """Return a value as Python's own values, which JSON can represent.
+
+    Maps and structs are dicts, other collections are lists, and a member of a domain or an enum is its text.
+    """
+    if value is None or (isinstance(value, (bool, int)) and not isinstance(value, enum.Enum)):
+        return value
+    return value._plain_value() if hasattr(value, "_plain_value") else show(value)
+
+
 def attached(value: Any, owner: Any, key: Any) -> Any:
     """Return `value` tied to the place it was read from, so that a change of it changes the state.
 
@@ -110,6 +120,9 @@ class CollectionValue:
         # its own owner.
         self._owner._put(self._key, self.type.coerce(items))
 
+    def _plain_value(self) -> Any:
+        return [plain(item) for item in self._items]
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._items == other._items
 
@@ -125,6 +138,9 @@ class MapValue(CollectionValue):
     def items_in_order(self) -> tuple[Any, ...]:
         """Return the values in the order of the keys."""
         return self._items
+
+    def _plain_value(self) -> Any:
+        return {show(key): plain(item) for key, item in zip(self.type.key.values(), self._items, strict=True)}
 
     def _position(self, key: Any) -> int:
         kind = self.type.key

@@ -7,8 +7,8 @@
 - `refine(concrete, abstract, related)` checks that a detailed spec does only what a simpler spec allows.
 """
 
+from checker.api import CheckFailed, SpecChecks, check
 from checker.testing.adapter import Adapter
-from checker.testing.checking import CheckFailed, SpecChecks, check
 from checker.testing.machine import state_machine
 from checker.testing.refinement import RefinementResult, refine
 from checker.testing.schedules import is_enabled, play, state_with

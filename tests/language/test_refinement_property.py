@@ -160,7 +160,7 @@ def test_a_wrong_mapping_is_refused(spec: type[Spec], message: str) -> None:
         native.explore(spec(), PLAN)
     assert message in error.value.message
     assert error.value.file is not None
-    assert error.value.file.endswith("test_refinement.py")
+    assert error.value.file.endswith("test_refinement_property.py")
 
 
 def test_a_value_outside_the_abstract_type_is_an_error() -> None:

@@ -1,0 +1,155 @@
+"""Checks of specs from Python: explorations that return their result, or fail with the counterexample."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from checker.api.check_result import CheckResult, deadlock_included
+from checker.errors import InputError, SpecError
+from checker.language.spec import Scenario, Spec
+from checker.run import registry
+from checker.run.expectation import (
+    checked_properties,
+    compare_with_expectation,
+    end_text,
+    stop_for,
+    undecided_sentences,
+)
+from checker.run.plan import DEADLOCK, Plan, Stop
+
+
+class CheckFailed(AssertionError):  # noqa: N818 - an assertion that failed, not an error
+    """A property is violated, or the verdict of a scenario is unexpected; the message has the counterexample.
+
+    `result` is the result of the exploration.
+    """
+
+    def __init__(self, message: str, result: CheckResult | None = None):
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The message alone is sent to another process: the spec of a file may not be importable there.
+        return CheckFailed, (str(self),)
+
+
+@dataclass(frozen=True)
+class SpecChecks:
+    """Settings of explorations: `SpecChecks(max_states=10_000).check(Log, replicas=2)`.
+
+    `properties` are the properties to check (None: all), `deadlock` adds the built-in property, `workers` is the number
+    of threads (None: one per CPU core). `stop` is "first" (at the first violation) or "all" (never).
+    """
+
+    engine: Literal["native", "python"] = "native"
+    workers: int | None = None
+    max_states: int | None = None
+    max_depth: int | None = None
+    properties: tuple[str, ...] | None = None
+    deadlock: bool = False
+    stop: Literal["first", "all"] = "first"
+
+    def explore(self, spec: type[Spec] | Spec | str, /, **constants: Any) -> CheckResult:
+        """Explore a spec with these constants and return the result, whatever the verdict is.
+
+        `spec` is a spec class, a spec with its constants set, or a name as on the command line: a spec or scenario of
+        this distribution ("replication/kip101/fast_elections"). A scenario has its own constants, fairness and
+        properties.
+
+        Raises SpecError if the spec, a constant or the name of a property is wrong, InputError for an unknown name.
+        """
+        given, usual, name = _configured(spec, constants)
+        properties = usual if self.properties is None else self.properties
+        unknown = [found for found in properties if found not in (*given.properties, DEADLOCK)]
+        if unknown:
+            raise SpecError(f"{given.name} has no property {unknown[0]}; its properties: {', '.join(given.properties)}")
+        return self._explore(given, deadlock_included(tuple(properties), deadlock=self.deadlock), self.stop, name)
+
+    def check(self, spec: type[Spec] | Spec | str, /, **constants: Any) -> CheckResult:
+        """Explore a spec as `explore` does and return the result if every property holds.
+
+        Raises CheckFailed if a property is violated, a value leaves the bounds of its type or a limit is reached.
+        """
+        __tracebackhide__ = True
+        found = self.explore(spec, **constants)
+        if not found.holds:
+            is_cut = found.result.ended not in ("complete", "violation")
+            sentences = [f"{found.name} was not explored completely: {end_text(found.result)}"] if is_cut else []
+            sentences += undecided_sentences(found.result)
+            raise CheckFailed(_failure_text(sentences, found), found)
+        return found
+
+    def check_scenario(self, scenario: Scenario, name: str = "") -> CheckResult:
+        """Explore a scenario and return the result; raise CheckFailed if it differs from the expected result."""
+        __tracebackhide__ = True
+        shown = name or f"{scenario.spec.name}/{scenario.name}"
+        properties, stop = checked_properties(scenario), stop_for(scenario.expect)
+        found = self._explore(scenario.configured_spec(), properties, stop, shown)
+        comparison = compare_with_expectation(found.result, scenario.expect)
+        if not comparison.matches:
+            raise CheckFailed(_failure_text(list(comparison.sentences), found), found)
+        return found
+
+    def _explore(self, spec: Spec, properties: tuple[str, ...], stop: Stop, name: str) -> CheckResult:
+        plan = Plan(
+            properties=tuple(found for found in properties if found != DEADLOCK),
+            stop=stop,
+            workers=self.workers or os.cpu_count() or 1,
+            max_states=self.max_states,
+            max_depth=self.max_depth,
+            deadlock=DEADLOCK in properties,
+        )
+        if self.engine == "python":
+            from checker.engines.python.explorer import explore
+        else:
+            from checker.engines.native.engine import explore
+        return CheckResult(spec, explore(spec, plan), properties, name)
+
+
+def check(spec: type[Spec] | Spec | str, /, **constants: Any) -> CheckResult:
+    """Explore a spec and return the result, or raise CheckFailed with the counterexample; see `SpecChecks.check`."""
+    __tracebackhide__ = True
+    return SpecChecks().check(spec, **constants)
+
+
+def explore(spec: type[Spec] | Spec | str, /, **constants: Any) -> CheckResult:
+    """Explore a spec and return the result, whatever the verdict is; see `SpecChecks.explore`."""
+    return SpecChecks().explore(spec, **constants)
+
+
+def _configured(spec: type[Spec] | Spec | str, constants: dict[str, Any]) -> tuple[Spec, tuple[str, ...], str]:
+    """Return a spec with its constants set, the properties to check, and its name."""
+    if isinstance(spec, str):
+        return _named(spec, constants)
+    if isinstance(spec, Spec):
+        given = spec if not constants else type(spec)(**(spec.constants | constants))
+        given.fairness = dict(spec.fairness)
+    elif isinstance(spec, type) and issubclass(spec, Spec):
+        given = spec(**constants)
+    else:
+        raise InputError(f"{spec!r} is not a spec: give a spec class, a spec, or a name such as 'replication/kip101'")
+    return given, tuple(given.properties), given.name
+
+
+def _named(name: str, constants: dict[str, Any]) -> tuple[Spec, tuple[str, ...], str]:
+    selections = registry.select(name)
+    if len(selections) != 1:
+        known = ", ".join(selection.entry.target for selection in selections)
+        raise InputError(f"{name} is several specs: choose one of {known}")
+    entry, scenario = selections[0].entry, selections[0].scenario
+    if scenario is None:
+        given = entry.spec(**constants)
+        return given, tuple(given.properties), entry.name
+    given = entry.spec(**(dict(scenario.constants) | constants)).with_fairness(scenario.fair)
+    return given, checked_properties(scenario), f"{entry.name}/{scenario.name}"
+
+
+def _failure_text(sentences: list[str], found: CheckResult) -> str:
+    from checker.output import styled_lines
+    from checker.output.counterexample_text import counterexample_lines
+
+    violations = found.result.violations
+    shown = [styled_lines.plain(counterexample_lines(found.spec, found.name, violation)) for violation in violations]
+    return "\n".join([*sentences, *shown]).rstrip()

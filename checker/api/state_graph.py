@@ -1,0 +1,170 @@
+"""The states of a spec and the steps between them, for analyses in Python and Arrow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.native.batch import BatchEngine, compile_batch
+from checker.engines.native.explore.store import Words
+from checker.engines.native.results import initial_states
+from checker.errors import MissingExtraError, SpecError
+from checker.frontend import compile_spec
+from checker.language.interpreter import State, call_text
+from checker.language.spec import Spec
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_STATES = 5_000_000
+"""The default limit of the states of a graph: a state takes about 200 bytes here, and a step 20."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A step: the numbers of the states before and after it, the action and its arguments."""
+
+    source: int
+    action: str
+    arguments: tuple[Any, ...]
+    target: int
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.target}  {call_text(self.action, self.arguments)}"
+
+
+class StateGraph:
+    """All states that a spec reaches, and all steps between them.
+
+    States are numbered breadth-first from 0 on, the initial ones first, so the numbering is the same in every run.
+    States outside a constraint have no steps, and an action that leaves the bounds of a type has none either.
+
+    Raises SpecError if the spec has more than `most_states` states.
+    """
+
+    def __init__(self, spec: Spec, most_states: int = MOST_STATES):
+        self.spec = spec
+        code, self._layout = compile_batch(compile_spec(spec, []))
+        self._batch = BatchEngine(code)
+        self._most_states = most_states
+        self._numbers: dict[bytes, int] = {}
+        self._words: list[Words] = []
+        self._levels: list[int] = []
+        self._edges: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint16]]] = []
+        initial = initial_states(spec)
+        self.initial = range(len(initial))
+        self._explore(np.array([self._layout.encode(state.values) for state in initial], dtype=np.uint64))
+
+    def _explore(self, initial: Words) -> None:
+        frontier, first, level = initial, 0, 0
+        self._number(initial)
+        while len(frontier):
+            self._words.append(frontier)
+            self._levels += [level] * len(frontier)
+            found = self._successors(frontier, first)
+            first += len(frontier)
+            frontier, level = found, level + 1
+
+    def _successors(self, states: Words, first: int) -> Words:
+        """Record the steps from some states, of which the first has the number `first`; return the new states."""
+        new = []
+        done = 0
+        while done < len(states):
+            expanded = self._batch.expand(states[done:])
+            known = len(self._numbers)
+            targets = self._number(expanded.states)
+            # Each new state once, at its first occurrence, by its number.
+            numbers, positions = np.unique(targets, return_index=True)
+            new.append(expanded.states[positions[numbers >= known]])
+            sources = expanded.parents.astype(np.int64) + first + done
+            self._edges.append((sources, targets, expanded.instances.copy()))
+            done += expanded.taken
+        return np.concatenate(new)
+
+    def _number(self, states: Words) -> NDArray[np.int64]:
+        """Return the numbers of some states (n,); new ones get the next numbers."""
+        numbers = self._numbers
+        found = [numbers.setdefault(row.tobytes(), len(numbers)) for row in states]
+        if len(numbers) > self._most_states:
+            raise SpecError(f"{self.spec.name} has more than {self._most_states:,} states: raise most_states")
+        return np.array(found, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        """The level of each state (states,): the number of steps of a shortest path to it."""
+        return np.array(self._levels, dtype=np.int64)
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The number of the state before each step (edges,)."""
+        return np.concatenate([edges[0] for edges in self._edges])
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """The number of the state after each step (edges,)."""
+        return np.concatenate([edges[1] for edges in self._edges])
+
+    @property
+    def instances(self) -> NDArray[np.uint16]:
+        """The action instance of each step (edges,)."""
+        return np.concatenate([edges[2] for edges in self._edges])
+
+    def states(self) -> Iterator[State]:
+        """Iterate over the states in the order of their numbers."""
+        for words in self._words:
+            for row in words:
+                yield State(self._layout.decode([int(word) for word in row]))
+
+    def edges(self) -> Iterator[Edge]:
+        """Iterate over the steps, by the number of the state before them."""
+        states = self.states()
+        number, state = -1, None
+        with self.spec.bound():
+            for source, target, instance in zip(self.sources, self.targets, self.instances, strict=True):
+                while number < source:
+                    number, state = number + 1, next(states)
+                assert state is not None
+                action, arguments = self.spec.arguments_of(int(instance), state)
+                yield Edge(int(source), action, arguments, int(target))
+
+    def states_table(self) -> pyarrow.Table:
+        """Return the states as an Arrow table: `state`, `level` and a column for each variable.
+
+        Collections and structs are columns of JSON text. Raises MissingExtraError without PyArrow.
+        """
+        rows = [state.to_dict() for state in self.states()]
+        columns: dict[str, Any] = {"state": np.arange(len(self)), "level": self.levels}
+        for name in self.spec.variables:
+            values = [row[name] for row in rows]
+            nested = any(isinstance(value, (dict, list)) for value in values)
+            columns[name] = [json.dumps(value) for value in values] if nested else values
+        return _arrow().table(columns)
+
+    def edges_table(self) -> pyarrow.Table:
+        """Return the steps as an Arrow table: `source`, `target`, `action` and `step`, its text with the arguments.
+
+        Raises MissingExtraError without PyArrow.
+        """
+        edges = list(self.edges())
+        steps = [call_text(edge.action, edge.arguments) for edge in edges]
+        actions = [edge.action for edge in edges]
+        return _arrow().table({"source": self.sources, "target": self.targets, "action": actions, "step": steps})
+
+    def __repr__(self) -> str:
+        return f"<StateGraph of {self.spec.name}: {len(self):,} states, {len(self.sources):,} steps>"
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("Arrow tables need PyArrow: pip install 'tidemark[spark]'") from None
+    return pyarrow

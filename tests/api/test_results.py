@@ -1,0 +1,113 @@
+"""Results, traces and state graphs as a script or a notebook uses them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from checker import CheckFailed, SpecChecks, StateGraph, check, explore
+from checker.errors import InputError, SpecError
+from checker.language import Disabled
+from specs.consumer.consumer import Consumer
+from specs.examples.peterson import Peterson, PetersonHasty
+from specs.examples.two_phase import TwoPhase, TwoPhaseHasty
+from traces.trace_file import read_trace
+
+
+@pytest.mark.parametrize("spec", [Peterson(), TwoPhase(managers=3), Consumer()], ids=lambda spec: spec.name)
+def test_the_graph_has_the_states_and_steps_of_the_interpreter(spec):
+    graph = StateGraph(spec)
+    states = list(graph.states())
+    assert states[: len(graph.initial)] == spec.initial_states()
+    assert len(set(states)) == len(states) == explore(spec).distinct_states
+    steps = [(states[edge.source], edge.action, edge.arguments, states[edge.target]) for edge in graph.edges()]
+    wanted = [
+        (state, step.action, step.arguments, step.state)
+        for state in states
+        if spec.within_constraints(state)
+        for step in spec.successors(state)
+    ]
+    assert steps == wanted
+    # Breadth-first: a state's level is one more than the lowest level of a state before it.
+    for source, target in zip(graph.sources, graph.targets, strict=True):
+        assert graph.levels[target] <= graph.levels[source] + 1
+
+
+def test_a_graph_that_is_too_large_is_refused():
+    with pytest.raises(SpecError, match="has more than 10 states: raise most_states"):
+        StateGraph(Peterson(), most_states=10)
+
+
+def test_arrow_tables_have_a_row_for_each_state_and_step():
+    graph = explore(TwoPhase, managers=1).graph()
+    states, steps = graph.states_table(), graph.edges_table()
+    assert states.num_rows == len(graph) == 12
+    assert steps.num_rows == len(graph.sources)
+    assert json.loads(states["at"][0].as_py()) == {"m1": "working"}
+    assert states["decision"].type == "string"
+
+
+def test_a_result_has_the_verdict_of_each_property():
+    result = SpecChecks(stop="all").explore(PetersonHasty)
+    assert result.verdicts == {
+        "mutual_exclusion": "violated",
+        "first_process_enters": "holds",
+        "second_process_enters": "holds",
+    }
+    assert explore(PetersonHasty).verdict == "violated"
+    limited = SpecChecks(max_states=5).explore(Peterson)
+    assert limited.verdicts["mutual_exclusion"] == "undecided"
+
+
+def test_a_scenario_by_name_has_its_own_constants_and_properties():
+    result = explore("examples/peterson/exclusive")
+    assert result.name == "examples/peterson/exclusive"
+    assert result.verdicts["deadlock"] == "holds"
+
+
+@pytest.mark.parametrize("target", ["examples", 7, TwoPhase.refines])
+def test_what_is_not_one_spec_is_refused(target):
+    with pytest.raises(InputError):
+        explore(target)
+
+
+def test_constants_change_a_spec_and_keep_its_fairness():
+    spec = TwoPhase(managers=2).with_fairness({"prepare": "weak"})
+    changed = explore(spec, managers=1).spec
+    assert changed.constants == {"managers": 1}
+    assert changed.fairness == spec.fairness
+
+
+def test_a_trace_is_saved_in_the_format_of_its_ending(tmp_path):
+    trace = explore(TwoPhaseHasty, managers=2).trace
+    assert read_trace(trace.save(tmp_path / "trace.json")).property == "refines"
+    assert trace.save(tmp_path / "trace.html").read_text().startswith("<!DOCTYPE html>")
+    assert "receive_decision(m1)" in trace.save(tmp_path / "trace.txt").read_text()
+    assert json.loads(trace.save(tmp_path / "trace.itf.json").read_text())["vars"]
+    assert json.loads(json.dumps(trace.to_dict())) == trace.to_dict()
+    with pytest.raises(InputError, match="unknown ending"):
+        trace.save(tmp_path / "trace.pdf")
+
+
+def test_a_failed_check_has_the_result_and_can_be_sent_to_another_process():
+    with pytest.raises(CheckFailed) as failed:
+        check(TwoPhaseHasty, managers=2)
+    assert failed.value.result.trace.steps()[-1] == "receive_decision(m1)"
+    assert str(pickle.loads(pickle.dumps(failed.value))) == str(failed.value)
+
+
+def test_html_escapes_every_text():
+    state = explore(TwoPhase, managers=1).graph().states().__next__()
+    assert "<script>" not in type(state)({"<script>": "<b>"})._repr_html_()
+    assert "srcdoc=" in explore(TwoPhaseHasty, managers=2)._repr_html_()
+
+
+def test_disabled_reports_the_require():
+    spec = Peterson()
+    (state,) = spec.initial_states()
+    with pytest.raises(
+        Disabled, match=r"enter\(p1\) is not enabled: require\(self.at\[process\] == At.WAITING\) is false"
+    ):
+        spec.step(state, "enter", "p1")
