@@ -7,6 +7,8 @@ running a spec, not errors of the program.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 EXIT_INTERNAL = 70
@@ -18,21 +20,75 @@ class UserError(Exception):
 
     exit_status: ClassVar[int] = 2
 
-    def __init__(self, message: str, *, file: str | None = None, line: int | None = None, text: str | None = None):
-        self.message, self.file, self.line, self.text = message, file, line, text
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        text: str | None = None,
+        columns: tuple[int, int] | None = None,
+    ):
+        """Create an error at a place: `text` is the line of the file, `columns` the part of it that is wrong.
+
+        Columns are counted from 1; the second is the one after the part.
+        """
+        self.message, self.file, self.line, self.text, self.columns = message, file, line, text, columns
         super().__init__(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.message, self.file, self.line, self.text)
+        return _rebuilt, (type(self), self.message, self.file, self.line, self.text, self.columns)
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}: " if self.file and self.line else f"{self.file}: " if self.file else ""
-        shown = f"\n    {self.text.strip()}" if self.text else ""
-        return f"{where}{self.message}{shown}"
+        return f"{self.place}{self.message}{self._shown_line()}"
+
+    @property
+    def place(self) -> str:
+        """The location in front of the message: `file:line:column: `, or less if less is known."""
+        known = (self.file, self.line if self.file else None, self.columns[0] if self.line and self.columns else None)
+        return "".join(f"{part}:" for part in known if part) + " " * bool(self.file)
+
+    @property
+    def parts(self) -> tuple[UserError, ...]:
+        """The errors that this one consists of: several for `SpecErrors`, else itself."""
+        return (self,)
+
+    def _shown_line(self) -> str:
+        """Return the wrong line, and carets below the wrong part, each with a line break before it."""
+        if not self.text:
+            return ""
+        shown = self.text.strip()
+        if self.columns is None:
+            return f"\n    {shown}"
+        indent = len(self.text) - len(self.text.lstrip())
+        first = max(self.columns[0] - 1 - indent, 0)
+        # A part of several lines is marked to the end of its first line.
+        width = max(min(self.columns[1] - self.columns[0], len(shown) - first), 1)
+        return f"\n    {shown}\n    {' ' * first}{'^' * width}"
 
 
 class SpecError(UserError):
     """A spec or the value of a constant is wrong, or a construct is outside the language."""
+
+
+class SpecErrors(SpecError):  # noqa: N818 - several of them
+    """Several errors of one spec. Its message and location are those of the first."""
+
+    def __init__(self, errors: Sequence[UserError]):
+        first = errors[0]
+        self.errors = tuple(errors)
+        super().__init__(first.message, file=first.file, line=first.line, text=first.text, columns=first.columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SpecErrors, (self.errors,)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+    @property
+    def parts(self) -> tuple[UserError, ...]:
+        """The errors in the order in which they were found."""
+        return self.errors
 
 
 class InputError(UserError):
@@ -61,5 +117,35 @@ class Disabled(Exception):  # noqa: N818 - an outcome, not an error
     """A `require` is false: the action instance is not enabled in this state."""
 
 
-def _rebuilt(kind: type[UserError], message: str, file: str | None, line: int | None, text: str | None) -> UserError:
-    return kind(message, file=file, line=line, text=text)
+def _rebuilt(
+    kind: type[UserError],
+    message: str,
+    file: str | None,
+    line: int | None,
+    text: str | None,
+    columns: tuple[int, int] | None,
+) -> UserError:
+    return kind(message, file=file, line=line, text=text, columns=columns)
+
+
+class CollectedErrors:
+    """Collects errors, so that all errors of a spec are reported together."""
+
+    def __init__(self) -> None:
+        self._found: list[UserError] = []
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Keep an error of the block, and continue after it."""
+        try:
+            yield
+        except UserError as error:
+            self._found.append(error)
+
+    def raise_found(self) -> None:
+        """Raise the collected errors, if any, as one; the same message at the same place counts once."""
+        found = {str(part): part for error in self._found for part in error.parts}
+        if len(found) > 1:
+            raise SpecErrors(sorted(found.values(), key=lambda error: (error.file or "", error.line or 0)))
+        for error in found.values():
+            raise error

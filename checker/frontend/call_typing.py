@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from checker.frontend import hints
 from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import widened_towards
 from checker.frontend.typers import ExpressionTyper
@@ -62,7 +63,7 @@ def call(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
         owner = node.func.value
         if typer.root_of(owner) is not None:
             return typer.compiler.method_call(typer, node, typer.root_of(owner), node.func.attr, after=None)
-        if _is_super(owner) and typer.scope.owner is not None:
+        if is_super(owner) and typer.scope.owner is not None:
             # The calling method may itself run on `old`: its first parameter is the state that super() means.
             root = next(iter(typer.scope.roots.values()))
             return typer.compiler.method_call(typer, node, root, node.func.attr, after=typer.scope.owner)
@@ -81,12 +82,11 @@ def call(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
         return _fold_call(typer, node, FOLDS[found])
     if isinstance(found, types.FunctionType):
         return typer.compiler.function_call(typer, node, found)
-    raise typer.scope.error(
-        node, f"{ast.unparse(node.func)} cannot be called in a spec; see docs/language.md for what can"
-    )
+    raise typer.scope.error(node, hints.call_refusal(node.func, found))
 
 
-def _is_super(node: ast.expr) -> bool:
+def is_super(node: ast.expr) -> bool:
+    """Return whether an expression is `super()`."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args
 
 
@@ -271,7 +271,7 @@ def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
         return _extremum(typer, node, kind)
     (argument,) = node.args or (None,)
     if argument is None:
-        raise typer.scope.error(node, f"{kind} needs a collection or a comprehension")
+        raise typer.scope.error(node, f"{kind} needs a collection or a comprehension: {kind}(... for x in ...)")
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp, ast.SetComp)):
         if isinstance(argument, ast.SetComp) and kind == "sum":
             return _fold_over(typer, node, kind, argument, default)
@@ -281,7 +281,12 @@ def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
         with inner_locals(typer.scope):
             clauses = _clauses(typer, argument.generators)
             element = argument.elt
-            value = typer.condition(element) if kind in ("all", "any") else typer.integer(element)
+            value = typer.condition(element) if kind in ("all", "any") else typer.expression(element)
+            if kind == "sum" and value.type == nodes.BOOL:
+                text = ast.unparse(element)
+                raise typer.scope.error(element, f"sum takes integers: count with sum(1 for ... if {text})")
+            if kind not in ("all", "any"):
+                value = typer.as_integer(element, value)
             return _fold(typer, node, kind, clauses, value, default)
     return _fold_over(typer, node, kind, argument, default)
 
@@ -513,6 +518,10 @@ def _range(typer: ExpressionTyper, node: ast.Call) -> nodes.Iterable:
     arguments = plain_arguments(typer, node)
     if not 1 <= len(arguments) <= 2:
         raise typer.scope.error(node, "range takes one or two arguments in this language")
+    written = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
+    numbers = [value for value in written if isinstance(value, int)]
+    if len(numbers) == len(arguments) and not range(*numbers):
+        raise typer.scope.error(node, f"{ast.unparse(node)} is empty: its end is excluded, and it counts up")
     bounds = [typer.integer(argument) for argument in arguments]
     low = bounds[0] if len(bounds) == 2 else nodes.Literal(IntType(0, 0, "int"), typer.scope.site(node), 0)
     high = bounds[-1]
@@ -635,7 +644,7 @@ def _collection_method(typer: ExpressionTyper, node: ast.Call, function: ast.Att
             return nodes.IndexOf(IntType(0, max(base.type.capacity - 1, 0), "int"), site, base, item)
     if name in ("append", "insert", "pop", "extend", "clear", "add", "discard", "remove"):
         raise typer.scope.error(node, f"{name} changes a collection: use it as a statement on a part of self")
-    raise typer.scope.error(node, f"{base.type:a} has no method {name} in this language")
+    raise typer.scope.error(node, hints.method_refusal(base.type, name))
 
 
 def display_guide(annotated: Type | None) -> Type | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
-from checker.frontend import call_typing
+from checker.frontend import call_typing, hints
 from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
 from checker.frontend.typers import HelperTyper
@@ -70,7 +71,7 @@ class ExpressionTyping:
         """
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            raise self.scope.error(node, f"{_syntax_name(node)} is not part of the language: see docs/language.md")
+            raise self.scope.error(node, hints.syntax_refusal(node))
         # Only these use the guide; the type of any other expression follows from its operands.
         if isinstance(node, _GUIDED):
             return method(node, wanted)  # type: ignore[no-any-return]
@@ -101,7 +102,8 @@ class ExpressionTyping:
         """Return a value that must be an integer; an option of one is unwrapped."""
         value = self.unwrapped(value)
         if not isinstance(value.type, IntType):
-            raise self.scope.error(node, f"expected an integer, found {value.type}")
+            hint = ": write `1 if ... else 0`" if isinstance(value.type, BoolType) else ""
+            raise self.scope.error(node, f"expected an integer, found {value.type}{hint}")
         return value
 
     def unwrapped(self, value: nodes.Expr) -> nodes.Expr:
@@ -131,8 +133,13 @@ class ExpressionTyping:
         literal = self.scope.literal(node, found) if found is not None else None
         if literal is None:
             name = ast.unparse(node)
-            hint = f"to iterate over its members, write `for x in {name}`" if is_type(found) else _hint(found)
-            raise self.scope.error(node, f"{name} cannot be used here: {hint}")
+            if is_type(found):
+                message = f"{name} cannot be used here: to iterate over its members, write `for x in {name}`"
+                raise self.scope.error(node, message)
+            owner = self.scope.object_of(node.value) if found is None and isinstance(node, ast.Attribute) else None
+            if isinstance(node, ast.Attribute) and owner is not None:
+                raise self.scope.error(node, hints.unknown_member(owner, node.attr))
+            raise self.scope.error(node, hints.non_value(name, found))
         # Of a constant, the interpreter has a value of the language; of any other name, Python's own value.
         self.compiler.python_collections.add(literal)
         return literal
@@ -173,12 +180,14 @@ class ExpressionTyping:
         if literal is not None:
             self.compiler.python_collections.add(literal)
             return literal
-        raise self.scope.error(node, f"{node.attr} is neither a state variable nor a constant of {type(spec).__name__}")
+        raise self.scope.error(node, hints.unknown_attribute(spec, node.attr))
 
     def _Subscript(self, node: ast.Subscript) -> nodes.Expr:
         domain = self.scope.object_of(node.value)
         if isinstance(domain, type) and issubclass(domain, Domain):
             return self._member(node, domain)
+        if isinstance(domain, type) and issubclass(domain, enum.Enum):
+            raise self.scope.error(node, f"{domain.__name__} cannot be indexed: {hints.member_hint(domain)}")
         base = self.unwrapped(self.expression(node.value))
         if isinstance(node.slice, ast.Slice):
             return self._slice(node, base, inverted=False)
@@ -256,8 +265,7 @@ class ExpressionTyping:
             return self.concatenation(node, left, right)
         if isinstance(left.type, IntType) and isinstance(right.type, IntType) and type(node.op) in ARITHMETIC:
             return self.arithmetic(node, ARITHMETIC[type(node.op)], left, right)
-        symbol = ast.unparse(node)
-        raise self.scope.error(node, f"the operator in `{symbol}` does not take {left.type} and {right.type}")
+        raise self.scope.error(node, hints.operator_refusal(ast.unparse(node), node.op, left.type, right.type))
 
     def arithmetic(self, node: ast.AST, operator: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return a sum, difference, product, quotient or remainder of two integers."""
@@ -306,7 +314,7 @@ class ExpressionTyping:
             # `-x` is lowered as `0 - x`, so the engines need no negation.
             zero = nodes.Literal(IntType(0, 0, "int"), self.scope.site(node), 0)
             return self.arithmetic(node, "-", zero, self.integer(node.operand))
-        raise self.scope.error(node, f"{_syntax_name(node.op)} is not part of the language")
+        raise self.scope.error(node, hints.syntax_refusal(node.op))
 
     def _BoolOp(self, node: ast.BoolOp) -> nodes.Expr:
         operator = "and" if isinstance(node.op, ast.And) else "or"
@@ -522,7 +530,7 @@ class ExpressionTyping:
                 )
             value = self.expression(value_node, wanted.value)
             if not can_become(value.type, wanted.value):
-                raise self.scope.error(value_node, f"expected {wanted.value}, found {value.type}")
+                raise self.scope.error(value_node, hints.type_refusal(value.type, wanted.value))
             values[key.value], kind = value, widened_towards(kind, value.type)
         missing = [key for key in wanted.key.values() if key not in values]
         if missing or len(values) != wanted.key.cardinality():
@@ -563,22 +571,6 @@ class ExpressionTyping:
         return call_typing.call(self, node, wanted)
 
 
-def _hint(value: Any) -> str:
-    """Return why a Python value is not a value of the language, and what to write instead."""
-    if isinstance(value, list):
-        return "a list may change: write a tuple"
-    if isinstance(value, dict):
-        return "a dict needs a value for each key of a Domain, Enum or bool, or of consecutive integers"
-    return "it is not a value of the language"
-
-
 def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:
     """Return whether a value is known before the spec runs: a literal other than an open constant."""
     return isinstance(value, nodes.Literal) and not is_open(value.value)
-
-
-def _syntax_name(node: ast.AST) -> str:
-    """Return the name of a syntax node in messages."""
-    names = {"Lambda": "a lambda", "JoinedStr": "an f-string", "Await": "await", "Yield": "yield", "Tuple": "a tuple"}
-    names |= {"NamedExpr": "`:=`", "Starred": "`*`", "Invert": "`~`", "UAdd": "unary `+`", "YieldFrom": "yield"}
-    return names.get(type(node).__name__, type(node).__name__)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checker.errors import SpecError, UserError
+from checker.errors import CollectedErrors, SpecError, UserError
 from checker.frontend.call_typing import display_guide, plain_arguments
 from checker.frontend.python_collections import PythonCollections
 from checker.frontend.scope import TypingScope
@@ -17,10 +17,11 @@ from checker.frontend.statement_typing import StatementTyping
 from checker.frontend.type_relations import can_become
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
-from checker.language.interpreter import ParameterDeclaration
+from checker.language.class_body import declaration_error
+from checker.language.interpreter import ParameterDeclaration, plain_parameters
 from checker.language.refinement import Refinement
 from checker.language.roles import LIVENESS_ROLES, SAFETY_ROLES, Role
-from checker.language.source import declaration_error
+from checker.language.source import source_of
 from checker.language.spec import Spec
 from checker.language.type_joins import NONE, join
 from checker.language.types import BoolType, Type
@@ -88,12 +89,22 @@ class FrontendCompiler:
     def program(self, properties: list[str]) -> nodes.Program:
         """Return the whole program."""
         program = nodes.Program(self.spec.name, dict(self.spec.variables))
+        errors = CollectedErrors()
         if hasattr(self.spec, "init"):
-            program.init = self._init()
-        for shape in self.spec.shapes():
-            program.actions.append(self._action(shape))
-        program.properties = [self._predicate(name) for name in properties]
-        program.constraints = [self._predicate(name) for name in self.spec.names_of(Role.CONSTRAINT)]
+            with errors.collecting():
+                program.init = self._init()
+        shapes = []
+        with errors.collecting():
+            shapes = self.spec.shapes()
+        for shape in shapes:
+            with errors.collecting():
+                program.actions.append(self._action(shape))
+        constraints = self.spec.names_of(Role.CONSTRAINT)
+        for names, predicates in ((properties, program.properties), (constraints, program.constraints)):
+            for name in names:
+                with errors.collecting():
+                    predicates.append(self._predicate(name))
+        errors.raise_found()
         return program
 
     def _init(self) -> nodes.Action:
@@ -136,7 +147,7 @@ class FrontendCompiler:
         if role is Role.REFINEMENT:
             return nodes.Predicate(name, role.value, self._refinement(name))
         function, owner = self._find(name, after=None)
-        arguments = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+        arguments = [argument.arg for argument in plain_parameters(source_of(function), name)]
         # A step invariant is a method of the new state, so `self` is the state after the step and `old` the one before.
         wanted = 2 if role is Role.STEP_INVARIANT else 1
         scope = TypingScope(self.spec, function, owner, dict(zip(arguments, ("self", "old"), strict=False)))
@@ -296,10 +307,9 @@ class FrontendCompiler:
         self, typer: ExpressionTyper, node: ast.Call, scope: TypingScope, skip: int
     ) -> dict[str, nodes.Expr]:
         """Return a call's arguments by parameter name, in the order of the parameters."""
-        declared = scope.source.tree.args
-        if declared.vararg or declared.kwarg or declared.kwonlyargs or declared.defaults:
-            raise scope.error(scope.source.tree, "a helper takes plain parameters only: no *, ** or defaults")
-        names = [argument.arg for argument in declared.args[skip:]]
+        name = scope.source.tree.name
+        declared = plain_parameters(scope.source, name, is_method=skip > 0)[skip:]
+        names = [argument.arg for argument in declared]
         keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
         if not keywords:
             plain_arguments(typer, node, len(names))
@@ -307,7 +317,7 @@ class FrontendCompiler:
         if given.keys() != set(names) or len(node.args) + len(node.keywords) != len(names):
             raise typer.scope.error(node, f"{scope.function.__name__} takes {', '.join(names) or 'no arguments'}")
         typed = {}
-        for argument in declared.args[skip:]:
+        for argument in declared:
             wanted = None if argument.annotation is None else self._declared(scope, argument.annotation)
             value = typer.expression(given[argument.arg], display_guide(wanted))
             # Python does not enforce annotations, so the parameter gets the join of both types, and no value is

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import BoundsError, SpecError
+from checker.frontend import hints
 from checker.frontend.type_relations import can_become
 from checker.ir import nodes
 from checker.language.source import Source, source_of
@@ -153,7 +154,7 @@ class TypingScope:
             return free[node.id].cell_contents
         found = self.function.__globals__.get(node.id, getattr(builtins, node.id, None))
         if found is None:
-            raise self.error(node, f"{node.id} is not defined")
+            raise self.error(node, hints.unknown_name(self.spec, node.id, self.locals))
         return found
 
     def literal(self, node: ast.expr, value: Any) -> nodes.Literal | None:
@@ -176,5 +177,5 @@ class TypingScope:
         if not is_bounded(wanted) and not isinstance(wanted, IntType):
             raise self.error(node, f"a value of type {wanted} cannot be stored: keep numbers in a Range")
         if not can_become(value.type, wanted):
-            raise self.error(node, f"expected {wanted}, found {value.type}")
+            raise self.error(node, hints.type_refusal(value.type, wanted))
         return nodes.Convert(wanted, value.site, value)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
-from checker.frontend import call_typing
+from checker.frontend import call_typing, hints
 from checker.frontend.expression_typing import ARITHMETIC, SETS, ExpressionTyping
 from checker.frontend.scope import TypingScope
 from checker.frontend.typers import HelperTyper
@@ -56,7 +57,36 @@ def _part(target: ast.expr) -> ast.Name:
     return ast.copy_location(ast.Name(call_typing.part_name(target), ast.Store()), target)
 
 
+@functools.lru_cache(maxsize=1 << 12)
+def _unread_locals(function: ast.FunctionDef) -> list[ast.Name]:
+    """Return the targets of assignments of which the function never reads any local.
+
+    Loop variables may be unread, and so may names that begin with an underscore.
+    """
+    targets: list[ast.expr] = []
+    read = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            targets += node.targets
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+            targets.append(node.target)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read.add(node.id)
+    named = [_assigned_names(target) for target in targets]
+    return [names[0] for names in named if names and not any(name.id in read or name.id[0] == "_" for name in names)]
+
+
+def _assigned_names(target: ast.expr) -> list[ast.Name]:
+    """Return the locals that an assignment to a target changes."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for part in target.elts for name in _assigned_names(part)]
+    return [target] if isinstance(target, ast.Name) else []
+
+
 _REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.AsyncFor: ("`async for`", "write `for`"),
+    ast.AsyncFunctionDef: ("a function inside a method", "make it a method"),
+    ast.AsyncWith: ("`async with`", "write the statements without it"),
     ast.Assert: ("`assert`", "state the condition as an @invariant"),
     ast.ClassDef: ("a class inside a method", "move it to the top of the module"),
     ast.FunctionDef: ("a function inside a method", "make it a method"),
@@ -67,6 +97,7 @@ _REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str]] = {
     ast.Nonlocal: ("`nonlocal`", "declare a state variable"),
     ast.Raise: ("`raise`", "disable the action with `require`"),
     ast.Try: ("`try`", "test the condition first"),
+    ast.TryStar: ("`try`", "test the condition first"),
     ast.While: ("a while loop", "use `for x in range(...)`"),
     ast.With: ("`with`", "write the statements without it"),
 }
@@ -91,9 +122,19 @@ class StatementTyping(ExpressionTyping):
             before = self.result
             statements, _ = self.block(self.scope.source.tree.body)
             if not self.scope.changed and before == self.result:
+                self._require_read_locals()
                 return statements
         message = "the type of a local grows in every iteration of a loop: start it with a plain number"
         raise self.scope.error(self.scope.source.tree, message)
+
+    def _require_read_locals(self) -> None:
+        """Raise SpecError if a local is assigned and never read: `self.` may have been forgotten."""
+        for target in _unread_locals(self.scope.source.tree):
+            name = target.id
+            if name in self.scope.roots:
+                continue
+            hint = f"to change the state, write self.{name}" if name in self.compiler.spec.variables else "remove it"
+            raise self.scope.error(target, f"the local {name} is assigned and never read: {hint}")
 
     def block(self, body: list[ast.stmt]) -> tuple[tuple[nodes.Stmt, ...], bool]:
         """Return typed statements, and whether control can reach the end of them."""
@@ -128,7 +169,8 @@ class StatementTyping(ExpressionTyping):
             return [self._deletion(target) for target in node.targets], True
         if isinstance(node, ast.Pass):
             return [], True
-        name, hint = _REFUSED_STATEMENTS.get(type(node), (f"`{type(node).__name__.lower()}`", "see docs/language.md"))
+        unknown = (f"`{type(node).__name__.lower()}`", "docs/language.md lists the statements")
+        name, hint = _REFUSED_STATEMENTS.get(type(node), unknown)
         raise self.scope.error(node, f"{name} is not part of the language: {hint}")
 
     def _if(self, node: ast.If) -> tuple[list[nodes.Stmt], bool]:
@@ -181,7 +223,7 @@ class StatementTyping(ExpressionTyping):
     def _expression_statement(self, node: ast.Expr) -> list[nodes.Stmt]:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return []
-        if isinstance(node.value, (ast.Yield, ast.YieldFrom, ast.Await)):
+        if isinstance(node.value, (ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda)):
             self.expression(node.value)
         if not isinstance(node.value, ast.Call):
             raise self.scope.error(node, "this has no effect: an action assigns, calls a helper, or requires")
@@ -206,7 +248,7 @@ class StatementTyping(ExpressionTyping):
             return None
         if function.attr not in ("append", "insert", "pop", "extend", "clear", "add", "discard", "remove"):
             return None
-        if self.scope.object_of(function) is not None:
+        if call_typing.is_super(function.value) or self.scope.object_of(function) is not None:
             return None
         return self.place(function.value)
 
@@ -248,7 +290,7 @@ class StatementTyping(ExpressionTyping):
                     raise self.scope.error(call, "a bag has no discard: test with `in`, then remove one copy")
                 return nodes.BagAdd(kind, site, place, item)
             return nodes.SetOperation(kind, site, "|", place, nodes.ItemsOf(kind, site, (item,)))
-        raise self.scope.error(call, f"{kind:a} has no method {method}")
+        raise self.scope.error(call, hints.method_refusal(kind, method))
 
     def _discarded(self, call: ast.Call, argument: ast.expr, place: nodes.Expr, kind: SetType) -> nodes.Expr:
         """Return a set without an item. The item may have a wider type than the set's items, and then be absent."""
@@ -436,7 +478,7 @@ class StatementTyping(ExpressionTyping):
 
     def _deletion(self, target: ast.expr) -> nodes.Stmt:
         if not isinstance(target, ast.Subscript):
-            raise self.scope.error(target, "del removes an item or a slice of a sequence: del self.log[r][n:]")
+            raise self.scope.error(target, "del removes an item or a slice of a sequence, as in del self.log[r][n:]")
         place = self.place(target.value)
         if not isinstance(place.type, SeqType):
             raise self.scope.error(target, f"del removes items of a sequence, not of {place.type:a}")

@@ -297,6 +297,8 @@ class Binding:
     def _resolve_class(self, declaration: type) -> resolved.Type:
         name = declaration.__name__
         if issubclass(declaration, Range):
+            if not _declares(declaration, "high"):
+                raise SpecError(f"{name} has no upper bound: write `low, high = 0, 3` in its body")
             low = self.number(declaration.low, f"{name}.low")
             high = self.number(declaration.high, f"{name}.high")
             if is_open(low):
@@ -305,6 +307,8 @@ class Binding:
                 raise SpecError(f"{name} has no values: its bounds are {low} and {high}")
             return resolved.IntType(low, high, name)
         if issubclass(declaration, Domain):
+            if not _declares(declaration, "size"):
+                raise SpecError(f'{name} has no size: write `size = 3` in its body, or `size = "replicas"`')
             size = self.number(declaration.size, f"{name}.size")
             if is_open(size):
                 raise SpecError(f"{name}.size is {size}, which is unbounded: the size of a Domain must be bounded")
@@ -315,8 +319,18 @@ class Binding:
             fields = tuple((field, self.resolve(kind)) for field, kind in declared_fields(declaration).items())
             return resolved.StructType(declaration, fields)
         if issubclass(declaration, enum.Enum):
+            if issubclass(declaration, (int, str, enum.Flag)):
+                # Its members are equal to plain values, and have an order.
+                raise SpecError(f"{name} is not a plain Enum: write class {name}(Enum)")
+            if not len(declaration):
+                raise SpecError(f'{name} has no members: write them in its body, as in LEADER = "leader"')
             return resolved.EnumType(declaration)
         raise SpecError(f"{name} is not a type of the language")
+
+
+def _declares(declaration: type, attribute: str) -> bool:
+    """Return whether a class, or a base of it outside the language, sets an attribute."""
+    return any(attribute in vars(base) for base in declaration.__mro__ if base not in (Range, Domain))
 
 
 def _require_open(tree: ast.AST, value: Any, what: str) -> None:

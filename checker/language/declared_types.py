@@ -128,6 +128,12 @@ class Struct:
                 raise SpecError(f"{cls.__name__}.{name}: the name is reserved by the language, choose another")
             fields[name] = eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation
         cls._fields = fields
+        try:
+            cls.shows.format(**dict.fromkeys(fields, ""))
+        except (LookupError, ValueError, AttributeError) as error:
+            known = ", ".join(f"{{{name}}}" for name in fields) or "none"
+            message = f"{cls.__name__}.shows is {cls.shows!r}, a format string over the fields {known}: {error!r}"
+            raise SpecError(message) from None
 
     def __init__(self, *positional: Any, **named: Any):
         names = list(self._fields)

@@ -16,6 +16,13 @@ from typing import Any
 from checker.errors import SpecError
 
 
+def _items(what: str, found: Any, kind: type) -> tuple[Any, ...]:
+    """Return a tuple of parts of a drawing; raise SpecError if one is something else."""
+    if not isinstance(found, (tuple, list)) or not all(isinstance(item, kind) for item in found):
+        raise SpecError(f"{what}: write a tuple of {kind.__name__}(...), not {found!r}")
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Log:
     """A sequence, drawn as cells on a ruler of offsets that all lanes share.
@@ -36,6 +43,12 @@ class Log:
     at: tuple[str, ...] = ("offset",)
     called: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.markers, Mapping):
+            raise SpecError(
+                f'markers of a Log is {self.markers!r}: write a mapping to labels, markers={{"end": "END"}}'
+            )
+
 
 @dataclass(frozen=True)
 class Lane:
@@ -53,6 +66,15 @@ class Lane:
     members: Mapping[str, str] = field(default_factory=dict)
     crowned: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("boxes", "members", "crowned", "facts"):
+            if not isinstance(getattr(self, name), Mapping):
+                found = getattr(self, name)
+                raise SpecError(
+                    f'{name} of a Lane is {found!r}: write a mapping to titles, {name}={{"leader": "leader"}}'
+                )
+        object.__setattr__(self, "logs", _items("logs of a Lane", self.logs, Log))
 
     def names(self) -> Iterator[str]:
         """Iterate over the names that this lane refers to."""
@@ -103,9 +125,9 @@ class Drawing:
     arrows: tuple[Arrow, ...]
 
     def __init__(self, *lanes: Lane, channels: tuple[Channel, ...] = (), arrows: tuple[Arrow, ...] = ()):
-        object.__setattr__(self, "lanes", lanes)
-        object.__setattr__(self, "channels", channels)
-        object.__setattr__(self, "arrows", arrows)
+        object.__setattr__(self, "lanes", _items("a Drawing", lanes, Lane))
+        object.__setattr__(self, "channels", _items("channels of a Drawing", channels, Channel))
+        object.__setattr__(self, "arrows", _items("arrows of a Drawing", arrows, Arrow))
 
     def check(self, spec: type[Any]) -> None:
         """Raise SpecError for a name or a lane that does not exist."""

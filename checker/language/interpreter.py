@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from checker.errors import BoundsError, Disabled, SpecError, UserError
+from checker.errors import BoundsError, CollectedErrors, Disabled, SpecError, UserError
 from checker.language.declarations import Binding
 from checker.language.fairness import Fairness
 from checker.language.roles import LIVENESS_ROLES, PROPERTY_ROLES, SAFETY_ROLES, Role
@@ -144,6 +144,16 @@ class ActionShape:
         return count
 
 
+def plain_parameters(source: Source, method: str, *, is_method: bool = True) -> list[ast.arg]:
+    """Return the parameters of a method, `self` first, or of a function; raise SpecError if it has others."""
+    declared = source.tree.args
+    if declared.vararg or declared.kwarg or declared.kwonlyargs or declared.defaults or declared.posonlyargs:
+        raise source.error(source.tree, f"{method} takes plain parameters only: no *, **, / or defaults")
+    if is_method and not declared.args:
+        raise source.error(source.tree, f"{method} has no parameter for the state: write def {method}(self)")
+    return declared.args
+
+
 def _binding_collection(source: Source, parameter: str) -> ast.expr | None:
     """Return the collection in the leading `require(parameter in collection)` of an action, or None."""
     # Only leading `require` statements count: after any other statement the collection may have changed.
@@ -263,10 +273,13 @@ class Interpreter:
         """Return the parameters and instance numbers of the actions; raise SpecError for a wrong parameter."""
         if self._shapes is None:
             shapes, first = [], 0
+            errors = CollectedErrors()
             for name in self.actions:
-                shape = ActionShape(name, self.parameters_of(name), first)
-                first += shape.instances
-                shapes.append(shape)
+                with errors.collecting():
+                    shape = ActionShape(name, self.parameters_of(name), first)
+                    first += shape.instances
+                    shapes.append(shape)
+            errors.raise_found()
             self._shapes = shapes
         return self._shapes
 
@@ -274,10 +287,8 @@ class Interpreter:
         """Return the parameters of an action or of `init`; raise SpecError if one has no type or a wrong one."""
         function = getattr(type(self), method)
         source = source_of(function)
-        arguments = source.tree.args
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-            raise source.error(source.tree, f"{method} takes plain parameters only: no *, ** or defaults")
-        return tuple(self._parameter(function, source, argument) for argument in arguments.args[1:])
+        arguments = plain_parameters(source, method)
+        return tuple(self._parameter(function, source, argument) for argument in arguments[1:])
 
     def _parameter(self, function: Callable[..., Any], source: Source, argument: ast.arg) -> ParameterDeclaration:
         if argument.annotation is None:

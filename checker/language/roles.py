@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from checker.errors import Disabled, SpecError
@@ -54,8 +55,19 @@ def implies(premise: bool, conclusion: bool) -> bool:
 
 
 def _marked(method: Method, role: Role, says: str = "") -> Method:
+    if not isinstance(method, FunctionType):
+        raise SpecError(f"@{_decorator(role)} is for methods, not for {method!r}: write it above `def name(self):`")
+    other = role_of(method)
+    if other is not None:
+        source = source_of(method)
+        what = "twice" if other is role else f"with @{_decorator(other)} and @{_decorator(role)}"
+        raise source.error(source.tree, f"{method.__name__} is decorated {what}: a method has one role, keep one")
     method._role, method._says = role, says  # type: ignore[attr-defined]
     return method
+
+
+def _decorator(role: Role) -> str:
+    return role.value.replace(" ", "_")
 
 
 def role_of(method: Any) -> Role | None:

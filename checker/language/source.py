@@ -1,11 +1,11 @@
-"""Syntax trees of functions, and locations of declarations, with the line numbers of their files."""
+"""Syntax trees of functions, with the line numbers of their files."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import linecache
-import sys
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
@@ -23,16 +23,47 @@ class Source:
 
     def error(self, node: ast.AST | None, message: str) -> SpecError:
         """Return a SpecError that points at `node` in this function's file."""
-        line = getattr(node, "lineno", self.tree.lineno)
-        return SpecError(message, file=self.file, line=line, text=linecache.getline(self.file, line))
+        return node_error(self.file, node if hasattr(node, "lineno") else self.tree, message)
+
+
+def node_error(file: str, node: ast.AST | None, message: str) -> SpecError:
+    """Return a SpecError that points at a node of a file's syntax tree."""
+    line = getattr(node, "lineno", 1)
+    text = linecache.getline(file, line)
+    first = _column(text, getattr(node, "col_offset", 0))
+    # Of a part of several lines, such as a function, the first line is shown.
+    is_one_line = getattr(node, "end_lineno", None) == line
+    last = _column(text, getattr(node, "end_col_offset", 0)) if is_one_line else len(text.rstrip()) + 1
+    return SpecError(message, file=file, line=line, text=text, columns=(first, last))
+
+
+def _column(text: str, offset: int) -> int:
+    """Return the column, from 1, of an offset in bytes, as syntax trees have it."""
+    return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+def line_error(file: str, line: int, message: str) -> SpecError:
+    """Return a SpecError that points at a whole line of a file."""
+    text = linecache.getline(file, line)
+    indent = len(text) - len(text.lstrip())
+    return SpecError(message, file=file, line=line, text=text, columns=(indent + 1, len(text.rstrip()) + 1))
+
+
+def name_error(file: str, line: int, name: str, message: str) -> SpecError:
+    """Return a SpecError that points at a name in a line of a file, or at the whole line if it is not in it."""
+    text = linecache.getline(file, line)
+    found = re.search(rf"\b{re.escape(name)}\b", text)
+    if found is None:
+        return line_error(file, line, message)
+    return SpecError(message, file=file, line=line, text=text, columns=(found.start() + 1, found.end() + 1))
 
 
 @functools.lru_cache(maxsize=256)
-def _definitions(file: str, text: str) -> dict[int, ast.FunctionDef]:
+def _definitions(file: str, text: str) -> dict[int, ast.FunctionDef | ast.AsyncFunctionDef]:
     """Map the first line of each function of a file, decorators included, to its tree."""
     found = {}
     for node in ast.walk(ast.parse(text, file)):
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             # Python counts a function from its first decorator on (`co_firstlineno`), and the tree from `def`.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             found[first] = node
@@ -72,17 +103,20 @@ def _end(node: ast.expr) -> tuple[Any, Any]:
 
 
 def source_of(function: Callable[..., Any]) -> Source:
-    """Return the source of a function; raise SpecError if its file cannot be read."""
+    """Return the source of a function; raise SpecError if its file cannot be read, or if it is no plain function."""
     code = function.__code__
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    tree = None
+    file = code.co_filename
+    text = "".join(linecache.getlines(file, function.__globals__))
+    tree: ast.AST | None = None
     if text and code.co_name == "<lambda>":
         tree = _lambda_definition(code, text)
     elif text:
-        tree = _definitions(code.co_filename, text).get(code.co_firstlineno)
-    if tree is None:
+        tree = _definitions(file, text).get(code.co_firstlineno)
+    if isinstance(tree, ast.AsyncFunctionDef):
+        raise node_error(file, tree, f"`async def {tree.name}` is not part of the language: write `def {tree.name}`")
+    if not isinstance(tree, ast.FunctionDef):
         raise SpecError(f"the source of {function.__qualname__} cannot be read: write the spec in a file")
-    return Source(code.co_filename, tree)
+    return Source(file, tree)
 
 
 def false_require(error: BaseException) -> str:
@@ -107,23 +141,3 @@ def _requires(file: str, text: str) -> list[ast.Call]:
     """Return the calls of `require` in a file."""
     calls = [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.Call)]
     return [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "require"]
-
-
-def declaration_error(owner: type, name: str, message: str) -> SpecError:
-    """Return a SpecError that points at the declaration of an attribute in a class or in one of its bases."""
-    for base in owner.__mro__:
-        module = sys.modules.get(base.__module__)
-        file = getattr(module, "__file__", None)
-        if name not in vars(base) or file is None:
-            continue
-        for node in _class_bodies(file, "".join(linecache.getlines(file))).get(base.__qualname__, ()):
-            targets = getattr(node, "targets", ())
-            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-                return SpecError(message, file=file, line=node.lineno, text=linecache.getline(file, node.lineno))
-    return SpecError(message)
-
-
-@functools.lru_cache(maxsize=256)
-def _class_bodies(file: str, text: str) -> dict[str, list[ast.stmt]]:
-    """Map the name of each class at the top of a file to the statements of its body."""
-    return {node.name: node.body for node in ast.parse(text, file).body if isinstance(node, ast.ClassDef)}

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import copy
 import html
+import inspect
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
-from checker.errors import BoundsError, SpecError, UserError
+from checker.errors import BoundsError, CollectedErrors, SpecError, UserError
+from checker.language.class_body import DECLARED_AT, SpecClass, class_error, declaration_error
 from checker.language.declarations import Binding, Constant, Plain, is_type
 from checker.language.drawing import Drawing
 from checker.language.fairness import NEXT, Fairness, Strength, fairness_from
 from checker.language.interpreter import Interpreter
 from checker.language.refinement import AbstractBehaviour, Refinement
 from checker.language.roles import Role, fairness_of, message_of, role_of
-from checker.language.source import declaration_error, source_of
+from checker.language.source import source_of
 from checker.language.symbols import OpenNumber
 from checker.language.value_types import value_type
 from checker.language.values import attached
@@ -59,7 +61,7 @@ def _spec_name(cls: type) -> str:
     return module if module.replace("_", "") == cls.__name__.lower() else snake_case(cls.__name__)
 
 
-class Spec(Interpreter):
+class Spec(Interpreter, metaclass=SpecClass):
     """The base class of specs; see docs/language.md. `Kip320(replicas=2)` is a spec with its constants set."""
 
     name: ClassVar[str] = ""
@@ -74,15 +76,14 @@ class Spec(Interpreter):
         super().__init_subclass__(**named)
         cls.abstract = abstract
         cls.name = cls.__dict__.get("name", _spec_name(cls))
+        errors = CollectedErrors()
         for attribute, value in list(vars(cls).items()):
-            # A class that is defined in the spec's body is a type of the spec, and not a variable of this type.
-            is_nested_class = isinstance(value, type) and value.__qualname__.startswith(cls.__qualname__ + ".")
-            # Names of the base class's own methods; a spec that replaced one would break the engines.
-            is_reserved = hasattr(Spec, attribute) and not attribute.startswith("__")
-            if is_reserved and (is_type(value) or isinstance(value, (Constant, FunctionType))):
-                raise SpecError(f"{cls.__name__}.{attribute}: the name is reserved by the language, choose another")
-            if is_type(value) and not is_nested_class:
-                setattr(cls, attribute, StateVariable(attribute, value))
+            with errors.collecting():
+                _check_declaration(cls, attribute, value)
+                # A class that is defined in the spec's body is a type of the spec, and not a variable of this type.
+                if is_type(value) and not _is_nested(cls, value):
+                    setattr(cls, attribute, StateVariable(attribute, value))
+        errors.raise_found()
         cls._collect()
         if cls.fair_next not in (None, "weak", "strong"):
             message = f"fair_next is 'weak', 'strong' or None, not {cls.fair_next!r}"
@@ -90,7 +91,10 @@ class Spec(Interpreter):
         if not abstract:
             cls._check_refinements()
         if cls.draws is not None and not abstract:
-            cls.draws.check(cls)
+            try:
+                cls.draws.check(cls)
+            except SpecError as error:
+                raise declaration_error(cls, "draws", error.message) from None
 
     @classmethod
     def _check_refinements(cls) -> None:
@@ -157,12 +161,15 @@ class Spec(Interpreter):
         self._binding = Binding(values)
         self.constant_values = {name: self._constant_value(name, plain) for name, plain in values.items()}
         self.variables = {}
+        errors = CollectedErrors()
         for variable, declaration in self.declared_variables.items():
-            try:
-                self.variables[variable] = self._binding.resolve(declaration)
-            except UserError as error:
-                message = f"{type(self).__name__}.{variable}: {error.message}"
-                raise declaration_error(type(self), variable, message) from None
+            with errors.collecting():
+                try:
+                    self.variables[variable] = self._binding.resolve(declaration)
+                except UserError as error:
+                    message = f"{type(self).__name__}.{variable}: {error.message}"
+                    raise declaration_error(type(self), variable, message) from None
+        errors.raise_found()
 
     def _constant_value(self, name: str, plain: Plain) -> Any:
         """Return a constant as methods read it: a collection is a value of the language, with an order."""
@@ -267,6 +274,17 @@ class Spec(Interpreter):
         return (cls.__doc__ or "").strip().split("\n")[0]
 
 
+def require_steps(spec: type[Spec]) -> None:
+    """Raise SpecError if a spec has no state variable or no action: every property would hold."""
+    missing = "" if spec.declared_variables else "state variable: declare one, as in x = Range(0, 3)"
+    if not missing and Role.ACTION not in spec.roles.values():
+        missing = "action: decorate a method with @action"
+    if missing:
+        name = spec.__name__
+        hint = f"for a base of other specs, write class {name}(Spec, abstract=True)"
+        raise class_error(spec, f"{name} has no {missing}; {hint}")
+
+
 def check_fairness_changes(spec: type[Spec], changes: Mapping[str, Fairness | str | None]) -> None:
     """Raise SpecError if a change of fairness names no action of a spec, or if its value is not a fairness."""
     actions = [name for name, role in spec.roles.items() if role is Role.ACTION]
@@ -289,6 +307,75 @@ def plain_constants(spec: type[Spec], constants: Mapping[str, Any]) -> dict[str,
         name: declared[name].check(value) if name in declared and declared[name].is_structured else value
         for name, value in constants.items()
     }
+
+
+_OPTIONS = ("name", "draws", NEXT)
+"""The attributes of `Spec` that a spec may set."""
+
+_RESERVED = frozenset(
+    name
+    for base in Spec.__mro__[:-1]
+    for name in (*vars(base), *inspect.get_annotations(base))
+    if not name.startswith("__")
+)
+"""The names of the base class; a spec that replaced one would break the engines."""
+
+
+def _is_nested(spec: type[Spec], value: Any) -> bool:
+    return isinstance(value, type) and value.__qualname__.startswith(spec.__qualname__ + ".")
+
+
+def _check_declaration(spec: type[Spec], name: str, value: Any) -> None:
+    """Raise SpecError if an attribute of a spec's class body is wrong; it says what to write instead."""
+    problem = _declaration_problem(spec, name, value) or _hidden_declaration(spec, name, value)
+    if problem:
+        raise declaration_error(spec, name, f"{spec.__name__}.{name}: {problem}")
+
+
+def _declaration_problem(spec: type[Spec], name: str, value: Any) -> str:
+    is_declaration = is_type(value) or isinstance(value, (Constant, FunctionType))
+    if name in ("__init__", "__new__"):
+        return "a spec has no constructor: set the variables in `def init(self)`, and constants in a scenario"
+    if name == "abstract" and name in vars(spec)[DECLARED_AT]:
+        return f"write it as an argument: class {spec.__name__}(Spec, abstract=True)"
+    if name.startswith("__") or name in ("abstract", DECLARED_AT):
+        return ""
+    if name in _RESERVED and (is_declaration or name not in _OPTIONS):
+        return "the name is reserved by the language, choose another"
+    if name == "init" and (not isinstance(value, FunctionType) or role_of(value) is not None):
+        return "init is the method that sets the initial state: write `def init(self)`, without a decorator"
+    if name == "scenarios":
+        return "scenarios belong to the module: write `scenarios = [...]` below the class"
+    inner = getattr(value, "__wrapped__", getattr(value, "fget", None))
+    if not isinstance(value, FunctionType) and (role_of(value) or role_of(inner)) is not None:
+        return "a method of a spec takes `self`: remove the decorator that is not of the language"
+    return ""
+
+
+def _hidden_declaration(spec: type[Spec], name: str, value: Any) -> str:
+    """Return what is wrong if an attribute replaces one of another kind in a base of the spec, or ""."""
+    base = next((base for base in spec.__mro__[1:] if issubclass(base, Spec) and name in vars(base)), None)
+    if base is None:
+        return ""
+    before, now = _kind(vars(base)[name]), _kind(value)
+    if before == now or before not in ("constant", "state variable", "method"):
+        return ""
+    where = f"{name} is a {before} of {base.__name__}"
+    if now == "removal":
+        return "" if before == "method" else f"{where}: only a method can be removed with `{name} = None`"
+    if before == "constant" and now == "value":
+        return f"{where}: to change its default, write {name} = Constant({value!r})"
+    return f"{where}: choose another name"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Constant):
+        return "constant"
+    if isinstance(value, StateVariable) or is_type(value):
+        return "state variable"
+    if isinstance(value, FunctionType):
+        return "method"
+    return "removal" if value is None else "value"
 
 
 FairnessChanges = Mapping[str, Fairness | str | None]

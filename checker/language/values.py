@@ -47,7 +47,8 @@ class CollectionType(ItemType, Protocol):
 def show(value: Any) -> str:
     """Return the short text of a value, as traces and messages print it."""
     if isinstance(value, enum.Enum):
-        return value.name.lower()
+        # A spec chooses the text of a member by its value: `NOT_SENT = "not sent"`. Numbers say less than the name.
+        return value.value if isinstance(value.value, str) else value.name.lower()
     if isinstance(value, bool) or value is None:
         # Safe although True == 1: only bools and None get here.
         return {True: "yes", False: "no", None: "none"}[value]

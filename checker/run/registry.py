@@ -19,7 +19,7 @@ from typing import Never
 
 from checker.errors import SpecError
 from checker.language.error_location import with_location
-from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec
+from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
 
 PACKAGE = "specs"
@@ -166,10 +166,17 @@ def family_of(name: str) -> Family:
 
 
 def select(name: str) -> list[Selection]:
-    """Return the specs or scenarios of a name; raise SpecError, with the known names, for an unknown one.
+    """Return the specs or scenarios of a name; raise SpecError if it is unknown, or if a spec has no action.
 
     Names: `family`, `family/spec`, `family/spec/scenario`, `file.py`, `file.py/spec`, `file.py/spec/scenario`.
     """
+    selections = _selected(name)
+    for selection in selections:
+        require_steps(selection.entry.spec)
+    return selections
+
+
+def _selected(name: str) -> list[Selection]:
     family, rest = _family_and_rest(name)
     if not rest:
         if not family.entries:

@@ -11,10 +11,11 @@ import random
 from collections.abc import Callable
 
 from checker.engines.native import engine
-from checker.engines.native.liveness.decision import NativeLiveness, type_liveness
+from checker.engines.native.liveness.decision import NativeLiveness
 from checker.engines.native.results import ResultBuilder, initial_states
 from checker.engines.python.explorer import explore_states
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
+from checker.frontend.liveness_typing import type_liveness
 from checker.language import Fairness, Spec
 from checker.language.liveness import liveness_names
 from checker.run.liveness import LivenessDecision

@@ -307,7 +307,7 @@ CORNERS = {
 """,
     "parameters of every type": """
     @action
-    def options(self, o: Option(Pair), b: bool):
+    def take_option(self, o: Option(Pair), b: bool):
         self.pair = o
         self.flag = b
 

@@ -15,6 +15,8 @@ ENGINES = pytest.mark.parametrize("engine", ["native", "python"])
 
 HEAD = "from checker.language import Constant, Domain, Range, Scenario, Seq, SetOf, Spec, action, invariant, require\n"
 
+GO = "    @action\n    def go(self): self.x += 0\n"
+
 
 def spec_text(action="self.x += 0", more="", invariant="self.x >= 0"):
     """Return a spec whose action begins in line 11 and whose invariant is in line 15."""
@@ -41,8 +43,8 @@ def is_reported_in_one_sentence(outcome, says):
     assert outcome.err.startswith("error: ")
     assert says in outcome.err
     assert "Traceback" not in outcome.err
-    # The line of the spec that the sentence is about may follow it.
-    assert len(outcome.err.splitlines()) <= 2
+    # The line of the spec that the sentence is about may follow it, with carets below the wrong part.
+    assert len(outcome.err.splitlines()) <= 3
     assert outcome.out == ""
 
 
@@ -86,19 +88,22 @@ def test_an_unknown_engine(checker):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("class A(Spec:\n", "mine.py:1: "),
+        ("class A(Spec:\n", "mine.py:1:"),
         ("x = 1 / 0\n", "mine.py:1: ZeroDivisionError"),
         ("import nothing_of_this_name\n", "mine.py:1: ModuleNotFoundError"),
         ("x = 1\n", "mine.py defines no spec"),
-        (HEAD + "class A(Spec):\n    x = Range(0, 'k')\n", "k"),
-        (HEAD + "class A(Spec):\n    x = Range(3, 0)\n", "A.x"),
-        (HEAD + "class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [1]\n", "scenarios must be a list of Scenario"),
+        (HEAD + "class A(Spec):\n    x = Range(0, 'k')\n" + GO, "k"),
+        (HEAD + "class A(Spec):\n    x = Range(3, 0)\n" + GO, "A.x"),
         (
-            HEAD + "class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [Scenario(A, 's', expect={'p': 1})]\n",
+            HEAD + "class A(Spec):\n    x = Range(0, 3)\n" + GO + "\nscenarios = [1]\n",
+            "scenarios must be a list of Scenario",
+        ),
+        (
+            HEAD + "class A(Spec):\n    x = Range(0, 3)\n" + GO + "\nscenarios = [Scenario(A, 's', expect={'p': 1})]\n",
             "names p, which is not a property",
         ),
         (
-            HEAD + "class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [Scenario(A, 's', {'k': 1})]\n",
+            HEAD + "class A(Spec):\n    x = Range(0, 3)\n" + GO + "\nscenarios = [Scenario(A, 's', {'k': 1})]\n",
             "a has no constant k",
         ),
     ],
@@ -109,27 +114,27 @@ def test_a_wrong_spec_file(run_text, engine, text, says):
 
 @ENGINES
 def test_an_action_that_writes_outside_the_state(run_text, engine):
-    is_reported_in_one_sentence(run_text(spec_text("self.y = 1"), "--engine", engine), "mine.py:11: ")
+    is_reported_in_one_sentence(run_text(spec_text("self.y = 1"), "--engine", engine), "mine.py:11:")
 
 
 @ENGINES
 def test_an_action_whose_parameter_has_no_type(run_text, engine):
     text = spec_text(more="\n    @action\n    def come(self, who):\n        self.x = 1\n")
-    is_reported_in_one_sentence(run_text(text, "--engine", engine), "mine.py:10: parameter who needs a type")
+    is_reported_in_one_sentence(run_text(text, "--engine", engine), "mine.py:10:20: parameter who needs a type")
 
 
 UNSUPPORTED = [
-    ("while self.x < 3: self.x += 1", "mine.py:11: "),
-    ("self.x = [1, 2, 3][-1]", "mine.py:11: "),
-    ("print(self.x)", "mine.py:11: "),
-    ("self.x = open('x')", "mine.py:11: "),
-    ("self.x = (lambda: 1)()", "mine.py:11: "),
-    ("self.x = self.x / 2", "mine.py:11: "),
-    ("a, b = 1, 2", "mine.py:11: "),
-    ("import os", "mine.py:11: "),
-    ("try: self.x = 1\n        finally: pass", "mine.py:11: "),
-    ("global y", "mine.py:11: "),
-    ("self.x = 1.5", "mine.py:11: "),
+    ("while self.x < 3: self.x += 1", "mine.py:11:"),
+    ("self.x = [1, 2, 3][-1]", "mine.py:11:"),
+    ("print(self.x)", "mine.py:11:"),
+    ("self.x = open('x')", "mine.py:11:"),
+    ("self.x = (lambda: 1)()", "mine.py:11:"),
+    ("self.x = self.x / 2", "mine.py:11:"),
+    ("a, b = self.x", "mine.py:11:"),
+    ("import os", "mine.py:11:"),
+    ("try: self.x = 1\n        finally: pass", "mine.py:11:"),
+    ("global y", "mine.py:11:"),
+    ("self.x = 1.5", "mine.py:11:"),
 ]
 
 
@@ -141,14 +146,14 @@ def test_a_construct_outside_the_language(run_text, action, says):
 @pytest.mark.parametrize(
     ("action", "says"),
     [
-        ("self.x = 'one'", "mine.py:11: "),
-        ("self.x = True", "mine.py:11: "),
-        ("self.x.append(1)", "mine.py:11: "),
-        ("self.x = len(self.x)", "mine.py:11: "),
-        ("self.x = self.x + None", "mine.py:11: "),
-        ("require(self.x)", "mine.py:11: "),
-        ("self.x = nothing", "mine.py:11: "),
-        ("self.positive(1)", "mine.py:11: "),
+        ("self.x = 'one'", "mine.py:11:"),
+        ("self.x = True", "mine.py:11:"),
+        ("self.x.append(1)", "mine.py:11:"),
+        ("self.x = len(self.x)", "mine.py:11:"),
+        ("self.x = self.x + None", "mine.py:11:"),
+        ("require(self.x)", "mine.py:11:"),
+        ("self.x = nothing", "mine.py:11:"),
+        ("self.positive(1)", "mine.py:11:"),
     ],
 )
 def test_a_type_error_in_an_action(run_text, action, says):
@@ -156,7 +161,7 @@ def test_a_type_error_in_an_action(run_text, action, says):
 
 
 def test_a_type_error_in_a_property(run_text):
-    is_reported_in_one_sentence(run_text(spec_text(invariant="self.x + {1}")), "mine.py:15: ")
+    is_reported_in_one_sentence(run_text(spec_text(invariant="self.x + {1}")), "mine.py:15:")
 
 
 @ENGINES

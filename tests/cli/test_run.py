@@ -176,10 +176,10 @@ def test_wrong_input_is_reported_in_one_sentence(run, name, options, says):
         ("class A(Spec:\n", "mine.py:2: "),
         ("x = 1 / 0\n", "mine.py:2: ZeroDivisionError"),
         ("x = 1\n", "mine.py defines no spec"),
-        ("class A(Spec):\n    x = Range(0, 'k')\n", "Range.high names k"),
+        ("class A(Spec):\n    x = Range(0, 'k')\n    @action\n    def go(self): pass\n", "Range.high names k"),
         (
             "class A(Spec):\n    x = Range(0, 3)\n\n    @action\n    def go(self):\n        self.y = 1\n",
-            "mine.py:7: self.y",
+            "mine.py:7:9: y is neither",
         ),
         ("class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [1]\n", "scenarios must be a list of Scenario"),
         ("class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [Scenario(A, 's', expect={'p': 1})]\n", "mine.py:5: "),

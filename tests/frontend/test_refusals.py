@@ -60,6 +60,10 @@ class Odd(Spec):
     pair = tuple[Small, Node]
     fifty = 50
 
+    @action
+    def stay(self):
+        require(self.flag)
+
     def helper(self, a, b):
         return a == b
 
@@ -200,6 +204,25 @@ STATEMENTS = {
     "self.line = [x for x in {1, self.small}]": "iterate over range(0, 6) and test with `in`",
     "x = self.line + self.line\nself.small = x[self.small - 1]": "write max(self.small - 1, 0)",
     "self.line = (self.line + [1])[self.small - 1 :]": "write max(self.small - 1, 0)",
+    "small = self.small + 1": "the local small is assigned and never read: to change the state, write self.small",
+    "spare = self.small\nspare += 1": "the local spare is assigned and never read: remove it",
+    "for x in range(3, 1):\n    self.small = x": "range(3, 1) is empty",
+    "x = int\nself.small = x": "int cannot be used here: it is a type",
+    "for x in self.table.values():\n    pass": "iterate over the keys: for key in Node, and write self.map[key]",
+    "self.names = self.names.union({self.node})": "a SetOf(Node) has no method union in this language: write a | b",
+    "require(self.names.issubset({self.node}))": "has no method issubset in this language: write a <= b",
+    "self.node = next(n for n in Node)": "next cannot be called in a spec: give the action a parameter",
+    "self.small = int(self.flag)": "a bool becomes one with `1 if flag else 0`",
+    "self.small = sum(n in self.names for n in Node)": "count with sum(1 for ... if n in self.names)",
+    "self.role = Role.MISSING": "Role has no member MISSING: the members are LEADER, FOLLOWER",
+    "self.role = Role.LEADR": "did you mean LEADER? The members are LEADER, FOLLOWER",
+    "self.role = Role(1)": "Role cannot be called: write a member, as in Role.LEADER",
+    "self.node = Node(1)": "Node cannot be called: write a member, as in Node[0]",
+    "self.role = 'LEADER'": "expected Role, found one of LEADER: write a member, as in Role.LEADER",
+    "self.small = small": "small is not defined: write self.small",
+    "self.smal = 1": "smal is neither a state variable nor a constant of Odd: did you mean small?",
+    "self.line.appendleft(1)": "write self.queue.insert(0, x)",
+    "async def inner():\n    pass": "a function inside a method is not part of the language",
     "return 3": "advance must not return a value",
     "yield 3": "yield is not part of the language",
 }
@@ -265,6 +288,9 @@ METHODS = {
     ("action", "untyped(self, n)", "pass"): "parameter n needs a type: n: Replica",
     ("action", "wrong(self, n: 3)", "pass"): "is not a type",
     ("action", "defaults(self, n: Node = 1)", "pass"): "takes plain parameters only",
+    ("action", "positional(self, n: Node, /)", "pass"): "takes plain parameters only: no *, **, / or defaults",
+    ("action", "alone()", "pass"): "alone has no parameter for the state: write def alone(self)",
+    ("invariant", "alone()", "return True"): "alone has no parameter for the state: write def alone(self)",
 }
 
 
@@ -286,6 +312,31 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be at least 0",
     "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
     "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
+    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 67: use two names",
+    "class Odd(Spec):\n    x = bool\n    @invariant\n    def x(self):\n        return True": "Odd.x is declared twice",
+    "class Odd(Spec):\n    x = bool\n    @action\n    def go(self): pass\n    @action\n    def go(self): pass": "twice",
+    "class Odd(First):\n    def small(self):\n        return 1": "small is a state variable of First",
+    "class Odd(First):\n    small = None": "only a method can be removed with `small = None`",
+    "class Odd(First):\n    nodes = 2": "to change its default, write nodes = Constant(2)",
+    "class Odd(First):\n    stay = bool": "stay is a method of First: choose another name",
+    "class Odd(Spec):\n    x = bool\n    @action\n    @invariant\n    def both(self): pass": "both is decorated with",
+    "class Odd(Spec):\n    x = bool\n    @action\n    @action\n    def go(self): pass": "go is decorated twice",
+    "class Odd(Spec):\n    x = bool\n    @action\n    @staticmethod\n    def go(): pass": "@action is for methods",
+    "class Odd(Spec):\n    x = bool\n    @staticmethod\n    @action\n    def go(): pass": "remove the decorator",
+    "class Odd(Spec):\n    x = bool\n    def __init__(self): pass": "a spec has no constructor",
+    "class Odd(Spec):\n    x = bool\n    @action\n    async def go(self): pass": "write `def go`",
+    "class Odd(Spec):\n    x = bool\n    @action\n    def init(self): pass": "write `def init(self)`, without",
+    "class Odd(Spec):\n    abstract = True": "write it as an argument: class Odd(Spec, abstract=True)",
+    "class Odd(Spec):\n    x = bool\n    scenarios = []": "scenarios belong to the module",
+    "class Odd(Spec):\n    constants = bool": "the name is reserved by the language",
+    "class Odd(Spec):\n    variables = bool": "the name is reserved by the language",
+    "class Small(Range):\n    lo, hi = 0, 3\nclass Odd(Spec):\n    x = Small": "Small has no upper bound",
+    "class Node(Domain):\n    pass\nclass Odd(Spec):\n    x = Node": "Node has no size: write `size = 3`",
+    "class Role(Enum):\n    pass\nclass Odd(Spec):\n    x = Role": "Role has no members",
+    "import enum\nclass Role(enum.IntEnum):\n    A = 1\nclass Odd(Spec):\n    x = Role": "write class Role(Enum)",
+    "class Wrong(Struct):\n    a: bool\n    shows = 'p{b}'": "'p{b}', a format string over the fields {a}",
+    "class Wrong(Struct):\n    a: bool\n    shows = 'p{a'": "Wrong.shows is 'p{a'",
+    "from checker.language import Drawing, Lane\nLane('x', facts=('y',))": "write a mapping",
     "class Odd(Spec):\n    holds = bool": "the name is reserved by the language",
     "class Odd(Spec):\n    x = bool\n    def step(self):\n        pass": "the name is reserved by the language",
     "class Odd(Spec):\n    x = bool\n    def _put(self):\n        pass": "the name is reserved by the language",
@@ -306,3 +357,28 @@ def test_syntax_error_is_located(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         registry.load_file(path)
     assert caught.value.line == 3 and caught.value.file == str(path) and "this is not Python" in caught.value.message
+
+
+def test_all_errors_of_a_spec_are_reported_with_their_lines_and_columns(tmp_path: Path) -> None:
+    text = method("advance(self)", "self.small = print(1)", "action") + "\n    @invariant\n    def two(self):\n"
+    error = refusal(text + "        return self.smal > 1\n", tmp_path)
+    first, second = error.parts
+    assert (first.line, first.columns) == (HEADER.count("\n") + 4, (22, 30))
+    assert str(second) == (
+        f"{tmp_path / 'odd_spec.py'}:{second.line}:16: smal is neither a state variable nor a constant of Odd: "
+        "did you mean small?\n    return self.smal > 1\n           ^^^^^^^^^"
+    )
+    assert str(error) == f"{first}\n{second}"
+
+
+def test_errors_of_several_declarations_are_reported_together(tmp_path: Path) -> None:
+    text = HEADER.replace("fifty = 50", "one = Range(3, 2)\n    two = Seq(int, 2)")
+    first, second = refusal(text, tmp_path).parts
+    assert "Odd.one: Range has no values" in first.message and "Odd.two: " in second.message
+    assert second.line == first.line + 1 and first.columns == (5, 8)
+
+
+def test_super_calls_a_helper_named_like_a_method_of_collections(tmp_path: Path) -> None:
+    text = HEADER + "\n    def remove(self, x):\n        self.names.discard(x)\n\nclass Derived(Odd):\n"
+    text += "    @action\n    def go(self, n: Node):\n        super().remove(n)\n"
+    compile_spec(compiled(text, tmp_path).Derived())

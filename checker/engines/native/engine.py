@@ -23,7 +23,7 @@ from checker.engines.native.explore import exploration
 from checker.engines.native.explore.kernels import Kernels, add_kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.spec_functions import SpecFunctions
-from checker.engines.native.liveness.decision import NativeLiveness, type_liveness
+from checker.engines.native.liveness.decision import NativeLiveness
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
@@ -38,6 +38,7 @@ from checker.engines.native.results import (
 from checker.errors import BoundsError, SpecError
 from checker.explain.violations import wrong_starts
 from checker.frontend import compile_spec
+from checker.frontend.liveness_typing import type_liveness
 from checker.ir import nodes
 from checker.language.declared_types import Domain
 from checker.language.interpreter import State

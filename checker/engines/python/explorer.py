@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
 from checker.errors import BoundsError, SpecError
 from checker.explain import violations
+from checker.frontend.liveness_typing import check_language
 from checker.language.error_location import line_in, source_files, with_location
 from checker.language.interpreter import State, Step
-from checker.language.liveness import check_liveness, liveness_names
+from checker.language.liveness import liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.liveness import decide_liveness
@@ -55,10 +56,11 @@ class ExploredStates:
 
 def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
     """Explore as `explore` does, and return the states too."""
+    # The interpreter would run more of Python than the language has, with a meaning that other engines do not share.
+    check_language(spec, [name for name in plan.properties if name != DEADLOCK])
     exploration = _Exploration(spec, plan)
     names = liveness_names(spec, plan.properties)
     try:
-        check_liveness(spec, names)
         result = exploration.result(exploration.run())
         if names:
             exploration.decide_liveness(names, result)

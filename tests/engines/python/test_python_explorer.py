@@ -164,7 +164,7 @@ def test_an_exception_of_the_spec_has_its_location():
         def go(self):
             self.x = undefined_helper(1)  # noqa: F821
 
-    with pytest.raises(SpecError, match=r"test_python_explorer.py:\d+: NameError"):
+    with pytest.raises(SpecError, match=r"test_python_explorer.py:\d+:\d+: undefined_helper is not defined"):
         run(Undefined())
 
 

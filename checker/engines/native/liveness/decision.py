@@ -35,48 +35,13 @@ from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import Path
 from checker.explain import violations
 from checker.explain.lassos import lasso_violation
-from checker.frontend.program import LabelCall, compile_labels, compile_spec
-from checker.ir import nodes
-from checker.language.liveness import LivenessProperty, liveness_property
+from checker.frontend.liveness_typing import TypedLiveness
+from checker.frontend.program import compile_spec
+from checker.language.liveness import LivenessProperty
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run.liveness import LivenessDecision, LivenessInterrupted, TooLargeError
 from checker.run.result import LivenessStatistics, TraceStep, Violation
-
-
-@dataclass(frozen=True)
-class TypedLiveness:
-    """The typed parts of some liveness properties: the calls of goals, premises and constraints, with their predicates.
-
-    `inside` are the labels of the constraints.
-    """
-
-    properties: dict[str, LivenessProperty]
-    calls: list[LabelCall]
-    predicates: list[nodes.Predicate]
-    inside: list[int]
-
-    def number(self, method: str, arguments: tuple[Any, ...]) -> int:
-        """Return the label of a call."""
-        wanted = (method, arguments)
-        return next(i for i, call in enumerate(self.calls) if (call.method, call.arguments) == wanted)
-
-
-def type_liveness(spec: Spec, names: list[str]) -> TypedLiveness:
-    """Return the typed parts of some liveness properties; raise SpecError if one is outside the language."""
-    found = {name: liveness_property(spec, name) for name in names}
-    calls: list[LabelCall] = []
-    for name, property in found.items():
-        for arguments in property.choices(spec):
-            calls.append(LabelCall(name, property.parameters, arguments))
-            if property.premise:
-                parameters = tuple(property.parameters[position] for position in property.premise_positions)
-                calls.append(LabelCall(property.premise, parameters, property.premise_arguments(arguments)))
-    unique = list({(call.method, call.arguments): call for call in calls}.values())
-    constraints = [LabelCall(name, (), ()) for name in spec.names_of(Role.CONSTRAINT)]
-    calls = [*unique, *constraints]
-    inside = list(range(len(unique), len(calls)))
-    return TypedLiveness(found, calls, compile_labels(spec, calls), inside)
 
 
 @dataclass(frozen=True)
