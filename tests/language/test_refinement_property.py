@@ -160,11 +160,7 @@ def test_a_wrong_mapping_is_refused(spec: type[Spec], message: str) -> None:
         native.explore(spec(), PLAN)
     assert message in error.value.message
     assert error.value.file is not None
-<<<<<<<< HEAD:tests/language/test_refinement_property.py
     assert error.value.file.endswith("test_refinement_property.py")
-========
-    assert error.value.file.endswith("refinement_property.py")
->>>>>>>> 95f97a0 (language: refuse what a spec would silently lose, report all errors):tests/language/test_spec_refinement.py
 
 
 def test_a_value_outside_the_abstract_type_is_an_error() -> None:
