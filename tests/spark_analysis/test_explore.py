@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from checker.cli import app
 from checker.engines.native import batch as batches
 from checker.engines.native import engine as native
 from checker.engines.native.explore.search import breadth_first_search
@@ -29,6 +31,7 @@ from checker.run import registry
 from checker.run.expectation import checked_properties, stop_for
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
+from spark_analysis import session
 from spark_analysis.explore import jobs
 from spark_analysis.explore import level_expansion as expansion
 from spark_analysis.explore import spark_explorer as exploring
@@ -338,3 +341,41 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> None:
     while not condition():
         assert time.monotonic() < end, "it takes too long"
         time.sleep(0.02)
+
+
+LIVENESS = f"""import sys
+sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+from checker.language import Scenario
+from liveness_toys import Retry as Base
+
+
+class Retry(Base):
+    pass
+
+
+scenarios = [
+    Scenario(Retry, "holds"),
+    Scenario(Retry, "violated", dict(batches=1), {{"is_done": 2}}, ["is_done"], fair={{"deliver": "weak"}}),
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "names"), [("holds", ["is_done", "all_done", "none_lost", "stays_done"]), ("violated", ["is_done"])]
+)
+def test_liveness_is_undecided(
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    names: list[str],
+) -> None:
+    monkeypatch.setattr(session, "opened", lambda *given, **named: nullcontext(spark))
+    path = tmp_path / "stuck.py"
+    path.write_text(LIVENESS, encoding="utf-8")
+    assert app.main(["run", f"{path}/retry/{name}", "--engine", "spark", "--json", "-"]) == 3
+    result = json.loads(capsys.readouterr().out)
+    why = "the spark engine does not decide liveness properties: use --engine native"
+    assert (result["verdict"], result["undecided"]) == ("incomplete", dict.fromkeys(names, why))
+    assert result["distinct_states"] == (16 if name == "holds" else 4)
