@@ -3,6 +3,7 @@
 from checker.language import (
     Bag,
     Constant,
+    FairUnion,
     Map,
     Range,
     Spec,
@@ -236,3 +237,92 @@ class Overflow(Spec):
     @eventually
     def is_even(self, divisor: Range(1, 2)):
         return 6 // (2 - self.count) == divisor
+
+
+class Bridge(Spec):
+    """A walker paces on a bridge. At each end an action leads off it, so at any time one of the two is enabled."""
+
+    side = Range(0, 1)
+    is_off = Range(0, 1)
+
+    leaving = FairUnion("leave_left", "leave_right", fair="weak")
+
+    @action
+    def pace(self):
+        require(self.is_off == 0)
+        self.side = 1 - self.side
+
+    @action
+    def leave_left(self):
+        require(self.side == 0 and self.is_off == 0)
+        self.is_off = 1
+
+    @action
+    def leave_right(self):
+        require(self.side == 1 and self.is_off == 0)
+        self.is_off = 1
+
+    @eventually
+    def leaves(self):
+        return self.is_off == 1
+
+    @eventually
+    def paces(self):
+        return self.side == 1
+
+
+class Service(Spec):
+    """A batch is attempted without end, or completed. Either keeps the promise of the union."""
+
+    batches = Constant(2)
+    attempts = Map(Batch, Range(0, 2))
+    completed = Map(Batch, Range(0, 1))
+
+    serving = FairUnion("attempt", "complete", fair="weak")
+
+    @action
+    def attempt(self, count: Range(1, 2), batch: Batch):
+        self.attempts[batch] = (self.attempts[batch] + count) % 3
+
+    @action
+    def complete(self, batch: Batch):
+        require(self.completed[batch] == 0)
+        self.completed[batch] = 1
+
+    @eventually
+    def is_served(self, batch: Batch):
+        return self.attempts[batch] != 0 or self.completed[batch] == 1
+
+    @eventually
+    def is_completed(self, batch: Batch):
+        return self.completed[batch] == 1
+
+
+class TwoDesks(Mail):
+    """Two desks alternate; the one that is open delivers letters."""
+
+    desk = Range(0, 1)
+    deliver = None
+
+    delivering = FairUnion("deliver_here", "deliver_there", fair="weak")
+
+    @action
+    def alternate(self):
+        self.desk = 1 - self.desk
+
+    @action
+    def deliver_here(self, letter: Letter):
+        require(letter in self.box)
+        require(self.desk == 0)
+        self.hand_over(letter)
+
+    @action
+    def deliver_there(self, letter: Letter):
+        require(letter in self.box)
+        require(self.desk == 1)
+        self.hand_over(letter)
+
+    def hand_over(self, letter):
+        self.box.remove(letter)
+        if letter.number == 7:
+            self.delivered = 1

@@ -213,18 +213,21 @@ class _Lasso:
                 if None not in seen:
                     sentences.append(f"no action changes the state {where}")
             elif name not in seen:
-                has_steps = any(step.action == name for part in self.loop for step in part.steps)
-                sentences.append(f"{name} {'changes nothing' if has_steps else 'is disabled'} {where}")
+                actions = self.spec.fair_unions.get(name, (name,))
+                has_steps = any(step.action in actions for part in self.loop for step in part.steps)
+                union = f" ({' or '.join(actions)})" if name in self.spec.fair_unions else ""
+                sentences.append(f"{name}{union} {'changes nothing' if has_steps else 'is disabled'} {where}")
         return sentences
 
     def _not_promised(self) -> list[str]:
         """Return sentences about the enabled actions without fairness: they need not happen."""
         if NEXT in self.spec.fairness:
             return []
+        fair = {action for name in self.spec.fairness for action in self.spec.fair_unions.get(name, (name,))}
         first: dict[str, int] = {}
         for part in self.loop:
             for step in part.steps:
-                if step.action not in self.spec.fairness and step.state != part.state:
+                if step.action not in fair and step.state != part.state:
                     first.setdefault(step.action, part.number)
         taken = {step.action for step in self.trace[self.loop_start + 1 :]}
         return [

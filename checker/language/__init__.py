@@ -6,7 +6,7 @@ from checker.errors import BoundsError, Disabled, SpecError
 from checker.language.declarations import Bag, Constant, Map, Option, Seq, SetOf
 from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
-from checker.language.fairness import Fairness
+from checker.language.fairness import Fairness, FairUnion
 from checker.language.interpreter import State, Step
 from checker.language.refinement import Refinement
 from checker.language.roles import (
@@ -37,6 +37,7 @@ __all__ = [
     "Domain",
     "Drawing",
     "Enum",
+    "FairUnion",
     "Fairness",
     "Lane",
     "Log",

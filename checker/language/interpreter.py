@@ -186,7 +186,9 @@ class Interpreter:
     """The constants as methods read them."""
     variables: dict[str, Type]
     fairness: dict[str, Fairness] = {}
-    """The fair actions, and `fair_next` if the whole next-state relation is fair."""
+    """The fair actions and unions, and `fair_next` if the whole next-state relation is fair."""
+    fair_unions: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """The actions of each union that a spec declares."""
     _binding: Binding
     _values: dict[str, Any] | None
     _shapes: list[ActionShape] | None = None

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SpecError
-from checker.language.fairness import NEXT, FairClass
+from checker.language.fairness import NEXT, FairClass, Fairness
 from checker.language.interpreter import ParameterDeclaration, State, Step
 from checker.language.roles import LIVENESS_ROLES, Role, premise_of
-from checker.language.source import Source, source_of
+from checker.language.source import Source, declaration_error, source_of
 from checker.language.spec import Spec
+from checker.language.types import Type
 
 MOST_CHOICES = 1024
 """The most choices of all parameters of a liveness property: each is decided by itself."""
@@ -106,40 +107,65 @@ def _premise_positions(
     return tuple(names.index(parameter) for parameter in wanted)
 
 
-def _positions(spec: Spec, action: str, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the positions of the parameters for which an action is fair; raise SpecError if it has no such parameter.
+def fair_positions(spec: Spec, name: str) -> dict[str, tuple[int, ...]]:
+    """Return the actions of a fair action or union, each with the positions of the parameters that a class fixes.
 
-    The decorator has checked them, but an override of the action may have other parameters.
+    Of a union, these are the same parameters in the same order. Raises SpecError if an action has no such parameter, or
+    one of another type: an override may have changed the parameters.
     """
+    actions = spec.fair_unions.get(name, (name,))
+    shapes = {shape.name: shape for shape in spec.shapes()}
+    parameters = {action: {found.name: found.type for found in shapes[action].parameters} for action in actions}
     try:
-        return spec.fairness[action].positions(action, names)
+        fixed = _fixed_parameters(name, spec.fairness[name], parameters)
     except SpecError as error:
-        source = source_of(getattr(type(spec), action))
+        if name in spec.fair_unions:
+            raise declaration_error(type(spec), name, error.message) from None
+        source = source_of(getattr(type(spec), name))
         raise source.error(source.tree, error.message) from None
+    return {action: tuple(list(known).index(parameter) for parameter in fixed) for action, known in parameters.items()}
+
+
+def _fixed_parameters(name: str, fairness: Fairness, parameters: dict[str, dict[str, Type]]) -> list[str]:
+    """Return the names of the parameters that a class fixes, from the types of the parameters of each action."""
+    for action, known in parameters.items():
+        fairness.require_parameters(action, tuple(known))
+    first, *others = parameters.values()
+    if fairness.for_each is not None:
+        fixed = [parameter for parameter in first if parameter in fairness.for_each]
+    else:
+        fixed = [parameter for parameter in first if all(parameter in other for other in others)]
+    for parameter in fixed:
+        if any(other[parameter] != first[parameter] for other in others):
+            raise SpecError(
+                f"the actions of {name} have a parameter {parameter} of different types: "
+                "rename one of them, or write for_each=()"
+            )
+    return fixed
 
 
 class FairClasses:
-    """The fair classes of a spec's steps, under the fairness of its actions."""
+    """The fair classes of a spec's steps, under the fairness of its actions and unions."""
 
     def __init__(self, spec: Spec):
         self._spec = spec
         self._next = spec.fairness.get(NEXT)
-        self._positions: dict[str, tuple[int, ...]] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
-        for shape in spec.shapes():
-            if shape.name in spec.fairness:
-                names = tuple(parameter.name for parameter in shape.parameters)
-                self._names[shape.name] = names
-                self._positions[shape.name] = _positions(spec, shape.name, names)
+        self._names = {shape.name: tuple(parameter.name for parameter in shape.parameters) for shape in spec.shapes()}
+        # Of each action: the actions and unions that are fair and contain it, with the positions that a class fixes.
+        self._fixed: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
+        for name in spec.fairness:
+            if name != NEXT:
+                for action, positions in fair_positions(spec, name).items():
+                    self._fixed.setdefault(action, []).append((name, positions))
 
     def of_call(self, action: str, arguments: tuple[Any, ...]) -> tuple[FairClass, ...]:
         """Return the fair classes to which the steps of an action instance belong."""
         found = []
-        if action in self._positions:
-            names, positions = self._names[action], self._positions[action]
+        names = self._names[action]
+        for name, positions in self._fixed.get(action, ()):
             choice = tuple((names[position], arguments[position]) for position in positions)
-            strength = self._spec.fairness[action].strength
-            found.append(FairClass(strength, action, choice, len(choice) == len(names)))
+            strength, union = self._spec.fairness[name].strength, self._spec.fair_unions.get(name, ())
+            found.append(FairClass(strength, name, choice, len(choice) == len(names) and not union, union))
         if self._next is not None:
             found.append(FairClass(self._next.strength, None))
         return tuple(found)

@@ -15,7 +15,7 @@ from checker.errors import BoundsError, CollectedErrors, SpecError, UserError
 from checker.language.class_body import DECLARED_AT, SpecClass, class_error, declaration_error
 from checker.language.declarations import Binding, Constant, Plain, is_type
 from checker.language.drawing import Drawing
-from checker.language.fairness import NEXT, Fairness, Strength, fairness_from
+from checker.language.fairness import NEXT, Fairness, FairUnion, Strength, fairness_from
 from checker.language.interpreter import Interpreter
 from checker.language.refinement import AbstractBehaviour, Refinement
 from checker.language.roles import Role, fairness_of, message_of, role_of
@@ -69,6 +69,7 @@ class Spec(Interpreter, metaclass=SpecClass):
     declared_constants: ClassVar[dict[str, Constant]] = {}
     declared_variables: ClassVar[dict[str, Any]] = {}
     declared_fairness: ClassVar[dict[str, Fairness]] = {}
+    fair_unions: ClassVar[dict[str, tuple[str, ...]]] = {}
     fair_next: ClassVar[Strength | None] = None
     draws: ClassVar[Drawing | None] = None
 
@@ -88,6 +89,7 @@ class Spec(Interpreter, metaclass=SpecClass):
         if cls.fair_next not in (None, "weak", "strong"):
             message = f"fair_next is 'weak', 'strong' or None, not {cls.fair_next!r}"
             raise declaration_error(cls, NEXT, message)
+        cls._check_fair_unions()
         if not abstract:
             cls._check_refinements()
         if cls.draws is not None and not abstract:
@@ -107,12 +109,13 @@ class Spec(Interpreter, metaclass=SpecClass):
 
     @classmethod
     def _collect(cls) -> None:
-        """Collect constants, variables and roles from the bases, the oldest base first.
+        """Collect constants, variables, roles and fairness from the bases, the oldest base first.
 
-        `name = None` in a subclass removes an action or property. An override keeps the role of what it overrides.
+        `name = None` in a subclass removes an action, a property or a union. An override keeps the role of what it
+        overrides.
         """
         cls.declared_constants, cls.declared_variables, cls.roles = {}, {}, {}
-        cls.declared_fairness = {}
+        cls.declared_fairness, cls.fair_unions = {}, {}
         # From the oldest base on, so that a derived class overrides and a variable keeps the place of its first
         # declaration.
         for base in reversed(cls.__mro__):
@@ -127,13 +130,31 @@ class Spec(Interpreter, metaclass=SpecClass):
                     cls.roles[attribute] = Role.REFINEMENT
                 elif (role := role_of(value)) is not None:
                     cls.roles[attribute] = role
+                    cls.fair_unions.pop(attribute, None)
                     # A new decorator replaces the fairness too; an override without one keeps it.
                     cls.declared_fairness.pop(attribute, None)
                     if (fairness := fairness_of(value)) is not None:
                         cls.declared_fairness[attribute] = fairness
-                elif value is None:
+                elif isinstance(value, FairUnion):
                     cls.roles.pop(attribute, None)
-                    cls.declared_fairness.pop(attribute, None)
+                    cls.fair_unions[attribute] = value.actions
+                    cls.declared_fairness[attribute] = value.fairness
+                elif value is None:
+                    for declared in (cls.roles, cls.declared_fairness, cls.fair_unions):
+                        declared.pop(attribute, None)
+
+    @classmethod
+    def _check_fair_unions(cls) -> None:
+        """Raise SpecError if a union names something that is not an action, or a parameter that an action lacks."""
+        for name, actions in cls.fair_unions.items():
+            for action in actions:
+                if cls.roles.get(action) is not Role.ACTION:
+                    message = f"the union {name} names {action}, which is not an action of {cls.__name__}"
+                    raise declaration_error(cls, name, message)
+                try:
+                    cls.declared_fairness[name].require_parameters(action, _parameter_names(cls, action))
+                except SpecError as error:
+                    raise declaration_error(cls, name, f"the union {name}: {error.message}") from None
 
     def __init__(self, **constants: Any):
         unknown = sorted(constants.keys() - self.declared_constants.keys())
@@ -206,13 +227,15 @@ class Spec(Interpreter, metaclass=SpecClass):
                 raise source.error(source.tree, f"{shown} contradicts the assumption {name}{because}")
 
     def with_fairness(self, changes: Mapping[str, Fairness | str | None]) -> Self:
-        """Return the spec with the fairness of some actions, or of `fair_next`, changed; None removes a promise.
+        """Return the spec with the fairness of some actions, of unions, or of `fair_next` changed.
 
-        Raises SpecError for an unknown action or a wrong value.
+        None removes a promise. "weak" and "strong" keep the parameters of the present promise or, if there is none, of
+        the declared one. Raises SpecError for an unknown name or a wrong value.
         """
         check_fairness_changes(type(self), changes)
         copied = copy.copy(self)
-        fairness = {name: fairness_from(value, self.fairness.get(name)) for name, value in changes.items()}
+        before = self.declared_fairness | self.fairness
+        fairness = {name: fairness_from(value, before.get(name)) for name, value in changes.items()}
         copied.fairness = {name: found for name, found in (self.fairness | fairness).items() if found is not None}
         return copied
 
@@ -286,18 +309,24 @@ def require_steps(spec: type[Spec]) -> None:
 
 
 def check_fairness_changes(spec: type[Spec], changes: Mapping[str, Fairness | str | None]) -> None:
-    """Raise SpecError if a change of fairness names no action of a spec, or if its value is not a fairness."""
+    """Raise SpecError if a change of fairness names no action or union of a spec, or if its value is not a fairness."""
     actions = [name for name, role in spec.roles.items() if role is Role.ACTION]
     for name, value in changes.items():
-        if name not in (*actions, NEXT):
+        if name not in (*actions, *spec.fair_unions, NEXT):
             raise SpecError(f"fair names {name}, which is not an action of {spec.name}; write fair={{ACTION: None}}")
         if value is not None and not isinstance(value, Fairness) and value not in ("weak", "strong"):
             raise SpecError(f"fair[{name!r}] is {value!r}: write 'weak', 'strong', Fairness(...) or None")
         if isinstance(value, Fairness) and value.for_each and name == NEXT:
             raise SpecError("fair_next has no parameters: write 'weak' or 'strong'")
         if isinstance(value, Fairness) and name != NEXT:
-            code = getattr(spec, name).__code__
-            value.require_parameters(name, code.co_varnames[1 : code.co_argcount])
+            for action in spec.fair_unions.get(name, (name,)):
+                value.require_parameters(action, _parameter_names(spec, action))
+
+
+def _parameter_names(spec: type[Spec], action: str) -> tuple[str, ...]:
+    """Return the names of the parameters of an action."""
+    code = getattr(spec, action).__code__
+    return tuple(code.co_varnames[1 : code.co_argcount])
 
 
 def plain_constants(spec: type[Spec], constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -333,7 +362,7 @@ def _check_declaration(spec: type[Spec], name: str, value: Any) -> None:
 
 
 def _declaration_problem(spec: type[Spec], name: str, value: Any) -> str:
-    is_declaration = is_type(value) or isinstance(value, (Constant, FunctionType))
+    is_declaration = is_type(value) or isinstance(value, (Constant, FairUnion, FunctionType))
     if name in ("__init__", "__new__"):
         return "a spec has no constructor: set the variables in `def init(self)`, and constants in a scenario"
     if name == "abstract" and name in vars(spec)[DECLARED_AT]:

@@ -1,8 +1,8 @@
 """Random specs with liveness properties, random fairness, and the comparison of the interpreter with the native engine.
 
 A spec is a random graph: each action has a table from places and parameters to places. Some specs also have a bag of
-messages, so that the instances of an action number positions in a collection. One spec is compiled and explored once,
-and then decided under many assignments of fairness.
+messages, so that the instances of an action number positions in a collection, and most have unions of actions. One
+spec is compiled and explored once, and then decided under many assignments of fairness.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from checker.run.plan import Plan
 HEADER = '''"""A random spec with liveness properties."""
 
 from checker.language import (
-    Bag, Constant, Domain, Map, Range, Spec, Struct, action, always_eventually, constraint, eventually,
+    Bag, Constant, Domain, FairUnion, Map, Range, Spec, Struct, action, always_eventually, constraint, eventually,
     eventually_always, leads_to, require,
 )
 
@@ -52,7 +52,9 @@ def liveness_source(below: Below) -> str:
     if below(3) == 0:
         lines += ["", "    def init(self, first: Place):", f"        require(first < {1 + below(places)})"]
         lines += ["        self.at = first"]
-    for number in range(1 + below(4)):
+    actions = [f"act{number}" for number in range(1 + below(4))] + (["post", "take", "drop"] if has_net else [])
+    lines += _unions(actions, below)
+    for number in range(len(actions) - 3 * has_net):
         lines += _action(number, places, below)
     if has_net:
         lines += _net_actions(places, below)
@@ -66,6 +68,17 @@ def liveness_source(below: Below) -> str:
     if below(6) == 0:
         lines += ["", "    @constraint", "    def within(self):", f"        return self.at != {below(places)}"]
     return "\n".join(lines) + "\n"
+
+
+def _unions(actions: list[str], below: Below) -> list[str]:
+    """Return at most two unions, which may overlap; their fairness changes with each assignment."""
+    lines = []
+    for number in range(below(3) if len(actions) > 1 else 0):
+        first = below(len(actions))
+        others = [name for name in actions[first + 1 :] + actions[:first] if below(2)]
+        members = [actions[first], *(others or [actions[first - 1]])]
+        lines.append(f"    union{number} = FairUnion({', '.join(map(repr, members))}, fair='weak', for_each=())")
+    return lines
 
 
 def _action(number: int, places: int, below: Below) -> list[str]:
@@ -103,6 +116,12 @@ def _net_actions(places: int, below: Below) -> list[str]:
         "        self.net.remove(message)",
         f"        self.at = {below(places)} if message.number == 140 else self.at",
         *(["        self.flag = 1 - self.flag"] if below(2) else []),
+        "",
+        "    @action",
+        "    def drop(self, node: Node, message: Message):",
+        "        require(message in self.net)",
+        f"        require(self.at == {below(places)} and node == Node[{below(2)}])",
+        "        self.net.remove(message)",
     ]
 
 
@@ -126,13 +145,18 @@ def _property(decorator: str, places: int, below: Below, name: str = "", paramet
 
 
 def random_fairness(spec: Spec, chooser: random.Random) -> dict[str, Fairness | str | None]:
-    """Return a random fairness for each action, and for the next-state relation."""
+    """Return a random fairness for each action, each union, and the next-state relation.
+
+    Of a union, each choice of some parameters that all of its actions have is fair.
+    """
     found: dict[str, Fairness | str | None] = {}
-    for shape in spec.shapes():
-        names = [parameter.name for parameter in shape.parameters]
+    parameters = {shape.name: [parameter.name for parameter in shape.parameters] for shape in spec.shapes()}
+    for name, members in [*((name, (name,)) for name in parameters), *spec.fair_unions.items()]:
+        first, *others = (parameters[member] for member in members)
+        names = [parameter for parameter in first if all(parameter in other for other in others)]
         for_each = tuple(name for name in names if chooser.random() < 0.6)
         strength = chooser.choice(["weak", "strong", "strong", None])
-        found[shape.name] = None if strength is None else Fairness(strength, for_each)  # type: ignore[arg-type]
+        found[name] = None if strength is None else Fairness(strength, for_each)  # type: ignore[arg-type]
     found["fair_next"] = chooser.choice([None, None, None, "weak", "strong"])
     return found
 

@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from liveness_toys import Chooser, Clock, DeadEnd, Mail, PartlyIdle, Retry, SelfLoop, WholeNext
+from liveness_toys import (
+    Bridge,
+    Chooser,
+    Clock,
+    DeadEnd,
+    Mail,
+    PartlyIdle,
+    Retry,
+    SelfLoop,
+    Service,
+    TwoDesks,
+    WholeNext,
+)
 from llvmlite import ir
 
 from checker.engines.native import engine
@@ -83,6 +95,32 @@ def outside_counts_as_inside(right: Any, graph: Any) -> Any:
     return right(replace(graph, targets=np.where(graph.targets < 0, graph.sources, graph.targets)))
 
 
+def each_alone(right: Any, self: Any, members: Any, **named: Any) -> None:
+    # Each action of a union is fair by itself.
+    for action, member in members.items():
+        right(self, {action: member}, **named)
+
+
+def first_member(right: Any, self: Any, members: Any, **named: Any) -> None:
+    # Only the first action of a union counts.
+    action = next(iter(members))
+    right(self, {action: members[action]}, **named)
+
+
+def first_layer(right: Any, self: Any, *given: Any) -> Any:
+    # A step has only the class of one fair action or union.
+    found, strong = right(self, *given)
+    return found[:1], strong
+
+
+def items_of_each_alone(right: Any, self: Any, members: Any, classes: Any, *given: Any) -> Any:
+    # Each action of a union distinguishes its items by itself.
+    *given, strong = given
+    for member in members:
+        strong = right(self, [member], classes, *given, strong)
+    return strong
+
+
 ONE = Retry(batches=1)
 WEAK = ONE.with_fairness({"deliver": "weak"})
 CANNOT_RETRY = ONE.with_fairness({"retry": None})
@@ -130,6 +168,17 @@ BUGS = {
     "items of a collection are one class": (
         replaced(classes, "_collection_items", lambda right, shape, positions: ()),
         Mail(),
+    ),
+    "each action of a union is fair by itself": (replaced(classes.StepClasses, "_add", each_alone), Bridge()),
+    "only the first action of a union counts": (replaced(classes.StepClasses, "_add", first_member), Bridge()),
+    "a union is fair only as a whole": (replaced(classes, "_numbered", one_class), Service()),
+    "the fairness of a union replaces that of its actions": (
+        replaced(classes.StepClasses, "of_steps", first_layer),
+        Service().with_fairness({"complete": "weak"}),
+    ),
+    "the actions of a union distinguish items apart": (
+        replaced(classes.StepClasses, "_distinguish", items_of_each_alone),
+        TwoDesks(),
     ),
     "the obligation ends after a step": (
         replaced(

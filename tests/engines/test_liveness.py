@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from liveness_toys import (
     Bounded,
+    Bridge,
     Chooser,
     Clock,
     DeadEnd,
@@ -13,6 +14,8 @@ from liveness_toys import (
     PartlyIdle,
     Retry,
     SelfLoop,
+    Service,
+    TwoDesks,
     WholeNext,
 )
 
@@ -136,6 +139,41 @@ def test_fairness_for_each_item_of_a_collection(explore):
     assert violated(decide(explore, Mail().with_fairness({"deliver": Fairness("strong", for_each=())}))) == {
         "arrives": 1
     }
+
+
+EACH_END = {"leaving": None, "leave_left": "weak", "leave_right": "weak"}
+
+
+def test_a_union_is_enabled_if_one_of_its_actions_is(explore):
+    assert not decide(explore, Bridge(), "leaves").violations
+    found = only(decide(explore, Bridge().with_fairness(EACH_END), "leaves"))
+    assert (found.length, len(found.loop)) == (1, 2)
+    assert "leave_left() is disabled in state 2" in found.fairness
+    assert violated(decide(explore, Bridge().with_fairness({"leaving": None}), "leaves")) == {"leaves": 1}
+
+
+def test_each_action_of_a_union_keeps_its_promise(explore):
+    found = only(decide(explore, Service(batches=1)))
+    assert (found.property, found.length) == ("is_completed", 1)
+    assert found.fairness == ("serving (attempt or complete, batch=p1) is taken in the loop, from state 1 to state 2",)
+    assert not decide(explore, Service().with_fairness({"complete": "weak"})).violations
+
+
+def test_a_union_is_fair_for_each_choice_of_the_common_parameters(explore):
+    assert violated(decide(explore, Service())) == {"is_completed": 1}
+    as_a_whole = Service().with_fairness({"serving": Fairness("weak", for_each=())})
+    assert violated(decide(explore, as_a_whole)) == {"is_served": 1, "is_completed": 1}
+
+
+def test_a_union_is_fair_for_each_item_of_a_collection(explore):
+    assert not decide(explore, TwoDesks()).violations
+    each = {"delivering": None, "deliver_here": "weak", "deliver_there": "weak"}
+    assert violated(decide(explore, TwoDesks().with_fairness(each))) == {"arrives": 1}
+
+
+def test_the_reasons_name_the_actions_of_a_union(explore):
+    found = only(decide(explore, Bridge(), "paces"))
+    assert found.fairness == ("leaving (leave_left or leave_right) is disabled in state 2",)
 
 
 def test_a_constraint_leaves_a_property_undecided_unless_the_explored_part_violates_it(explore):

@@ -10,7 +10,7 @@ import pytest
 
 from checker.engines.native import engine
 from checker.engines.python import explorer
-from checker.language import Bug, Fairness, Scenario, SpecError
+from checker.language import Bug, Fairness, FairUnion, Scenario, SpecError
 from checker.run import registry
 from checker.run.plan import Plan
 
@@ -26,6 +26,7 @@ class Mine(Spec):
 
 """
 
+LEAP = "    @action\n    def leap(self, node: Node):\n        self.at = 300\n\n"
 STEP = "    @action\n    def go(self):\n        require(self.at < 300)\n        self.at += 1\n\n"
 
 
@@ -60,6 +61,23 @@ def load(tmp_path: Path) -> Callable[[str], type]:
             12,
             "for_each names batch, but the parameters of go are: node",
         ),
+        (
+            '    going = FairUnion("go", fair="weak")\n' + STEP,
+            11,
+            "a FairUnion needs the names of two or more actions; one action has @action(fair=...)",
+        ),
+        (
+            '    going = FairUnion("go", "stop", fair="weak")\n' + STEP,
+            11,
+            "the union going names stop, which is not an action of Mine",
+        ),
+        (
+            '    going = FairUnion("go", "leap", fair="weak", for_each="node")\n' + STEP + LEAP,
+            11,
+            "the union going: for_each names node, but the parameters of go are: none",
+        ),
+        ('    going = FairUnion("go", "leap", fair="often")\n' + STEP + LEAP, 11, "fairness is 'weak' or 'strong'"),
+        ('    fairness = FairUnion("go", "leap", fair="weak")\n' + STEP + LEAP, 8, "the name is reserved"),
         ('    fair_next = "yes"\n' + STEP, 11, "fair_next is 'weak', 'strong' or None, not 'yes'"),
     ],
 )
@@ -150,6 +168,48 @@ def test_overrides_keep_fairness_and_premise_unless_they_are_decorated_again(loa
     removed = type("Removed", (base,), {"go": None, "__module__": base.__module__})
     assert removed().fairness == {}
     assert not explorer.explore(base(), Plan(("ends",))).violations
+
+
+def test_a_subclass_removes_or_replaces_a_union(load):
+    base = load('    going = FairUnion("go", "leap", fair="weak")\n' + STEP + LEAP)
+    assert (base().fairness, base.fair_unions) == ({"going": Fairness("weak")}, {"going": ("go", "leap")})
+    module = {"__module__": base.__module__}
+    removed = type("Removed", (base,), {"going": None, **module})
+    assert (removed().fairness, removed.fair_unions) == ({}, {})
+    replaced = type("Replaced", (base,), {"going": FairUnion("leap", "go", fair="strong"), **module})
+    assert replaced().fairness == {"going": Fairness("strong")}
+    with pytest.raises(SpecError, match="the union going names leap, which is not an action of Still"):
+        type("Still", (base,), {"leap": None, **module})
+
+
+@pytest.mark.parametrize("explore", [explorer.explore, engine.explore])
+def test_the_common_parameters_of_a_union_have_one_type(load, explore):
+    other = "    @action\n    def rise(self, node: Range(0, 1)):\n        self.at = node\n\n"
+    goal = "    @eventually\n    def ends(self):\n        return self.at == 300\n"
+    spec = load('    rising = FairUnion("leap", "rise", fair="weak")\n' + LEAP + other + goal)
+    with pytest.raises(SpecError) as caught:
+        explore(spec(), Plan(("ends",)))
+    assert "the actions of rising have a parameter node of different types" in caught.value.message
+    assert caught.value.line == 11
+    assert not explore(spec().with_fairness({"rising": Fairness("weak", for_each=())}), Plan(())).violations
+
+
+def test_a_scenario_changes_the_fairness_of_a_union(load):
+    spec = load(
+        '    leaping = FairUnion("leap", "skip", fair="weak", for_each=())\n'
+        + STEP
+        + LEAP
+        + LEAP.replace("leap", "skip")
+    )
+    assert spec().with_fairness({"leaping": None}).fairness == {}
+    # A changed strength keeps the parameters of the declaration.
+    weaker = spec().with_fairness({"leaping": None}).with_fairness({"leaping": "strong"})
+    assert weaker.fairness == {"leaping": Fairness("strong", for_each=())}
+    assert Scenario(spec, "each", fair={"leaping": Fairness("weak", "node")}).configured_spec().fairness == {
+        "leaping": Fairness("weak", ("node",))
+    }
+    with pytest.raises(SpecError, match="for_each names batch, but the parameters of leap are: node"):
+        Scenario(spec, "wrong", fair={"leaping": Fairness("weak", "batch")})
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,18 @@
 """The fair classes of steps, as numbers.
 
-The class of a step follows from its action and from the arguments for which the action is fair. An argument that an
-action takes from a collection has no number of its own: the action instance numbers its position in the collection. The
-item at that position, a packed value, then distinguishes the classes.
+The class of a step follows from its action and from the arguments that the class fixes. An argument that an action
+takes from a collection has no number of its own: the action instance numbers its position in the collection. The item
+at that position, a packed value, then distinguishes the classes.
+
+A step has one class for each fair action or union that contains its action. Actions and unions without a common action
+share a layer: in each layer, a step has at most one class.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +21,7 @@ from checker.engines.native.explore.store import Words
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.language.fairness import NEXT
 from checker.language.interpreter import ActionShape
+from checker.language.liveness import fair_positions
 from checker.language.spec import Spec
 
 NO_CLASS = -1
@@ -23,75 +29,122 @@ Classes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class _Collected:
-    """The instances first .. last - 1 of an action that is fair for each item of some collections.
+class _CollectedItem:
+    """An argument from a collection: its variable, and how to compute its position there from an instance's number.
 
-    Of each collection: its variable, and how to compute the position from the number of the instance within the action:
-    number // divisor % capacity.
+    number // divisor % capacity, with the number of the instance within its action.
     """
+
+    variable: str
+    divisor: int
+    capacity: int
+
+
+@dataclass(frozen=True)
+class _Member:
+    """The instances first .. last - 1 of an action, of which the class also depends on items of collections."""
 
     first: int
     last: int
-    items: tuple[tuple[str, int, int], ...]
+    items: tuple[_CollectedItem, ...]
+
+
+@dataclass
+class _Layer:
+    """Some fair actions and unions of different actions.
+
+    `of_instance` (instances,) has the class of the steps of each action instance, or NO_CLASS. `collected`: the members
+    of each fair action or union of which the classes also depend on items.
+    """
+
+    of_instance: Classes
+    actions: set[str] = field(default_factory=set)
+    collected: list[list[_Member]] = field(default_factory=list)
 
 
 class StepClasses:
     """The fair classes under the fairness of a spec.
 
-    `is_strong` (classes,) is the strength of the classes that do not depend on items. `next_is_fair`: the whole
-    next-state relation is weakly or strongly fair, which is the same (see `components`).
+    `next_is_fair`: the whole next-state relation is weakly or strongly fair, which is the same (see `components`).
     """
 
     def __init__(self, spec: Spec, layout: StateLayout):
         self._layout = layout
-        shapes = spec.shapes()
-        instances = sum(shape.instances for shape in shapes)
-        self._of_instance: Classes = np.full(max(1, instances), NO_CLASS, np.int32)
-        self._collected: list[_Collected] = []
-        strong: list[bool] = []
-        for shape in shapes:
-            fairness = spec.fairness.get(shape.name)
-            if fairness is None:
-                continue
-            names = tuple(parameter.name for parameter in shape.parameters)
-            positions = fairness.positions(shape.name, names)
-            numbers, count = _numbered(shape, positions)
-            self._of_instance[shape.first_instance : shape.first_instance + shape.instances] = numbers + len(strong)
-            strong += [fairness.strength == "strong"] * count
-            if items := _collection_items(shape, positions):
-                last = shape.first_instance + shape.instances
-                self._collected.append(_Collected(shape.first_instance, last, items))
-        self._is_strong = np.array(strong, np.bool_)
+        self._layers: list[_Layer] = []
+        self._strong: list[bool] = []
         self.next_is_fair = NEXT in spec.fairness
+        shapes = {shape.name: shape for shape in spec.shapes()}
+        self._instances = sum(shape.instances for shape in shapes.values())
+        for name, fairness in spec.fairness.items():
+            if name != NEXT:
+                members = {action: (shapes[action], fixed) for action, fixed in fair_positions(spec, name).items()}
+                self._add(members, is_strong=fairness.strength == "strong")
 
-    def of_steps(self, instances: NDArray[np.uint16], states: Words | None) -> tuple[Classes, NDArray[np.bool_]]:
-        """Return the class of each step (1, n), NO_CLASS for none, and whether each class is strongly fair (classes,).
-
-        `states` (n, words) are the states before the steps; they are needed if `needs_states`.
-        """
-        found = self._of_instance[instances]
-        strong = self._is_strong
-        for collected in self._collected:
-            assert states is not None
-            chosen = np.flatnonzero((instances >= collected.first) & (instances < collected.last))
-            numbers = instances[chosen].astype(np.int64) - collected.first
-            keys = [found[chosen].astype(np.uint64)]
-            for variable, divisor, capacity in collected.items:
-                keys.append(self._items(states[chosen], variable, numbers // divisor % capacity))
-            distinct, inverse = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
-            found[chosen] = len(strong) + inverse.reshape(-1)
-            strong = np.concatenate([strong, strong[distinct[:, 0].astype(np.int64)]])
-        return found[np.newaxis], strong
+    def _add(self, members: dict[str, tuple[ActionShape, tuple[int, ...]]], *, is_strong: bool) -> None:
+        """Add the classes of a fair action or union: the shape and the fixed positions of each of its actions."""
+        layer = next((layer for layer in self._layers if layer.actions.isdisjoint(members)), None)
+        if layer is None:
+            layer = _Layer(np.full(max(1, self._instances), NO_CLASS, np.int32))
+            self._layers.append(layer)
+        layer.actions |= members.keys()
+        count, collected = 0, []
+        for shape, positions in members.values():
+            last = shape.first_instance + shape.instances
+            # Equal for all members, because the types of the fixed parameters are.
+            numbers, count = _numbered(shape, positions)
+            layer.of_instance[shape.first_instance : last] = numbers + len(self._strong)
+            if items := _collection_items(shape, positions):
+                collected.append(_Member(shape.first_instance, last, items))
+        self._strong += [is_strong] * count
+        if collected:
+            layer.collected.append(collected)
 
     @property
     def layers(self) -> int:
-        """The number of classes that a step may have."""
-        return 1
+        """The number of layers."""
+        return len(self._layers)
 
     @property
     def needs_states(self) -> bool:
         """Whether the class of a step depends on the state before it."""
-        return bool(self._collected)
+        return any(layer.collected for layer in self._layers)
+
+    def of_steps(self, instances: NDArray[np.uint16], states: Words | None) -> tuple[Classes, NDArray[np.bool_]]:
+        """Return the class of each step (layers, n), or NO_CLASS, and whether each class is strongly fair (classes,).
+
+        `states` (n, words) are the states before the steps; they are needed if `needs_states`.
+        """
+        found = np.empty((len(self._layers), len(instances)), np.int32)
+        strong = np.array(self._strong, np.bool_)
+        for layer, classes in zip(self._layers, found, strict=True):
+            np.take(layer.of_instance, instances, out=classes)
+            for members in layer.collected:
+                assert states is not None
+                strong = self._distinguish(members, classes, instances, states, strong)
+        return found, strong
+
+    def _distinguish(
+        self,
+        members: Sequence[_Member],
+        classes: Classes,
+        instances: NDArray[np.uint16],
+        states: Words,
+        strong: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """Replace classes (n,) of some members by classes for each choice of items; return `strong` with these."""
+        chosen, keys = [], []
+        for member in members:
+            steps = np.flatnonzero((instances >= member.first) & (instances < member.last))
+            numbers = instances[steps].astype(np.int64) - member.first
+            items = [
+                self._items(states[steps], item.variable, numbers // item.divisor % item.capacity)
+                for item in member.items
+            ]
+            chosen.append(steps)
+            keys.append(np.stack([classes[steps].astype(np.uint64), *items], axis=1))
+        distinct, inverse = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+        classes[np.concatenate(chosen)] = len(strong) + inverse.reshape(-1)
+        return np.concatenate([strong, strong[distinct[:, 0].astype(np.int64)]])
 
     def _items(self, states: Words, variable: str, positions: NDArray[np.int64]) -> Words:
         """Return the packed items (n,) at positions (n,) in a collection of each of some states (n, words)."""
@@ -105,28 +158,31 @@ class StepClasses:
         return found
 
 
+def _divisor(shape: ActionShape, position: int) -> int:
+    """Return the number of choices of all parameters after a position: they vary faster."""
+    return math.prod(parameter.choices for parameter in shape.parameters[position + 1 :])
+
+
 def _numbered(shape: ActionShape, positions: tuple[int, ...]) -> tuple[Classes, int]:
     """Return the class of each instance of an action (instances,) from 0 on, and the number of classes.
 
     Arguments from collections do not count here.
     """
-    choices = [parameter.choices for parameter in shape.parameters]
     numbers = np.arange(shape.instances)
     found, count = np.zeros(shape.instances, np.int64), 1
-    divisor = shape.instances
-    for position, size in enumerate(choices):
-        divisor //= size
-        if position in positions and shape.parameters[position].collection is None:
-            found = found * size + numbers // divisor % size
-            count *= size
+    for position in positions:
+        parameter = shape.parameters[position]
+        if parameter.collection is None:
+            found = found * parameter.choices + numbers // _divisor(shape, position) % parameter.choices
+            count *= parameter.choices
     return found.astype(np.int32), count
 
 
-def _collection_items(shape: ActionShape, positions: tuple[int, ...]) -> tuple[tuple[str, int, int], ...]:
-    found = []
-    divisor = shape.instances
-    for position, parameter in enumerate(shape.parameters):
-        divisor //= parameter.choices
-        if position in positions and parameter.collection is not None:
-            found.append((parameter.collection.attr, divisor, parameter.choices))  # type: ignore[attr-defined]
-    return tuple(found)
+def _collection_items(shape: ActionShape, positions: tuple[int, ...]) -> tuple[_CollectedItem, ...]:
+    """Return the arguments from collections among those at some positions."""
+    fixed = [(position, shape.parameters[position]) for position in positions]
+    return tuple(
+        _CollectedItem(parameter.collection.attr, _divisor(shape, position), parameter.choices)  # type: ignore[attr-defined]
+        for position, parameter in fixed
+        if parameter.collection is not None
+    )
