@@ -8,6 +8,7 @@ from enum import Enum
 from checker.language import (
     Constant,
     Domain,
+    FairUnion,
     Map,
     Range,
     Seq,
@@ -43,18 +44,22 @@ class TerminationOnRing(Spec):
         self.token = token
         self.token_is_black = True
 
+    system = FairUnion("initiate_probe", "pass_token", fair="weak")
+
     @action
-    def system(self, node: Node):
-        """InitiateProbe at node 0, PassToken at the others."""
-        require(self.token == node)
-        if node == 0:
-            require(self.token_is_black or 0 in self.black)
-            self.token = self.nodes - 1
-            self.token_is_black = False
-        else:
-            require(node not in self.active or node in self.black or self.token_is_black)
-            self.token = node - 1
-            self.token_is_black = self.token_is_black or node in self.black
+    def initiate_probe(self):
+        require(self.token == 0)
+        require(self.token_is_black or 0 in self.black)
+        self.token = self.nodes - 1
+        self.token_is_black = False
+        self.black.discard(0)
+
+    @action
+    def pass_token(self, node: Node):
+        require(self.token == node and node != 0)
+        require(node not in self.active or node in self.black or self.token_is_black)
+        self.token = node - 1
+        self.token_is_black = self.token_is_black or node in self.black
         self.black.discard(node)
 
     @action
