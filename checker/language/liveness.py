@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SpecError
+from checker.language.class_body import declaration_error
 from checker.language.fairness import NEXT, FairClass, Fairness
 from checker.language.interpreter import ParameterDeclaration, State, Step
 from checker.language.roles import LIVENESS_ROLES, Role, premise_of
-from checker.language.source import Source, declaration_error, source_of
+from checker.language.source import Source, source_of
 from checker.language.spec import Spec
 from checker.language.types import Type
 

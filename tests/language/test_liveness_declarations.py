@@ -77,7 +77,7 @@ def load(tmp_path: Path) -> Callable[[str], type]:
             "the union going: for_each names node, but the parameters of go are: none",
         ),
         ('    going = FairUnion("go", "leap", fair="often")\n' + STEP + LEAP, 11, "fairness is 'weak' or 'strong'"),
-        ('    fairness = FairUnion("go", "leap", fair="weak")\n' + STEP + LEAP, 8, "the name is reserved"),
+        ('    fairness = FairUnion("go", "leap", fair="weak")\n' + STEP + LEAP, 11, "the name is reserved"),
         ('    fair_next = "yes"\n' + STEP, 11, "fair_next is 'weak', 'strong' or None, not 'yes'"),
     ],
 )
