@@ -2,7 +2,8 @@
 
 Source: Vanlightly/kafka-tlaplus at 823615e, groupprotocol/consumer_group_protocol_kip_848_v2.tla and network.tla. The
 text describes the state machine of Kafka 3.7 (`specs.consumer.consumer_protocol` with reconciliation "3.7").
-Every action here has the name of an action of that text. Member ids and connection ids start at 1; 0 is none.
+Every action here has the name of an action of that text, and its fairness in LivenessSpec. Member ids and connection
+ids start at 1; 0 is none.
 """
 
 import enum
@@ -18,8 +19,10 @@ from checker.language import (
     Struct,
     action,
     invariant,
+    leads_to,
     replace,
     require,
+    step_invariant,
 )
 
 
@@ -199,7 +202,7 @@ class Kip848Draft(Spec):
 
     # Clients.
 
-    @action
+    @action(fair="weak", for_each="client")
     def send_heartbeat_request(self, client: Client, topics: SetOf(Topic)):
         require(not self.client[client].in_flight and not self.converged())
         before = self.client[client]
@@ -250,7 +253,7 @@ class Kip848Draft(Spec):
         self.client[client].status = Status.PREPARE_LEAVING
         self.perturbed += 1
 
-    @action
+    @action(fair="weak")
     def complete_leave_group(self, client: Client):
         require(self.leaving[client] is not None)
         self.leaving[client] = None
@@ -265,7 +268,7 @@ class Kip848Draft(Spec):
                 last_sent=None,
             )
 
-    @action
+    @action(fair="weak")
     def complete_reconciliation(self, client: Client):
         require(self.reconciliation[client] is not None)
         process = self.reconciliation[client]
@@ -275,9 +278,10 @@ class Kip848Draft(Spec):
             self.client[client].status = Status.ACKNOWLEDGING
             self.client[client].current = process.assignment
 
-    @action
-    def receive_error_response(self, response: Response):
+    @action(fair="weak", for_each="client")
+    def receive_error_response(self, client: Client, response: Response):
         require(response in self.responses)
+        require(response.dest == client)
         require(response.fault != Fault.NONE and self.is_connected(response))
         before = self.client[response.dest]
         if before.status == Status.UNSUBSCRIBED:
@@ -304,9 +308,10 @@ class Kip848Draft(Spec):
         self.last_request = None
         self.last_response = response
 
-    @action
-    def receive_success_response(self, response: Response):
+    @action(fair="weak", for_each="client")
+    def receive_success_response(self, client: Client, response: Response):
         require(response in self.responses)
+        require(response.dest == client)
         require(response.fault == Fault.NONE and self.is_connected(response))
         client = response.dest
         before = self.client[client]
@@ -362,9 +367,10 @@ class Kip848Draft(Spec):
     def is_leaving(self, request):
         return self.members[request.member_id] is not None and request.member_epoch == -1
 
-    @action
-    def receive_bad_heartbeat_request(self, request: Request):
+    @action(fair="weak", for_each="client")
+    def receive_bad_heartbeat_request(self, client: Client, request: Request):
         require(request in self.requests)
+        require(request.source == client)
         require(self.is_unknown(request) or self.is_stale(request))
         fault = Fault.UNKNOWN if self.is_unknown(request) else Fault.FENCED
         if self.is_stale(request):
@@ -379,9 +385,10 @@ class Kip848Draft(Spec):
         )
         self.reply(request, response)
 
-    @action
-    def receive_leave_heartbeat_request(self, request: Request):
+    @action(fair="weak", for_each="client")
+    def receive_leave_heartbeat_request(self, client: Client, request: Request):
         require(request in self.requests)
+        require(request.source == client)
         require(self.is_leaving(request))
         self.fence(request.member_id)
         response = Response(
@@ -397,26 +404,25 @@ class Kip848Draft(Spec):
     def is_regular(self, request):
         return not self.is_unknown(request) and not self.is_stale(request) and not self.is_leaving(request)
 
-    @action
-    def receive_regular_heartbeat_request(self, request: Request):
-        """ReceiveRegularHeartbeatRequest if the target assignment is that of the group epoch."""
+    @action(fair="weak", for_each="client")
+    def receive_regular_heartbeat_request(self, client: Client, request: Request, owners: NEW_TARGET):
+        """`owners` is the new target assignment, if the heartbeat creates one; else each owner is 0."""
         require(request in self.requests)
-        require(self.is_regular(request) and self.epoch_after(request) <= self.target_epoch)
-        self.take_heartbeat(request, request.member_id, replace(self.members[request.member_id]))
-
-    @action
-    def receive_regular_heartbeat_request_and_assign(self, request: Request, owners: NEW_TARGET):
-        """ReceiveRegularHeartbeatRequest if it creates a new target assignment."""
-        require(request in self.requests)
-        require(self.is_regular(request) and self.epoch_after(request) > self.target_epoch)
-        self.group_epoch = self.epoch_after(request)
-        if request.member_id == 0:
-            self.last_member_id += 1
-            self.create_target(self.last_member_id, request, owners)
-            self.take_heartbeat(request, self.last_member_id, self.new_member(request))
+        require(request.source == client)
+        require(self.is_regular(request))
+        member_id = request.member_id
+        stored = self.new_member(request)
+        if self.epoch_after(request) > self.target_epoch:
+            self.group_epoch = self.epoch_after(request)
+            if request.member_id == 0:
+                self.last_member_id += 1
+                member_id = self.last_member_id
+            self.create_target(member_id, request, owners)
         else:
-            self.create_target(request.member_id, request, owners)
-            self.take_heartbeat(request, request.member_id, replace(self.members[request.member_id]))
+            require(all(owners[partition] == 0 for partition in Partition))
+        if request.member_id != 0:
+            stored = replace(self.members[request.member_id])
+        self.take_heartbeat(request, member_id, stored)
 
     def new_member(self, request):
         return GroupMember(
@@ -555,7 +561,7 @@ class Kip848Draft(Spec):
         self.group_epoch += 1
         self.update_group_status(self.target_epoch)
 
-    @action
+    @action(fair="weak", for_each=())
     def dead_member_expired(self, member: MemberId):
         require(self.members[member] is not None)
         host = self.client[self.members[member].host]
@@ -629,3 +635,31 @@ class Kip848Draft(Spec):
             )
             for partition in Partition
         )
+
+    @step_invariant
+    def client_side_member_epoch_is_monotonic(self, old):
+        return all(
+            self.client[client] == old.client[client]
+            or self.client[client].member_epoch <= 0
+            or self.client[client].member_epoch >= old.client[client].member_epoch
+            for client in Client
+        )
+
+    @step_invariant
+    def gc_side_member_epoch_is_monotonic(self, old):
+        return all(
+            old.client[client].member_id == 0
+            or self.client[client].member_id == 0
+            or old.members[old.client[client].member_id] is None
+            or self.members[self.client[client].member_id] is None
+            or self.members[self.client[client].member_id].member_epoch
+            >= old.members[old.client[client].member_id].member_epoch
+            for client in Client
+        )
+
+    def has_not_converged(self):
+        return not self.converged()
+
+    @leads_to("has_not_converged")
+    def eventually_converges(self):
+        return self.converged()

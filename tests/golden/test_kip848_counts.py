@@ -1,4 +1,4 @@
-"""State counts and depths of Vanlightly's TLA+ specification of KIP-848, compared with those of TLC."""
+"""State counts, depths and verdicts of Vanlightly's TLA+ specification of KIP-848, compared with those of TLC."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from checker.engines.native import engine as native
 from checker.engines.python import explorer
+from checker.explain.lassos import check_lasso
 from checker.run.plan import Plan
 from tests.golden.kip848_draft import Kip848Draft
 
@@ -35,7 +36,12 @@ def cases():
 @pytest.mark.parametrize(("engine", "row"), list(cases()))
 def test_states_depth_and_lengths_are_those_of_tlc(engine, row):
     spec = Kip848Draft(**constants_of(row))
-    result = engine.explore(spec, Plan(properties=tuple(spec.properties), stop="all"))
+    properties = spec.properties if "eventually_converges" in row else spec.safety_properties
+    result = engine.explore(spec, Plan(properties=tuple(properties), stop="all"))
     assert (result.ended, result.distinct_states, result.depth) == ("complete", row["distinct_states"], row["depth"])
-    lengths = {violation.property: violation.length for violation in result.violations}
-    assert lengths == {name: row[name] for name in spec.properties if name in row}
+    lengths = {found.property: found.length for found in result.violations if found.kind != "liveness"}
+    assert lengths == {name: row[name] for name in spec.safety_properties if name in row}
+    lassos = [found for found in result.violations if found.kind == "liveness"]
+    assert row.get("eventually_converges", "holds") == ("violated" if lassos else "holds")
+    for lasso in lassos:
+        check_lasso(spec, lasso)
