@@ -23,6 +23,14 @@ WalkFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `
 SetConstants = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant (repeatable).")
 ]
+Fair = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fair",
+        metavar="NAME=weak|strong|none",
+        help="Set the fairness of an action, of a union, or of fair_next: all actions (repeatable).",
+    ),
+]
 Properties = Annotated[
     list[str] | None, typer.Option("--property", metavar="NAME", help="Check only this property (repeatable).")
 ]

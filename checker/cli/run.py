@@ -9,6 +9,7 @@ import typer
 
 from checker.cli.options import (
     Deadlock,
+    Fair,
     JsonFile,
     Master,
     MaxStates,
@@ -24,6 +25,7 @@ from checker.cli.options import (
 def run(
     targets: Targets = None,
     settings: SetConstants = None,
+    fair: Fair = None,
     properties: Properties = None,
     engine: Annotated[
         Literal["native", "python", "both", "spark"],
@@ -80,8 +82,8 @@ def run(
     """Explore every reachable state and check the properties.
 
     Each result is compared with the verdict that its scenario expects. A run of all scenarios is also compared with
-    the ledger of recorded results. With --set, a spec runs once, and no verdict is expected. The options --master,
-    --checkpoint and --partitions need --engine spark.
+    the ledger of recorded results. With --set or --fair, a spec runs once, and no verdict is expected. The options
+    --master, --checkpoint and --partitions need --engine spark.
 
     Exit status: 0 as expected, 1 violated or not as expected, 2 wrong input, 3 stopped before the answer.
     """
@@ -94,6 +96,7 @@ def run(
     request = Request(
         targets=tuple(targets or ()),
         settings=tuple(settings or ()),
+        fair=tuple(fair or ()),
         properties=tuple(properties or ()),
         deadlock=deadlock,
         keep_going=keep_going,

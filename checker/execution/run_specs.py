@@ -83,6 +83,8 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
             raise
         if settings.graph is not None:
             check_graph(settings.graph, runs)
+        if request.fair and settings.engine == "spark":
+            raise InputError("--engine spark decides no liveness property: omit --fair, or use --engine native")
         explore = _engine(settings, len(runs), engines)
         screen = RunScreen(runs, with_coverage=settings.coverage) if settings.is_screen_shown else None
         for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):

@@ -30,6 +30,7 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         "spec": run.entry.name,
         "scenario": run.scenario,
         "constants": run.spec.constants,
+        "fairness": {name: dataclasses.asdict(fairness) for name, fairness in run.spec.fairness.items()},
         "engine": result.engine,
         "workers": result.workers,
         "verdict": result.verdict,

@@ -60,7 +60,7 @@ class IndexReport:
                 run.name,
                 _status(result, comparison),
                 result.verdict,
-                constants_text(run.spec.constants),
+                " ".join([constants_text(run.spec.constants), *run.fair_words]),
                 tuple(sentences),
                 result,
                 tuple(problems_of(done)),

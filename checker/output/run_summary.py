@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from checker.language.fairness import Fairness
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
@@ -29,7 +30,8 @@ class RunScreen:
         """Show the row of a run, the details of a single run, and its coverage if requested."""
         shown = row(done.run.name, self._name_width, done.result, done.comparison)
         if not self._has_heading:
-            shown = [columns_line(self._name_width), *shown]
+            heading = fairness_lines(done.run, is_alone=self._total == 1) if done.run.fair else []
+            shown = [*heading, columns_line(self._name_width), *shown]
             self._has_heading = True
         if self._total == 1:
             shown += run_details(done.result)
@@ -63,6 +65,24 @@ class RunScreen:
         problems = [f"{count} {label}" for label, count in counts.items() if count]
         total = f"{len(finished)} runs, {seconds:.1f} s: {', '.join(problems) or 'all as expected'}"
         return line((total, "bold red" if wrong or wrong_specs else "bold yellow" if problems else "bold green"))
+
+
+def fairness_lines(run: Run, *, is_alone: bool) -> list[Line]:
+    """Return the lines that state the fairness that `--fair` changed; if a run is alone, then all of its fairness."""
+    changed = ", ".join(f"{name} {strength or 'not fair'}" for name, strength in run.fair.items())
+    lines = [line((f"fairness changed with --fair: {changed}", "bold"))]
+    if is_alone:
+        promises = ", ".join(map(_promise, run.spec.fairness.items())) or "no action is fair"
+        lines.append(line((f"fairness of this run: {promises}", "bold")))
+    return [*lines, BLANK]
+
+
+def _promise(fair: tuple[str, Fairness]) -> str:
+    name, fairness = fair
+    if fairness.for_each is None:
+        return f"{name} {fairness.strength}"
+    scope = f"for each {' and '.join(fairness.for_each)}" if fairness.for_each else "as a whole"
+    return f"{name} {fairness.strength} {scope}"
 
 
 def columns_line(name_width: int) -> Line:

@@ -41,10 +41,11 @@ class LedgerCheck:
 def ledger_use(request: Request, is_limited: bool, path: Path | None, update: bool) -> LedgerUse | None:
     """Return how a command uses a ledger, or None if it uses none.
 
-    A run of all scenarios is always compared with the ledger. With other constants, properties or limits the counts
-    differ, so such a run is not compared.
+    A run of all scenarios is always compared with the ledger. With other constants, fairness, properties or limits the
+    results differ, so such a run is not compared.
     """
-    is_changed = bool(request.settings or request.properties or request.deadlock or request.keep_going or is_limited)
+    changes = (request.settings, request.fair, request.properties, request.deadlock, request.keep_going)
+    is_changed = any(changes) or is_limited
     is_everything = not request.targets and not is_changed
     if is_changed or (request.targets and path is None and not update):
         return None

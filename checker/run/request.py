@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from checker.errors import InputError, UserError
+from checker.language.fairness import NEXT, Strength
+from checker.language.liveness import liveness_names
+from checker.language.roles import Role
 from checker.language.spec import Expectation, Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import checked_properties, expectation_for, property_names, stop_for
@@ -23,6 +26,7 @@ class Request:
 
     targets: tuple[str, ...]
     settings: tuple[str, ...] = ()
+    fair: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
     deadlock: bool = False
     keep_going: bool = False
@@ -32,7 +36,7 @@ class Request:
 class Run:
     """A spec with its constants, the properties to check, and the expected result (None: no expectation).
 
-    `settings` are the constants that `--set` changed.
+    `settings` are the constants that `--set` changed, `fair` the fairness that `--fair` changed.
     """
 
     entry: registry.SpecEntry
@@ -42,6 +46,7 @@ class Run:
     expected: Expectation | None
     keep_going: bool
     settings: Mapping[str, int | bool | str]
+    fair: Mapping[str, Strength | None] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -66,7 +71,13 @@ class Run:
         words = [self.entry.target if self.scenario is None else f"{self.entry.target}/{self.scenario}"]
         for name, value in self.settings.items():
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-        return words
+        return words + self.fair_words
+
+    @property
+    def fair_words(self) -> list[str]:
+        """The command-line arguments that change the fairness."""
+        changes = (f"{name}={strength or 'none'}" for name, strength in self.fair.items())
+        return [word for change in changes for word in ("--fair", change)]
 
 
 def runs_for(request: Request) -> list[Run]:
@@ -90,6 +101,8 @@ def _selections(request: Request) -> list[registry.Selection]:
         return [selection for target in request.targets for selection in registry.select(target)]
     if request.settings:
         raise InputError("--set needs a spec: python -m checker run SPEC --set NAME=VALUE")
+    if request.fair:
+        raise InputError("--fair needs a spec: python -m checker run SPEC --fair ACTION=weak")
     entries = [entry for family in registry.families() for entry in family.entries]
     if not entries:
         raise InputError("no specs are installed here: name a file, as in python -m checker run path/to/my_spec.py")
@@ -100,7 +113,7 @@ def _scenarios(selection: registry.Selection, request: Request) -> list[Scenario
     """Return the scenarios to run; None is the spec without a scenario."""
     if selection.scenario is not None:
         return [selection.scenario]
-    if request.settings or not selection.entry.scenarios:
+    if request.settings or request.fair or not selection.entry.scenarios:
         return [None]
     return list(selection.entry.scenarios)
 
@@ -108,19 +121,24 @@ def _scenarios(selection: registry.Selection, request: Request) -> list[Scenario
 def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request) -> Run:
     constants = dict(scenario.constants) if scenario is not None else {}
     settings = settings_of(entry.spec, request.settings)
+    fair = fairness_of(entry.spec, request.fair)
     usual = checked_properties(scenario) if scenario is not None else tuple(property_names(entry.spec))
     properties = usual
     if request.properties:
         known = _known_properties(entry.spec)
         properties = tuple(name for name in dict.fromkeys(request.properties) if name in known)
-    # The expectation of a scenario covers only its own constants and the properties that it checks.
-    is_expected = scenario is not None and not request.settings and set(properties) <= set(usual)
+    # The expectation of a scenario covers only its own constants, its fairness, and the properties that it checks.
+    is_changed = bool(request.settings or request.fair)
+    is_expected = scenario is not None and not is_changed and set(properties) <= set(usual)
     expected = expectation_for(scenario, properties) if scenario is not None and is_expected else None
     if request.deadlock and DEADLOCK not in properties:
         properties = (*properties, DEADLOCK)
     name = scenario.name if scenario is not None else None
     spec = entry.spec(**(constants | settings)).with_fairness(scenario.fair if scenario is not None else {})
-    return Run(entry, name, spec, properties, expected, request.keep_going, settings)
+    run = Run(entry, name, spec.with_fairness(fair), properties, expected, request.keep_going, settings, fair)
+    if fair and not liveness_names(spec, properties):
+        raise InputError(f"{run.name} checks no liveness property, so --fair would change nothing")
+    return run
 
 
 def _known_properties(spec: type[Spec]) -> list[str]:
@@ -140,6 +158,21 @@ def settings_of(spec: type[Spec], settings: tuple[str, ...]) -> dict[str, int | 
             raise InputError(f"{spec.name} has no constant {name}: {known}")
         values[name] = constant.parse(text)
     return values
+
+
+def fairness_of(spec: type[Spec], changes: tuple[str, ...]) -> dict[str, Strength | None]:
+    """Return the changes of fairness `NAME=weak|strong|none`; raise UserError for an unknown name or a wrong value."""
+    names = [*(name for name, role in spec.roles.items() if role is Role.ACTION), *spec.fair_unions, NEXT]
+    strengths: dict[str, Strength | None] = {"weak": "weak", "strong": "strong", "none": None}
+    found = {}
+    for change in changes:
+        name, _, value = change.partition("=")
+        if value not in strengths:
+            raise InputError(f"--fair {change}: write NAME=weak, NAME=strong or NAME=none")
+        if name not in names:
+            raise InputError(f"{spec.name} has no action {name}: {registry.suggestion(name, names)}")
+        found[name] = strengths[value]
+    return found
 
 
 def default_workers() -> int:

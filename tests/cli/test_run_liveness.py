@@ -162,6 +162,82 @@ def test_a_region_that_does_not_fit_into_memory_is_reported_with_its_numbers(che
     assert f"is_done is undecided: {sentence}; 1,000 bytes are available" in outcome.out
 
 
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_fairness_on_the_command_line(checker, spec, tmp_path, engine):
+    options = ["--property", "is_done", "--engine", engine, "--fair", "send=none", "--fair", "deliver=weak"]
+    outcome = checker(
+        "run", f"{spec}/retry/strong", *options, "--out", tmp_path / "out", "--html", tmp_path / "all.html"
+    )
+    assert outcome.status == 1
+    assert outcome.out.startswith(
+        "fairness changed with --fair: send not fair, deliver weak\nfairness of this run: retry weak, deliver weak\n\n"
+    )
+    # The scenario expects that the property holds, but not under another fairness.
+    assert "differs" not in outcome.out
+    assert "deliver(p1) is disabled in state 3" in outcome.out
+    assert "--fair send=none --fair deliver=weak" in (tmp_path / "all.html").read_text()
+    trace = tmp_path / "out" / "losing-retry-strong-is_done.json"
+    shown = checker("show", trace)
+    assert shown.status == 0
+    assert "deliver(p1) is disabled in state 3" in shown.out
+    assert f"run {spec}/retry/strong --fair send=none --fair deliver=weak --property is_done" in shown.out
+    content = json.loads(trace.read_text())
+    content["fair"]["deliver"]["strength"] = "strong"
+    trace.write_text(json.dumps(content))
+    outcome = checker("show", trace)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "it is not strongly fair to deliver(p1)" in outcome.err
+
+
+def test_the_fairness_of_a_scenario_is_changed_on_top(checker, spec):
+    outcome = checker("run", f"{spec}/retry/weak", "--fair", "retry=none", "--fair", "fair_next=weak", "--json", "-")
+    assert outcome.status == 1
+    fair = {"send": "weak", "deliver": "weak", "fair_next": "weak"}
+    result = json.loads(outcome.out)
+    assert result["fairness"] == {name: {"strength": strength, "for_each": None} for name, strength in fair.items()}
+    assert (result["scenario"], result["expected"]) == ("weak", None)
+
+
+def test_a_spec_runs_once_with_another_fairness(checker):
+    outcome = checker("run", f"{TOYS}/service", "--fair", "serving=none")
+    assert outcome.status == 1
+    assert "serving not fair\nfairness of this run: no action is fair\n" in outcome.out
+    assert "attempt is enabled in state 1, but it is not fair: it need not happen" in outcome.out
+    assert checker("run", f"{TOYS}/service", "--fair", "complete=strong").status == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "says"),
+    [
+        ("retry", ["retr=none"], "has no action retr: did you mean retry? Choose from send, "),
+        ("retry", ["is_done=weak"], "has no action is_done"),
+        ("retry", ["retry"], "--fair retry: write NAME=weak, NAME=strong or NAME=none"),
+        ("retry", ["retry=None"], "--fair retry=None: write NAME=weak, NAME=strong or NAME=none"),
+        ("", ["serving=weak"], "has no action serving"),
+        ("bounded", ["increment=weak", "--property", "is_counted"], "bounded checks no liveness property, so --fair"),
+        ("retry", ["retry=none", "--engine", "spark"], "--engine spark decides no liveness property: omit --fair"),
+        ("retry", ["retry=none", "--table"], "--table allows only --engine"),
+    ],
+)
+def test_wrong_fairness_on_the_command_line(checker, target, options, says):
+    outcome = checker("run", f"{TOYS}/{target}".rstrip("/"), "--fair", *options)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert says in outcome.err and outcome.err.count("\n") == 1
+
+
+def test_fairness_on_the_command_line_needs_a_spec(checker):
+    outcome = checker("run", "--fair", "send=weak")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "--fair needs a spec: python -m checker run SPEC --fair ACTION=weak" in outcome.err
+
+
+def test_another_fairness_is_not_compared_with_the_ledger(checker, spec, tmp_path):
+    ledger = tmp_path / "ledger.toml"
+    outcome = checker("run", f"{spec}/retry/weak", "--fair", "retry=none", "--ledger", ledger, "--update-ledger")
+    assert outcome.status == 1
+    assert not ledger.exists()
+
+
 def test_a_random_walk_decides_no_liveness_property():
     with pytest.raises(InputError, match="is_done is a liveness property, which no finite walk decides"):
         requested_run(WalkRequest(target=f"{TOYS}/retry", walks=1, depth=5, seed=0, properties=("is_done",)))
