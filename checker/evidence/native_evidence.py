@@ -56,7 +56,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
 def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, result: Result) -> tuple[Finding, ...]:
     """Return the findings of a complete exploration; `names` are the properties that it checked."""
     states = found.all_states()
-    layout = compiled.native.layout
+    layout = compiled.layout
     return findings_of(
         compiled.spec,
         Evidence(

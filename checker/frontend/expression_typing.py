@@ -12,7 +12,7 @@ from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
 from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
-from checker.language.declarations import is_type
+from checker.language.declarations import Constant, is_type
 from checker.language.declared_types import Domain
 from checker.language.symbols import is_open
 from checker.language.type_joins import NOTHING, is_bounded, join, set_of
@@ -169,6 +169,9 @@ class ExpressionTyping:
         spec = self.compiler.spec
         if node.attr in spec.variables:
             return nodes.StateRead(spec.variables[node.attr], self.scope.site(node), root, node.attr)  # type: ignore[arg-type]
+        if node.attr in self.compiler.runtime_constants:
+            kind = _constant_type(spec.declared_constants[node.attr])
+            return nodes.ConstantRead(kind, self.scope.site(node), node.attr)
         if node.attr in spec.constants:
             literal = self.scope.literal(node, spec.constant_values[node.attr])
             assert literal is not None
@@ -402,6 +405,7 @@ class ExpressionTyping:
         """Return `==` or `!=` of two values of one type, of any kind."""
         if _is_known(left) and _is_known(right):
             return nodes.Literal(nodes.BOOL, self.scope.site(node), OPERATIONS[symbol](left.value, right.value))
+        left, right = _positions_of(left, right)
         kind = join(left.type, right.type)
         if kind is None:
             raise self.scope.error(node, f"{left.type:a} is never equal to {right.type:a}")
@@ -574,3 +578,31 @@ class ExpressionTyping:
 def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:
     """Return whether a value is known before the spec runs: a literal other than an open constant."""
     return isinstance(value, nodes.Literal) and not is_open(value.value)
+
+
+def _constant_type(constant: Constant) -> Type:
+    """Return the type of a constant of which the value is left open."""
+    if isinstance(constant.default, bool):
+        return nodes.BOOL
+    if isinstance(constant.default, int):
+        # A bound over other constants is left out: it may be another one for other values.
+        low, high = (bound if isinstance(bound, int) else None for bound in (constant.at_least, constant.at_most))
+        return IntType(low, high, "int")
+    return NameType(constant.one_of or ())
+
+
+def _positions_of(*sides: nodes.Expr) -> tuple[nodes.Expr, ...]:
+    """Return both sides of a comparison with an open name as positions among its names, others unchanged."""
+    kinds = {side.type for side in sides if isinstance(side, nodes.ConstantRead) and isinstance(side.type, NameType)}
+    # Positions among different names have nothing in common: `join` refuses such a comparison.
+    return tuple(_position_of(side, *kinds) for side in sides) if len(kinds) == 1 else sides
+
+
+def _position_of(value: nodes.Expr, kind: NameType) -> nodes.Expr:
+    """Return the position of a name among those of `kind`, -1 for another name; any other value unchanged."""
+    if isinstance(value, nodes.Literal) and isinstance(value.type, NameType):
+        position = kind.names.index(value.value) if value.value in kind.names else -1
+        return nodes.Literal(IntType(position, position, "int"), value.site, position)
+    if isinstance(value, nodes.ConstantRead) and value.type == kind:
+        return nodes.ConstantRead(IntType(0, len(kind.names) - 1, "int"), value.site, value.name)
+    return value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 import math
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,40 @@ def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Progr
     with the file, the line and what to write instead, if the source is outside the language.
     """
     return FrontendCompiler(spec).program(spec.safety_properties if properties is None else properties)
+
+
+def compile_shared(spec: Spec, properties: list[str]) -> tuple[nodes.Program, tuple[str, ...]]:
+    """Return a typed program that serves several values of the spec's constants, and the names of these constants.
+
+    The program reads them at run time (`nodes.ConstantRead`). All other constants have their values in the program:
+    those on which a type depends, so that the variables and instances are the same for all values of the others, and
+    collections. If the language needs the value of a constant elsewhere, such as in `Replica[first]`, in a branch that
+    is an error for other values, or in a refinement, all constants have their values in the program. Raises SpecError
+    as `compile_spec` does.
+    """
+    runtime: set[str] = set()
+    if not any(spec.roles[name] is Role.REFINEMENT for name in properties):
+        runtime = {name for name, constant in spec.declared_constants.items() if not constant.is_structured}
+    while True:
+        runtime -= spec.constants_of_types
+        try:
+            program = FrontendCompiler(_hiding(spec, runtime), frozenset(runtime)).program(properties)
+        except SpecError:
+            if not runtime:
+                raise
+            runtime.clear()
+            continue
+        # Typing resolves further types, such as those of annotations.
+        if not runtime & spec.constants_of_types:
+            return program, tuple(sorted(runtime))
+
+
+def _hiding(spec: Spec, names: Collection[str]) -> Spec:
+    """Return a spec without the values of some constants: a look-up of one is an error, and not a silent folding."""
+    hiding = copy.copy(spec)
+    hiding.constants = {name: value for name, value in spec.constants.items() if name not in names}
+    hiding.constant_values = {name: value for name, value in spec.constant_values.items() if name not in names}
+    return hiding
 
 
 @dataclass(frozen=True)
@@ -76,11 +111,11 @@ class FrontendCompiler:
     """Types the methods of one spec.
 
     A helper is typed once for each combination of argument types, like a template: the range of its result depends on
-    the ranges of its arguments.
+    the ranges of its arguments. The values of `runtime_constants` are left open: see `compile_shared`.
     """
 
-    def __init__(self, spec: Spec):
-        self.spec = spec
+    def __init__(self, spec: Spec, runtime_constants: frozenset[str] = frozenset()):
+        self.spec, self.runtime_constants = spec, runtime_constants
         self.python_collections = PythonCollections()
         self._functions: dict[Any, nodes.Function] = {}
         # The keys of the helpers on the way from an action to the current call; a second occurrence is recursion.

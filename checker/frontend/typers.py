@@ -23,6 +23,7 @@ class HelperTyper(Protocol):
 
     spec: Spec
     python_collections: PythonCollections
+    runtime_constants: frozenset[str]
 
     def method_call(
         self, typer: ExpressionTyper, node: ast.Call, root: str | None, name: str, after: type | None

@@ -65,6 +65,17 @@ class StateRead(Expr):
 
 
 @dataclass(frozen=True, eq=False)
+class ConstantRead(Expr):
+    """A constant of the spec of which the value is known only at run time: a bool or an integer.
+
+    A name is read as its position in the constant's `one_of`. Only `checker.frontend.compile_shared` makes such nodes;
+    in any other program a constant is a `Literal`.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
 class FieldRead(Expr):
     """A field of a struct."""
 

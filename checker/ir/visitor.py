@@ -52,6 +52,10 @@ class ExpressionVisitor(ABC, Generic[Result]):
         """Visit a read of a state variable."""
 
     @abstractmethod
+    def constant_read(self, node: nodes.ConstantRead) -> Result:
+        """Visit a read of a constant that is known only at run time."""
+
+    @abstractmethod
     def field_read(self, node: nodes.FieldRead) -> Result:
         """Visit a read of a struct's field."""
 

@@ -181,10 +181,14 @@ def _is_tuple(declaration: Any) -> bool:
 
 
 class Binding:
-    """The values of a spec's constants, and the resolved types of its declarations under these values."""
+    """The values of a spec's constants, and the resolved types of its declarations under these values.
+
+    `used`: the constants on which the types resolved so far depend.
+    """
 
     def __init__(self, constants: Mapping[str, Plain]):
         self.constants = dict(constants)
+        self.used: set[str] = set()
         self._types: dict[Any, resolved.Type] = {}
 
     def active(self) -> AbstractContextManager[None]:
@@ -207,6 +211,7 @@ class Binding:
             if unknown:
                 known = ", ".join(self.constants) or "none"
                 raise SpecError(f"{what} names {unknown[0]}, which is not a constant; the constants are: {known}")
+            self.used |= names & self.constants.keys()
             # No builtins: the expression can use the constants, `min` and `max` only. It is part of the spec's own
             # source.
             value = eval(compile(tree, what, "eval"), {"__builtins__": {}}, allowed)

@@ -226,6 +226,11 @@ class Spec(Interpreter, metaclass=SpecClass):
                 because = f": {says}" if says else ""
                 raise source.error(source.tree, f"{shown} contradicts the assumption {name}{because}")
 
+    @property
+    def constants_of_types(self) -> frozenset[str]:
+        """The constants on which the types depend that were resolved so far, those of all variables among them."""
+        return frozenset(self._binding.used)
+
     def with_fairness(self, changes: Mapping[str, Fairness | str | None]) -> Self:
         """Return the spec with the fairness of some actions, of unions, or of `fair_next` changed.
 

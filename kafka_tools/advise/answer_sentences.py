@@ -278,7 +278,7 @@ def steps_to_json(answer: GuaranteeAnswer) -> list[dict[str, Any]] | None:
 
 def pipeline_of(answer: GuaranteeAnswer) -> Spec:
     """Return the pipeline that has the counterexample of an answer."""
-    return PipelineExplorer(tuple(answer.exploration.own_constants.items()), ()).spec
+    return PipelineExplorer(tuple(answer.exploration.own_constants.items())).spec
 
 
 def outcome(answer: GuaranteeAnswer) -> str:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
+import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.sharedctypes import Synchronized
+from typing import TYPE_CHECKING, TypeVar
 
+from checker.language.spec import Spec
 from checker.run import process_pool
 from checker.run.plan import ExplorationProgress
+from kafka_tools.advise import pipeline_code
 from kafka_tools.advise import survey as surveys
 from kafka_tools.advise.answer_cache import AnswerCache
 from kafka_tools.advise.survey import Explored, Found, PipelineExploration, PipelineExplorer, Survey
+
+if TYPE_CHECKING:
+    from checker.engines.native.shared_code import SharedCode
+
+Returned = TypeVar("Returned")
 
 _TICK = 0.2
 """Seconds between two updates of the progress line."""
@@ -36,30 +46,66 @@ class ParallelExplorer:
 
     def explore(self, asked: Sequence[Survey]) -> Iterator[Found]:
         """Yield the explorations of each survey, in order; after an interrupt they are fewer."""
-
-        def run(number: int, cancelled: threading.Event) -> Found:
-            return surveys.run(
-                asked[number],
-                self._max_states,
-                cancelled,
-                lambda explorer, exploration: self._explored(explorer, exploration, cancelled),
-            )
-
-        processes = max(1, min(self._processes, len(asked)))
         with self._progress_line():
-            found = list(process_pool.results_in_order(len(asked), processes, run, self._cancelled))
+            found = [surveys.run(survey, self._max_states, self._cancelled, self._cached) for survey in asked]
+            left = [number for number, survey in enumerate(asked) if not self._is_whole(survey, found[number])]
+            if left:
+                # Imported here and not in each of the forked processes.
+                importlib.import_module("checker.engines.native.engine")
+            self._compile([PipelineExplorer(asked[number].settings).spec for number in left])
+
+            def run(position: int, cancelled: threading.Event) -> Found:
+                number = left[position]
+                return surveys.run(
+                    asked[number],
+                    self._max_states,
+                    cancelled,
+                    lambda explorer, exploration: self._explored(explorer, exploration, cancelled),
+                    found[number],
+                )
+
+            for number, explored in zip(left, self._in_processes(len(left), run), strict=False):
+                found[number] = explored
         yield from found
-        yield from ([] for _ in range(len(asked) - len(found)))
+
+    def _is_whole(self, survey: Survey, found: Found) -> bool:
+        return not any(surveys.explorations_of(survey, self._max_states, found))
+
+    def _compile(self, specs: Sequence[Spec]) -> None:
+        """Compile the code that some pipelines lack."""
+        while (missing := pipeline_code.without_code(specs)) and not self._cancelled.is_set():
+
+            def run(number: int, cancelled: threading.Event) -> SharedCode:
+                return pipeline_code.compile_code(missing[number])
+
+            for code in self._in_processes(len(missing), run):
+                pipeline_code.add(code)
+
+    def _in_processes(self, count: int, run: Callable[[int, threading.Event], Returned]) -> Iterator[Returned]:
+        """Iterate over the results of some runs in forked processes; a single run stays in this process."""
+        if count == 1:
+            yield run(0, self._cancelled)
+        else:
+            yield from process_pool.results_in_order(count, min(self._processes, count), run, self._cancelled)
+
+    def _cached(self, explorer: PipelineExplorer, asked: PipelineExploration) -> Explored | None:
+        found = None if self._cache is None else self._cache.load(explorer, asked)
+        if found is not None:
+            self._count_exploration()
+        return found
 
     def _explored(self, explorer: PipelineExplorer, asked: PipelineExploration, cancelled: threading.Event) -> Explored:
-        found = None if self._cache is None else self._cache.load(explorer, asked)
+        found = self._cached(explorer, asked)
         if found is None:
             found = explorer.explore(asked, cancelled, _Counting(self._states))
             if self._cache is not None:
                 self._cache.store(explorer, asked, found)
+            self._count_exploration()
+        return found
+
+    def _count_exploration(self) -> None:
         with self._explorations.get_lock():
             self._explorations.value += 1
-        return found
 
     @contextmanager
     def _progress_line(self) -> Iterator[None]:
@@ -78,12 +124,17 @@ class ParallelExplorer:
 
     def _show(self, finished: threading.Event) -> None:
         started = time.monotonic()
-        # The first wait outlasts the forks of the pool, so that no process is forked while this thread holds a lock.
+        # Processes are forked meanwhile, and a lock that this thread held would stay locked in them: the counters are
+        # read without their locks, and the line is written without Python's buffer.
+        states, explorations = self._states.get_obj(), self._explorations.get_obj()
         while not finished.wait(_TICK):
-            counts = f"{self._explorations.value} explorations, {self._states.value:,} states"
-            seconds = f"{time.monotonic() - started:.0f} s"
-            print(f"\r\x1b[K{counts}, {seconds} (Ctrl-C shows the answers so far)", end="", file=sys.stderr, flush=True)
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            seconds = time.monotonic() - started
+            counts = f"{explorations.value} explorations, {states.value:,} states, {seconds:.0f} s"
+            self._write(f"{counts} (Ctrl-C shows the answers so far)")
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        os.write(sys.stderr.fileno(), f"\r\x1b[K{line}".encode())
 
 
 class _Counting:

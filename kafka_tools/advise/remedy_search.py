@@ -81,7 +81,7 @@ class _KnownCounterexamples:
     def refutes(self, settings: Settings, failure: FailureMode, question: GuaranteeQuestion) -> bool:
         """Return whether a known counterexample for a question is also one with other settings."""
         if settings not in self._explorers:
-            self._explorers[settings] = PipelineExplorer(settings, question.properties)
+            self._explorers[settings] = PipelineExplorer(settings)
         return any(self._refutes_property(settings, failure, name) for name in question.properties)
 
     def _refutes_property(self, settings: Settings, failure: FailureMode, name: str) -> bool:

@@ -1,11 +1,12 @@
-"""The explorations of one configuration: several failures, one compiled spec, and no work that another failure spares.
+"""The explorations of one configuration: several failures, and no work that another failure spares.
 
-Three rules save explorations. `tests/kafka_tools/advise/test_survey.py` compares each with separate explorations.
+These rules save explorations. `tests/kafka_tools/advise/test_survey.py` compares each with separate explorations.
 
 - A failure includes another one if each kind of event may happen at least as often. Events may happen and need not, so
   every behaviour under the smaller failure is one under the larger failure. A property that is violated under the
   smaller failure is therefore violated under the larger one, and the counterexample is the same.
 - An exploration ends when every property that is still open is violated. The others hold only after a complete one.
+- All configurations of equal size share the machine code: see `kafka_tools.advise.pipeline_code`.
 - Brokers are interchangeable: see `checker.engines.native.lowering.symmetry`. Counterexamples keep their lengths.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from checker.errors import BoundsError, Disabled, SpecError
 from checker.explain import violations
@@ -22,8 +24,10 @@ from checker.language.spec import Spec
 from checker.run.plan import ExplorationProgress, Plan
 from checker.run.result import End, TraceStep, Violation
 from kafka_tools.advise.questions import Constants, Left, constants_with_failures, includes, state_with_failures
-from specs.pipeline.partition import Broker
 from specs.pipeline.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from checker.engines.native.engine import CompiledSpec
 
 Settings = tuple[tuple[str, int | bool | str], ...]
 """The constants of a pipeline, as a value that can be compared and hashed."""
@@ -77,18 +81,17 @@ class Explored:
         return next((violation for violation in self.violations if violation.property == name), None)
 
 
-Found = list[tuple[PipelineExploration, Explored]]
+Found = Sequence[tuple[PipelineExploration, Explored]]
 """The explorations of a survey that were needed, in order. An interrupted survey has fewer."""
 
 
 class PipelineExplorer:
-    """Explores the pipeline with one choice of constants; the spec is compiled when it is first needed."""
+    """Explores the pipeline with one choice of constants; its machine code is loaded when it is first needed."""
 
-    def __init__(self, settings: Settings, properties: Sequence[str]):
+    def __init__(self, settings: Settings):
         self.spec: Spec = Pipeline(**dict(settings))
         (self._initial,) = self.spec.initial_states()
-        self._properties = list(properties)
-        self._compiled: object = None
+        self._compiled: CompiledSpec | None = None
 
     def initial(self, left: Left) -> State:
         """Return the initial state in which only some failures may occur."""
@@ -101,13 +104,13 @@ class PipelineExplorer:
         on_progress: Callable[[ExplorationProgress], None] | None = None,
     ) -> Explored:
         """Explore, until the wanted properties are violated."""
-        from checker.engines.native.engine import CompiledSpec, compile_native, explore_compiled
+        from checker.engines.native.engine import explore_compiled
+        from kafka_tools.advise.pipeline_code import code_for
 
         if self._compiled is None:
-            self._compiled = compile_native(self.spec, self._properties, quick=True, symmetric=Broker)
-        assert isinstance(self._compiled, CompiledSpec)
+            self._compiled = code_for(self.spec).loaded(self.spec)
         plan = Plan(
-            tuple(self._properties),
+            asked.checked,
             stop=frozenset(asked.wanted),
             max_states=asked.max_states,
             quick=True,
@@ -136,8 +139,14 @@ class PipelineExplorer:
 
 
 def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Iterator[PipelineExploration]:
-    """Yield the explorations that a survey needs. The caller adds each result to `found` before the next step."""
+    """Yield the explorations that a survey needs and that are not in `found`.
+
+    The caller adds each result to `found` before the next step.
+    """
+    done = {exploration.left for exploration, _ in found}
     for left, names in survey.asked:
+        if left in done:
+            continue
         wanted = tuple(name for name in names if counterexample(found, left, name) is None)
         if wanted:
             yield PipelineExploration(survey.settings, left, survey.properties, wanted, max_states)
@@ -162,16 +171,20 @@ def run(
     survey: Survey,
     max_states: int | None,
     cancelled: threading.Event,
-    explore: Callable[[PipelineExplorer, PipelineExploration], Explored],
+    explore: Callable[[PipelineExplorer, PipelineExploration], Explored | None],
+    known: Found = (),
 ) -> Found:
-    """Return the explorations of a survey, fewer if `cancelled` is set."""
-    explorer = PipelineExplorer(survey.settings, survey.properties)
-    found: Found = []
+    """Return the explorations of a survey, fewer if `cancelled` is set or `explore` returns None.
+
+    `known`: its first explorations.
+    """
+    explorer = PipelineExplorer(survey.settings)
+    found = list(known)
     for exploration in explorations_of(survey, max_states, found):
         if cancelled.is_set():
             break
         explored = explore(explorer, exploration)
-        if explored.ended == "interrupted":
+        if explored is None or explored.ended == "interrupted":
             break
         found.append((exploration, explored))
     return found

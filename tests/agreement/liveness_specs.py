@@ -183,9 +183,7 @@ def compare_liveness(spec: Spec, seed: int, rounds: int, *, max_depth: int | Non
     compiled = engine.compile_native(spec, [], quick=True)
     _, found = engine.explore_compiled(compiled, plan, initial_states(spec), 0.0)
     builder = ResultBuilder("native", spec, compiled.state_of, plan, [], found)
-    native = NativeLiveness(
-        spec, type_liveness(spec, names), compiled.native.layout, found, builder.trace_of, quick=True
-    )
+    native = NativeLiveness(spec, type_liveness(spec, names), compiled.layout, found, builder.trace_of, quick=True)
     depths = [depth for depth, size in enumerate(explored.result.levels) for _ in range(size)]
     inside = [spec.within_constraints(state) for state in explored.states]
     assert native.states_outside() == inside.count(False)

@@ -57,7 +57,7 @@ class _Source:
     def _classes(self) -> list[str]:
         base = ["", "", "class Base(Spec, abstract=True):", f"    nodes = Constant({self.types.nodes})"]
         base += [
-            "    limit = Constant(3)",
+            "    limit = Constant(3, at_least=0, at_most=9)",
             "    flag = Constant(True)",
             "    pair = Constant((-1, 2))",
             "    some = Constant({-1, 2, 5})",

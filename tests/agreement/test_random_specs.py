@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from engines import compact, compare_runs, compare_states, load
@@ -15,7 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spec_source import spec_source
 
+from checker.engines.native import engine as native
+from checker.engines.native.shared_code import compile_shared_code
 from checker.engines.native.single_state import SingleStateEngine
+from checker.language import Spec
 from checker.run.plan import Plan
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
@@ -53,3 +57,25 @@ def test_engines_agree_on_explorations(folder: Path, source: str, depth: int) ->
     spec = load(source, folder).Random()
     names = tuple(spec.properties)
     compare_runs(spec, [Plan(names, "all", workers, max_depth=depth, deadlock=True) for workers in (1, 2)])
+
+
+CONSTANTS = ({}, {"flag": False}, {"mode_name": "y"}, {"flag": False, "mode_name": "y", "limit": 1}, {"limit": 7})
+
+
+@settings(_PROFILE, max_examples=1000 if _THOROUGH else 6)
+@given(source=sources(), depth=st.integers(1, 3), is_compact=st.booleans())
+def test_shared_code_agrees_for_every_value_of_a_constant(
+    folder: Path, source: str, depth: int, is_compact: bool
+) -> None:
+    random = load(source, folder).Random
+    with compact() if is_compact else nullcontext():
+        code = compile_shared_code(random(), list(random().properties))
+    assert {"flag", "mode_name"} <= set(code.runtime)
+
+    def loaded(spec: Spec, names: list[str], **options: bool) -> native.CompiledSpec:
+        return code.loaded(spec)
+
+    for spec in (random(**constants) for constants in CONSTANTS):
+        if code.serves(spec):
+            with mock.patch.object(native, "compile_native", loaded):
+                compare_runs(spec, [Plan(tuple(spec.properties), "all", max_depth=depth, deadlock=True)])

@@ -26,13 +26,13 @@ from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.liveness.decision import NativeLiveness
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
+from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
 from checker.engines.native.represented_traces import RepresentedTraces
 from checker.engines.native.results import (
     ResultBuilder,
     failed_init,
     initial_states,
-    property_mask,
     require_sizes,
 )
 from checker.errors import BoundsError, SpecError
@@ -55,24 +55,25 @@ from checker.run.result import Result
 class CompiledSpec:
     """A spec as machine code.
 
-    Bit i of a mask is property i of the spec; the bits of the `extra` predicates follow those of the properties. With a
+    Bit i of a mask is properties[i]; the bits of the `extra` predicates follow those of the properties. With a
     `symmetry`, one state represents all states that differ only in the names of a domain's members.
     """
 
     spec: Spec
-    native: NativeSpec
+    layout: StateLayout
     kernels: Kernels
+    properties: list[str]
     extra: list[nodes.Predicate] = field(default_factory=list)
     symmetry: MemberSymmetry | None = None
 
     def words_of(self, state: State) -> list[int]:
         """Return the packed words of a state, or of its representative."""
-        words = self.native.layout.encode(state.values)
+        words = self.layout.encode(state.values)
         return words if self.symmetry is None else self.symmetry.representative(words)
 
     def state_of(self, words: Any) -> State:
         """Return the state that is packed in some words (k,)."""
-        return State(self.native.layout.decode([int(word) for word in words]))
+        return State(self.layout.decode([int(word) for word in words]))
 
 
 def compile_native(
@@ -114,8 +115,22 @@ def compile_program(
     The program's predicates are the named properties, followed by the `extra` ones. An extra predicate is never
     violated; an exploration records the first state or step in which it is true.
     """
+    native, symmetry = lowered_with_kernels(spec, program, properties, symmetric=symmetric)
+    kernels = _kernels(native.layout.words, native.instances, str(native.module), quick=quick)
+    return CompiledSpec(spec, native.layout, kernels, properties, list(extra), symmetry)
+
+
+def lowered_with_kernels(
+    spec: Spec,
+    program: nodes.Program,
+    properties: list[str],
+    runtime_constants: tuple[str, ...] = (),
+    *,
+    symmetric: type[Domain] | None = None,
+) -> tuple[NativeSpec, MemberSymmetry | None]:
+    """Return a typed program in LLVM's representation, together with the explorer's kernels."""
     require_sizes(spec, program, properties)
-    native = lower(program)
+    native = lower(program, runtime_constants=runtime_constants)
     symmetry = None if symmetric is None else _symmetry(spec, program, native, symmetric)
     functions = SpecFunctions(
         native.module,
@@ -130,7 +145,7 @@ def compile_program(
         None if symmetry is None else symmetry.define(native.module),
     )
     add_kernels(functions)
-    return CompiledSpec(spec, native, _kernels(native, str(native.module), quick=quick), list(extra), symmetry)
+    return native, symmetry
 
 
 def _symmetry(spec: Spec, program: nodes.Program, native: NativeSpec, symmetric: type[Domain]) -> MemberSymmetry:
@@ -142,11 +157,11 @@ def _symmetry(spec: Spec, program: nodes.Program, native: NativeSpec, symmetric:
     return MemberSymmetry(native.layout, domain)
 
 
-def _kernels(native: NativeSpec, text: str, *, quick: bool) -> Kernels:
+def _kernels(words: int, instances: int, text: str, *, quick: bool) -> Kernels:
     """Compile the kernels in a module's text; quickly compiled ones can compile optimised ones."""
     code = MachineCode(text, quick=quick)
-    better = functools.partial(_kernels, native, text, quick=False) if quick else None
-    return Kernels(native.layout.words, native.instances, code.address_of, code, better)
+    better = functools.partial(_kernels, words, instances, text, quick=False) if quick else None
+    return Kernels(words, instances, code.address_of, code, better)
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
@@ -179,6 +194,7 @@ def explore_compiled(
 ) -> tuple[Result, exploration.Exploration]:
     """Explore a compiled spec from some initial states; return the result and the exploration on packed states.
 
+    The plan may check some of the compiled properties only: bit i of the exploration is property i of the plan.
     Liveness is undecided if these are not the initial states of the spec, and with symmetry.
     """
     names = declared_properties(compiled.spec, plan)
@@ -189,7 +205,7 @@ def explore_compiled(
     found = _search(compiled, searched, names, initial, decided)
     trace_of = None
     if compiled.symmetry is not None:
-        trace_of = RepresentedTraces(compiled.spec, compiled.native.layout, compiled.symmetry, initial).trace
+        trace_of = RepresentedTraces(compiled.spec, compiled.layout, compiled.symmetry, initial).trace
     builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, trace_of)
     result = builder.result(compile_seconds)
     result.violations[:0] = starts
@@ -217,7 +233,7 @@ def _decide_liveness(
     decider = NativeLiveness(
         compiled.spec,
         type_liveness(compiled.spec, names),
-        compiled.native.layout,
+        compiled.layout,
         builder.found,
         builder.trace_of,
         workers=plan.workers,
@@ -245,16 +261,23 @@ def _search(
     if liveness_names(spec, list(awaited)):
         # Liveness is decided after the exploration, which must be complete.
         awaited = frozenset()
-    step_mask = sum(1 << names.index(name) for name in names if spec.roles[name] in STEP_ROLES and name not in decided)
-    extra_mask, extra_step_mask = extra_masks(compiled.extra, first_bit=len(names))
-    return breadth_first_search(
+    bits = [compiled.properties.index(name) for name in names]
+    extra_mask, extra_step_mask = extra_masks(compiled.extra, first_bit=len(compiled.properties))
+
+    def mask(*roles: Role, but: Collection[str] = ()) -> int:
+        pairs = zip(bits, names, strict=True)
+        return sum(1 << bit for bit, name in pairs if spec.roles[name] in roles and name not in but)
+
+    found = breadth_first_search(
         compiled.kernels,
         np.array([compiled.words_of(state) for state in initial], dtype=np.uint64),
         workers=plan.workers,
-        invariant_mask=property_mask(spec, names, Role.INVARIANT),
-        step_mask=step_mask | extra_step_mask,
-        reachable_mask=property_mask(spec, names, Role.REACHABLE) | extra_mask,
-        stop_after=sum(1 << bit for bit, name in enumerate(names) if name in awaited and name not in decided),
+        invariant_mask=mask(Role.INVARIANT),
+        step_mask=mask(*STEP_ROLES, but=decided) | extra_step_mask,
+        reachable_mask=mask(Role.REACHABLE) | extra_mask,
+        stop_after=sum(
+            1 << bit for bit, name in zip(bits, names, strict=True) if name in awaited and name not in decided
+        ),
         stop_on_any=plan.stop == "first",
         stop_on_deadlock=plan.deadlock and plan.stop == "first",
         await_deadlock=plan.deadlock and DEADLOCK in awaited,
@@ -262,6 +285,14 @@ def _search(
         max_depth=plan.max_depth,
         on_progress=None if plan.on_progress is None else lambda progress: _report_progress(plan, progress),
         cancelled=plan.cancelled,
+    )
+    if names == compiled.properties:
+        return found
+    assert not compiled.extra, "the bits of extra predicates follow those of all properties"
+    return dataclasses.replace(
+        found,
+        violations={bits.index(bit): where for bit, where in found.violations.items()},
+        reached={bits.index(bit): where for bit, where in found.reached.items()},
     )
 
 

@@ -89,7 +89,7 @@ def test_a_counterexample_to_a_smaller_failure_answers_a_larger_one():
     assert both.verdict == crash.verdict == "yes"
     assert both.exploration == crash.exploration
     constants = dict(both.exploration.settings)
-    assert PipelineExplorer(tuple(constants.items()), [LOSS]).replay(both.failure.left, crash.violation.trace, LOSS)
+    assert PipelineExplorer(tuple(constants.items())).replay(both.failure.left, crash.violation.trace, LOSS)
 
 
 def test_inclusion_of_failures():
@@ -102,7 +102,7 @@ def test_inclusion_of_failures():
 def test_an_exploration_ends_when_all_that_is_wanted_is_violated():
     settings = tuple(constants_of(cluster(), resolve(cluster(producer_acks="1")), with_consumer=False).items())
     left = BY_SLUG["crash"].left
-    explorer = PipelineExplorer(settings, [LOSS, DUPLICATES])
+    explorer = PipelineExplorer(settings)
     short = explorer.explore(PipelineExploration(settings, left, (LOSS, DUPLICATES), (LOSS,), None), NEVER)
     whole = explorer.explore(
         PipelineExploration(settings, BY_SLUG["slow-follower"].left, (LOSS,), (LOSS,), None), NEVER
@@ -166,7 +166,7 @@ def test_with_acks_0_writes_succeed_while_a_broker_lives():
 def entry(acks="1", failure="crash"):
     found = cluster(producer_acks=acks)
     settings = tuple(constants_of(found, resolve(found), with_consumer=False).items())
-    explorer = PipelineExplorer(settings, [LOSS, DUPLICATES])
+    explorer = PipelineExplorer(settings)
     return explorer, PipelineExploration(settings, BY_SLUG[failure].left, (LOSS, DUPLICATES), (LOSS, DUPLICATES), None)
 
 

@@ -73,7 +73,7 @@ def _cost(node: nodes.Expr) -> int:
     """Return about how many instructions an expression takes; TOO_MUCH if it may be wide, branch, loop or fail."""
     if isinstance(node, nodes.Literal):
         return 0
-    if isinstance(node, (nodes.LocalRead, nodes.StateRead)):
+    if isinstance(node, (nodes.LocalRead, nodes.StateRead, nodes.ConstantRead)):
         return TOO_MUCH if layout_is_wide(node.type) else 1
     if isinstance(node, nodes.FieldRead):
         return 1 + _cost(node.base) if isinstance(node.base, (nodes.StateRead, nodes.IndexRead)) else TOO_MUCH

@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from checker.engines.native.lowering.arrays import ArrayEmitter
 from checker.engines.native.lowering.branches import Branches
+from checker.engines.native.lowering.constant_block import ConstantBlock
 from checker.engines.native.lowering.conversion import ConversionLowering
 from checker.engines.native.lowering.emitter import Emitter, Fail, MemoryPlace, Number, PackedValue, Truth, Value
 from checker.engines.native.lowering.state_layout import NUMBER, StateLayout
@@ -56,6 +57,7 @@ class EvaluationContext:
     - `fail_at(site)` emits the end of an evaluation that leaves a type's bounds at `site`. `fail_with(number)` does the
       same for a site whose number (i32) is known only at run time.
     - `disabled`: the block to which a false `require` jumps; None in properties.
+    - `constants`: the addresses of the constants that the code reads at run time.
     - `frame`: the function of which the body is being emitted. A call of an inlined helper replaces it temporarily.
     - `outliner`: calls helpers that have their own LLVM function. `branches`: records the branches that a step takes.
       `refinements`: compares steps with abstract specs.
@@ -69,6 +71,7 @@ class EvaluationContext:
         fail_at: Callable[[nodes.Site], None],
         disabled: ir.Block | None,
         *,
+        constants: ConstantBlock,
         outliner: Outliner | None = None,
         branches: Branches | None = None,
         refinements: RefinementLowering | None = None,
@@ -79,6 +82,7 @@ class EvaluationContext:
         self.fail_at = fail_at
         self.fail_with: Callable[[ir.Value], None] = _no_site_numbers
         self.disabled = disabled
+        self.constants = constants
         self.outliner = outliner
         self.branches = branches
         self.refinements = refinements

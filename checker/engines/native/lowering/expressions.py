@@ -88,6 +88,9 @@ class ExpressionLowering(Evaluator):
     def state_read(self, node: nodes.StateRead) -> Value:
         return self._places.state_read(node)
 
+    def constant_read(self, node: nodes.ConstantRead) -> Value:
+        return self._places.constant_read(node)
+
     def field_read(self, node: nodes.FieldRead) -> Value:
         return self._places.field_read(node)
 

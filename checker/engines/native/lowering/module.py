@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from checker.engines.native.lowering.branches import Branches
+from checker.engines.native.lowering.constant_block import ConstantBlock
 from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter
 from checker.engines.native.lowering.evaluation import EvaluationContext
 from checker.engines.native.lowering.outlining import Outliner
@@ -29,12 +30,19 @@ class SpecModule:
     - `sites`: the places that may leave a type's bounds; the argument `site` of `fail` is a position in this list.
     - `branches`: the record of branches; None if they are not recorded.
     - `refinements`: compares steps with abstract specs; set before properties are lowered.
+    - `constants`: the block of the constants that the code reads at run time.
     - `prefix`: the beginning of the names of its functions. A module may be part of another one, as the abstract spec
       of a refinement is; `inside` is then the LLVM module of the latter.
     """
 
     def __init__(
-        self, program: nodes.Program, *, record_branches: bool, inside: ir.Module | None = None, prefix: str = ""
+        self,
+        program: nodes.Program,
+        *,
+        record_branches: bool,
+        runtime_constants: tuple[str, ...] = (),
+        inside: ir.Module | None = None,
+        prefix: str = "",
     ):
         self.program = program
         self.layout = state_layout(program.variables)
@@ -44,6 +52,7 @@ class SpecModule:
         self.refinements: RefinementLowering | None = None
         module = self.module = ir.Module(name=program.name) if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
+        self.constants = ConstantBlock(module, runtime_constants)
         void = ir.VoidType()
         self.emit = ir.Function(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), f"{prefix}emit")
         self.fail = ir.Function(module, ir.FunctionType(void, [SINK, I32, I32]), f"{prefix}fail")
@@ -69,6 +78,7 @@ class SpecModule:
             roots,
             fail_at,
             disabled,
+            constants=self.constants,
             outliner=self.outliner,
             branches=self.branches,
             refinements=self.refinements,

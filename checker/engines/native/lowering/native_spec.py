@@ -44,12 +44,13 @@ class NativeSpec:
     branches: Branches | None = None
 
 
-def lower(program: nodes.Program, *, branches: bool = False) -> NativeSpec:
+def lower(program: nodes.Program, *, branches: bool = False, runtime_constants: tuple[str, ...] = ()) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
-    `branches`: record the branches that actions take.
+    `branches`: record the branches that actions take. `runtime_constants`: the constants that the program reads at run
+    time, in the order of their words in the module's `ConstantBlock`.
     """
-    module = SpecModule(program, record_branches=branches)
+    module = SpecModule(program, record_branches=branches, runtime_constants=runtime_constants)
     module.refinements = RefinementLowering(module.module)
     predicates = PredicateLowering(module)
     of_steps = [predicate for predicate in program.properties if predicate.role in STEP_ROLES]

@@ -86,6 +86,10 @@ class PlaceLowering(SubjectLowering):
             return PackedValue(node.type, known.number)
         return known
 
+    def constant_read(self, node: nodes.ConstantRead) -> Value:
+        number = self.emit.builder.load(self.context.constants.address(node.name))
+        return PackedValue(node.type, self.emit.compare("!=", number, 0) if node.type == nodes.BOOL else number)
+
     def state_read(self, node: nodes.StateRead) -> Value:
         return self.emit.load(self.place_of(node))
 

@@ -46,6 +46,9 @@ class SymbolicExpressions(SymbolicEvaluator):
     def state_read(self, node: nodes.StateRead) -> Value:
         return self.places.state_read(node)
 
+    def constant_read(self, node: nodes.ConstantRead) -> Value:
+        raise AssertionError("a program of the prover has the values of its constants, or open numbers")
+
     def field_read(self, node: nodes.FieldRead) -> Value:
         return self.places.field_read(node)
 

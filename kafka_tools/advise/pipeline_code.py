@@ -1,0 +1,57 @@
+"""The machine code of the pipelines that advice explores, shared by all configurations of equal size.
+
+Settings such as `acks` or `min.insync.replicas` are read at run time; the number of replicas, records or requests in
+flight is part of the code. See `checker.engines.native.shared_code`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from checker.engines.native.shared_code import SharedCode, compile_shared_code
+from checker.language.spec import Spec
+from kafka_tools.advise.questions import QUESTIONS
+from specs.pipeline.partition import Broker
+
+_codes: list[SharedCode] = []
+"""The code of this process. Forked processes inherit it."""
+
+
+def code_for(spec: Spec) -> SharedCode:
+    """Return the code of a pipeline; it is compiled if no known code serves the pipeline."""
+    known = _known_code(spec)
+    if known is None:
+        known = compile_code(spec)
+        add(known)
+    return known
+
+
+def add(code: SharedCode) -> None:
+    """Make code known that another process has compiled."""
+    _codes.append(code)
+
+
+def compile_code(spec: Spec) -> SharedCode:
+    """Return new code of a pipeline that checks every property of its kind."""
+    return compile_shared_code(spec, list(_properties_of(spec)), symmetric=Broker)
+
+
+def without_code(specs: Sequence[Spec]) -> list[Spec]:
+    """Return the pipelines that no known code serves, one of each size: its code may serve the others."""
+    found: dict[object, Spec] = {}
+    for spec in specs:
+        if _known_code(spec) is None:
+            sizes = tuple(sorted((name, spec.constants[name]) for name in spec.constants_of_types))
+            found.setdefault((_properties_of(spec), sizes), spec)
+    return list(found.values())
+
+
+def _properties_of(spec: Spec) -> tuple[str, ...]:
+    """Return the properties that answer the questions about a pipeline: with a consumer others than without one."""
+    with_consumer = spec.constants["consumer"] != "none"
+    return tuple(name for each in QUESTIONS if each.of_consumer == with_consumer for name in each.properties)
+
+
+def _known_code(spec: Spec) -> SharedCode | None:
+    properties = _properties_of(spec)
+    return next((code for code in _codes if code.serves(spec, properties)), None)
