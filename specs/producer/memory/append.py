@@ -56,9 +56,10 @@ class Closing(Enum):
 
 
 class Sender(Enum):
-    """The state of the sender thread. The last four are the forced close: copy the incomplete batches, abort them.
+    """The state of the sender thread. ABORTING to STOPPED are the forced close: copy and abort the incomplete batches.
 
-    The sender repeats this while a thread is appending (AGAIN), and once more after that (LAST).
+    The sender repeats this while a thread is appending (AGAIN), and once more after that (LAST). IN_CALLBACK: a
+    callback of the application blocks the thread (`flush_and_close`).
     """
 
     RUNNING = "running"
@@ -66,6 +67,7 @@ class Sender(Enum):
     AGAIN = "again"
     LAST = "last"
     STOPPED = "stopped"
+    IN_CALLBACK = "in a callback"
 
 
 class Append(Pool):
