@@ -263,10 +263,13 @@ _FUNCTIONS: dict[Any, Any] = {
 
 def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
     default: nodes.Expr | None = None
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+    if "key" in keywords and kind in ("min", "max") and keywords.keys() <= {"key", "default"}:
+        return _chosen(typer, node, kind, keywords["key"], keywords.get("default"))
     for keyword in node.keywords:
         if keyword.arg != "default" or kind not in ("min", "max"):
             raise typer.scope.error(node, f"{kind} does not take {keyword.arg}= in this language")
-        default = typer.integer(keyword.value)
+        default = _never_none(typer, keyword.value, typer.expression(keyword.value), "the default")
     if len(node.args) > 1:
         return _extremum(typer, node, kind)
     (argument,) = node.args or (None,)
@@ -289,6 +292,92 @@ def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
                 value = typer.as_integer(element, value)
             return _fold(typer, node, kind, clauses, value, default)
     return _fold_over(typer, node, kind, argument, default)
+
+
+def _chosen(typer: ExpressionTyper, node: ast.Call, kind: str, key: ast.expr, default: ast.expr | None) -> nodes.Expr:
+    """Return `min` or `max` with a key: the first item with the least or greatest key.
+
+    It is the first item of `[x for least in [min(key(y) for y in items)] for x in items if key(x) == least]`. Of a key
+    that is a tuple, each part has a `least` among the items with the least parts before it.
+    """
+    if len(node.args) != 1:
+        raise typer.scope.error(node, f"{kind} with a key takes one collection: {kind}(items, key=lambda x: ...)")
+    items = node.args[0]
+    if isinstance(items, ast.GeneratorExp):
+        items = ast.copy_location(ast.ListComp(items.elt, items.generators), items)
+    site = typer.scope.site(node)
+    with inner_locals(typer.scope):
+        count = len(_keys(typer, node, key, _candidate(typer, node, items))[1])
+        clauses: list[nodes.Clause] = []
+        best: list[nodes.Expr] = []
+        for position in range(count):
+            # The items are typed again for each use, because a node has one place in the tree.
+            over, keys = _keys(typer, node, key, _candidate(typer, node, items))
+            same = _equal_keys(typer, node, keys, best)
+            # Without items, an error unless there is a default; then the number of the fold does not matter.
+            nothing = None if default is None else nodes.Literal(IntType(0, 0, "int"), site, 0)
+            found = _fold(typer, node, kind, (over, *same), keys[position], nothing)
+            if not is_bounded(found.type):
+                raise typer.scope.error(key, "the key has no known bounds: keep its operands in a Range")
+            local = typer.scope.bind(node, f" key {position}", found.type)
+            clauses.append(nodes.ForClause(local, nodes.ItemsOf(SeqType(found.type, 1), site, (found,))))
+            best.append(nodes.LocalRead(found.type, site, local))
+        over, keys = _keys(typer, node, key, _candidate(typer, node, items))
+        require_order(typer, node, (over,))
+        element = nodes.LocalRead(over.local.type, site, over.local)
+        size = _iteration_bound((over,))
+        all_clauses = (*clauses, over, *_equal_keys(typer, node, keys, best))
+        chosen: nodes.Expr = nodes.Fold(SeqType(over.local.type, size), site, "seq", all_clauses, element, chosen=True)
+    if default is not None:
+        other = typer.expression(default)
+        single = nodes.ItemsOf(SeqType(other.type, 1), site, (other,))
+        chosen = typer.concatenation(node, chosen, single)
+    assert isinstance(chosen.type, SeqType)
+    first = nodes.Literal(IntType(0, 0, "int"), site, 0)
+    return nodes.IndexRead(chosen.type.item, site, chosen, first)
+
+
+def _candidate(typer: ExpressionTyper, node: ast.Call, items: ast.expr) -> nodes.ForClause:
+    over = iterable(typer, items)
+    local = typer.scope.bind(node, " candidate", item_type(over))
+    if not is_bounded(local.type) or isinstance(local.type, NameType):
+        raise typer.scope.error(node, f"items of type {local.type} cannot be stored: keep numbers in a Range")
+    return nodes.ForClause(local, over)
+
+
+def _keys(
+    typer: ExpressionTyper, node: ast.Call, key: ast.expr, over: nodes.ForClause
+) -> tuple[nodes.ForClause, list[nodes.Expr]]:
+    """Return a clause over the candidates with the parts of the key of each."""
+    if isinstance(key, ast.Lambda):
+        arguments = key.args
+        if len(arguments.args) != 1 or arguments.defaults or arguments.vararg or arguments.kwarg:
+            raise typer.scope.error(key, "a key takes one item: key=lambda x: ...")
+        with inner_locals(typer.scope):
+            local = typer.scope.bind(key, arguments.args[0].arg, over.local.type)
+            typer.scope.parts[local] = nodes.LocalRead(over.local.type, typer.scope.site(key), over.local)
+            value = typer.expression(key.body)
+    else:
+        name = ast.copy_location(ast.Name(" candidate", ast.Load()), key)
+        value = typer.expression(ast.copy_location(ast.Call(key, [name], []), node))
+    parts = [value]
+    if isinstance(value.type, TupleType):
+        parts = [field_read(typer, value, name, value.site) for name, _ in value.type.fields]
+    return over, [_never_none(typer, key, part, "a key") for part in parts]
+
+
+def _never_none(typer: ExpressionTyper, node: ast.expr, value: nodes.Expr, what: str) -> nodes.Expr:
+    """Return an integer; raise SpecError for an option, of which Python may pass on None without an error."""
+    if isinstance(value.type, OptionType):
+        raise typer.scope.error(node, f"{what} may be None: test it first, or add 0 to fail if it is None")
+    return typer.as_integer(node, value)
+
+
+def _equal_keys(
+    typer: ExpressionTyper, node: ast.Call, keys: list[nodes.Expr], best: list[nodes.Expr]
+) -> list[nodes.IfClause]:
+    pairs = zip(keys, best, strict=False)
+    return [nodes.IfClause(typer.equality(node, "==", one, other)) for one, other in pairs]
 
 
 def _fold_over(

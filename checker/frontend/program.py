@@ -343,17 +343,23 @@ class FrontendCompiler:
     ) -> dict[str, nodes.Expr]:
         """Return a call's arguments by parameter name, in the order of the parameters."""
         name = scope.source.tree.name
-        declared = plain_parameters(scope.source, name, is_method=skip > 0)[skip:]
+        declared = plain_parameters(scope.source, name, is_method=skip > 0, may_default=True)[skip:]
         names = [argument.arg for argument in declared]
         keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
-        if not keywords:
+        defaults = scope.function.__defaults__ or ()
+        by_default = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        if not keywords and not by_default:
             plain_arguments(typer, node, len(names))
         given = dict(zip(names, node.args, strict=False)) | keywords
-        if given.keys() != set(names) or len(node.args) + len(node.keywords) != len(names):
+        is_each_once = len(given) == len(node.args) + len(node.keywords)
+        if given.keys() | by_default.keys() != set(names) or not is_each_once:
             raise typer.scope.error(node, f"{scope.function.__name__} takes {', '.join(names) or 'no arguments'}")
         typed = {}
         for argument in declared:
-            wanted = None if argument.annotation is None else self._declared(scope, argument.annotation)
+            if argument.arg not in given:
+                typed[argument.arg] = self._default(scope, argument, by_default[argument.arg])
+                continue
+            wanted = None if argument.annotation is None else self.annotation(scope, argument.annotation)
             value = typer.expression(given[argument.arg], display_guide(wanted))
             # Python does not enforce annotations, so the parameter gets the join of both types, and no value is
             # refused.
@@ -362,14 +368,18 @@ class FrontendCompiler:
             typed[argument.arg] = value
         return typed
 
-    def _declared(self, scope: TypingScope, annotation: ast.expr) -> Type | None:
-        """Return the type of a helper parameter's annotation, or None for Python's own (`int`), which has no bounds."""
+    def _default(self, scope: TypingScope, argument: ast.arg, value: Any) -> nodes.Expr:
+        """Return the default of a helper's parameter."""
+        literal = scope.literal(argument, value)
+        if literal is None:
+            raise scope.error(argument, f"the default of {argument.arg} is not a value of the language")
+        self.python_collections.add(literal)
+        return literal
+
+    def annotation(self, scope: TypingScope, annotation: ast.expr) -> Type | None:
+        """Return the type that an annotation declares, or None for Python's own (`int`), which has no bounds."""
         if ast.unparse(annotation) in ("int", "str", "object"):
             return None
-        return self.annotation(scope, annotation)
-
-    def annotation(self, scope: TypingScope, annotation: ast.expr) -> Type:
-        """Return the type that an annotation declares."""
         try:
             declared = eval(ast.unparse(annotation), scope.function.__globals__)
             return self.spec.resolved_type(declared)  # type: ignore[no-any-return]

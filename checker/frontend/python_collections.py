@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from checker.ir import nodes
 from checker.language.type_joins import without_option
-from checker.language.types import BagType, MapType, SeqType, SetType, StructType, TupleType
+from checker.language.types import BagType, MapType, SeqType, SetType, StructType, TupleType, Type
 
 COLLECTIONS = (SetType, SeqType, BagType, MapType, TupleType)
 
@@ -48,7 +48,7 @@ class PythonCollections:
 
     def may_change(self, value: nodes.Expr) -> bool:
         """Return whether a value may be a set or list that Python cannot hash, and so not put into a set."""
-        if not isinstance(without_option(value.type), COLLECTIONS) or not self.holds_parts(value):
+        if not _contains_collection(value.type) or not self.holds_parts(value):
             return False
         if value in self._frozen or (isinstance(value, nodes.LocalRead) and value.local in self._frozen):
             return False
@@ -76,3 +76,11 @@ class PythonCollections:
             return False
         self._sources.add(source)
         return True
+
+
+def _contains_collection(kind: Type) -> bool:
+    """Return whether a value is a set, list or dict, or a tuple that contains one."""
+    kind = without_option(kind)
+    if isinstance(kind, TupleType):
+        return any(map(_contains_collection, kind.items))
+    return isinstance(kind, COLLECTIONS)

@@ -157,7 +157,7 @@ class TypingScope:
             raise self.error(node, hints.unknown_name(self.spec, node.id, self.locals))
         return found
 
-    def literal(self, node: ast.expr, value: Any) -> nodes.Literal | None:
+    def literal(self, node: ast.expr | ast.arg, value: Any) -> nodes.Literal | None:
         """Return a Python object as a literal, or None if the language does not have such values."""
         kind = value_type(value, self.spec.resolved_type)
         if isinstance(kind, IntType) and abs(value) > LARGEST:

@@ -33,8 +33,8 @@ class HelperTyper(Protocol):
     def function_call(self, typer: ExpressionTyper, node: ast.Call, function: types.FunctionType) -> nodes.Expr:
         """Return a call of a function outside the spec."""
 
-    def annotation(self, scope: TypingScope, annotation: ast.expr) -> Type:
-        """Return the type that an annotation declares; raise SpecError if it declares none."""
+    def annotation(self, scope: TypingScope, annotation: ast.expr) -> Type | None:
+        """Return the type that an annotation declares, None for `int`; raise SpecError if it declares none."""
 
 
 class ExpressionTyper(Protocol):
@@ -66,6 +66,9 @@ class ExpressionTyper(Protocol):
 
     def arithmetic(self, node: ast.AST, operator: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return a sum, difference, product, quotient or remainder of two integers."""
+
+    def concatenation(self, node: ast.AST, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
+        """Return one sequence after the other."""
 
     def equality(self, node: ast.AST, symbol: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return `==` or `!=` of two values of one type."""

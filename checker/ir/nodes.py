@@ -330,13 +330,14 @@ class Fold(Expr):
     """A comprehension: `all`, `any`, `sum`, `min` or `max` of its elements, or the `set` or `seq` of them.
 
     `all` and `any` stop at the first element that decides. `min` and `max` without elements are `default`, or an error
-    if it is None.
+    if it is None. `chosen`: only the first item of a `seq` is used, so the result depends on the order of the items.
     """
 
     kind: OneOf["all", "any", "sum", "min", "max", "set", "seq"]
     clauses: tuple[Clause, ...]
     element: Expr
     default: Expr | None = None
+    chosen: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,11 +144,15 @@ class ActionShape:
         return count
 
 
-def plain_parameters(source: Source, method: str, *, is_method: bool = True) -> list[ast.arg]:
+def plain_parameters(
+    source: Source, method: str, *, is_method: bool = True, may_default: bool = False
+) -> list[ast.arg]:
     """Return the parameters of a method, `self` first, or of a function; raise SpecError if it has others."""
     declared = source.tree.args
-    if declared.vararg or declared.kwarg or declared.kwonlyargs or declared.defaults or declared.posonlyargs:
-        raise source.error(source.tree, f"{method} takes plain parameters only: no *, **, / or defaults")
+    if declared.vararg or declared.kwarg or declared.kwonlyargs or declared.posonlyargs:
+        raise source.error(source.tree, f"{method} takes plain parameters only: no *, ** or /")
+    if declared.defaults and not may_default:
+        raise source.error(source.tree, f"{method} takes plain parameters only: no defaults")
     if is_method and not declared.args:
         raise source.error(source.tree, f"{method} has no parameter for the state: write def {method}(self)")
     return declared.args

@@ -47,6 +47,7 @@ class Helper:
     result: Kind | None
     writes: bool = False
     is_function: bool = False
+    has_default: bool = False
 
 
 class StuckError(Exception):
@@ -182,11 +183,33 @@ class Expressions:
             call = self.call(kind, depth)
             if call:
                 return call
+        if depth > 0 and self.chance(8):
+            chosen = self.chosen(kind, depth)
+            if chosen:
+                return chosen
         if self.chance(50):
             path = self.some_path(lambda found: found == kind, depth)
             if path is not None:
                 return self.path_text(path, depth)
         return self.made(kind, depth, direct)
+
+    def chosen(self, kind: Kind, depth: int) -> str | None:
+        """Return the item of a collection with the least or greatest key, or None if no collection has such items."""
+        paths = [path for path in self.paths() if isinstance(path.kind, (Group, Line, Heap)) and path.kind.item == kind]
+        # Outside the state it may be one of Python's own sets, which have no defined order.
+        paths = [path for path in paths if isinstance(path.parts[0], str) and "." in path.parts[0]]
+        if not self.careless():
+            paths = [path for path in paths if not (path.unwraps or path.indexes)]
+        if not paths or kind.count > 10**9:
+            return None
+        over = self.path_text(self.pick(paths), depth)
+        with self.scope():
+            name = self.bound_name(kind, hides=False)
+            # Plus 0, because a key cannot be None.
+            keys = [f"{self.integer(depth - 1)[0]} + 0" for _ in range(1 + self.below(2))]
+        key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
+        default = "" if self.careless() else f", default={self.made(kind, 0, False)}"
+        return f"{self.pick(['min', 'max'])}({over}, key=lambda {name}: {key}{default})"
 
     def made(self, kind: Kind, depth: int, direct: bool) -> str:
         if isinstance(kind, Member):
@@ -529,7 +552,7 @@ class Expressions:
             return f"{function}({element} {clauses})", low, high
         default, low2, high2 = self.integer(depth - 1)
         assert low2 is not None and high2 is not None
-        return f"{function}(({element} {clauses}), default={default})", min(low, low2), max(high, high2)
+        return f"{function}(({element} {clauses}), default={default} + 0)", min(low, low2), max(high, high2)
 
     # Bools.
 
@@ -636,7 +659,8 @@ class Expressions:
         return self.call_text(helper, depth)
 
     def call_text(self, helper: Helper, depth: int) -> str:
-        arguments = [self.value(parameter, depth - 1, direct=False) for parameter in helper.parameters]
+        given = helper.parameters[: len(helper.parameters) - (helper.has_default and self.chance(50))]
+        arguments = [self.value(parameter, depth - 1, direct=False) for parameter in given]
         owner = "" if helper.is_function else f"{self.pick(list(self.roots))}."
         return f"{owner}{helper.name}({', '.join(arguments)})"
 

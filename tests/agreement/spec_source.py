@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from spec_expressions import Expressions, Helper, Name, StuckError, World
 from spec_statements import Statements
-from spec_types import BOOL, Below, Group, Heap, Kind, Line, Opt, Types, group, heap
+from spec_types import BOOL, Below, Group, Heap, Int, Kind, Line, Opt, Types, group, heap
 
 HEADER = '''"""A random spec."""
 
@@ -87,24 +87,27 @@ class _Source:
             return BOOL
         return self.types.pick([self.types.small, self.types.signed]) if choice == 3 else self._kinds(1)[0]
 
-    def _parameters(self, writer: Statements) -> tuple[list[Kind], str]:
+    def _parameters(self, writer: Statements) -> tuple[list[Kind], str, bool]:
         kinds = self._kinds(self.below(3))
         names = []
         for kind in kinds:
             name = writer.fresh("p")
             writer.names.append(Name(name, kind))
             names.append(f"{name}: {kind.text}" if self.below(2) or isinstance(kind, (Opt, Line, Group)) else name)
-        return kinds, ", ".join(names)
+        has_default = bool(kinds) and isinstance(kinds[-1], Int) and self.below(2) > 0
+        if has_default:
+            names[-1] += f" = {kinds[-1].low}"  # type: ignore[attr-defined]
+        return kinds, ", ".join(names), has_default
 
     def _function(self) -> list[str]:
         result = self._kinds(1)[0] if self.below(2) else BOOL
         # Bags come only from the state.
         result = BOOL if "Bag" in result.text else result
         writer = Statements(self.world, writes=False, result=result, root="")
-        kinds, parameters = self._parameters(writer)
+        kinds, parameters, has_default = self._parameters(writer)
         body = [*writer.body(2, 1), f"return {writer.result_text()}"]
         name = f"function{len(self.world.helpers)}"
-        self.world.helpers.append(Helper(name, tuple(kinds), result, is_function=True))
+        self.world.helpers.append(Helper(name, tuple(kinds), result, is_function=True, has_default=has_default))
         return ["", "", f"def {name}({parameters}):", *("    " + line for line in body)]
 
     def _helper(self) -> None:
@@ -114,7 +117,7 @@ class _Source:
             result = BOOL
         name = f"helper{len(self.world.helpers)}"
         writer = Statements(self.world, writes=writes, result=result)
-        kinds, parameters = self._parameters(writer)
+        kinds, parameters, has_default = self._parameters(writer)
         names = [name.text for name in writer.names]
         body = writer.body(3, 2)
         if result is not None:
@@ -131,7 +134,7 @@ class _Source:
                 overridden=True,
             )
             # An override calls the method of the base, which may write.
-        self.world.helpers.append(Helper(name, tuple(kinds), result, writes))
+        self.world.helpers.append(Helper(name, tuple(kinds), result, writes, has_default=has_default))
 
     def _init(self) -> None:
         writer = Statements(self.world, writes=True)

@@ -263,11 +263,17 @@ def _mentions(kind: Type, domain: DomainType) -> bool:
 
 
 def require_unnamed(program: nodes.Program, domain: DomainType) -> None:
-    """Raise SpecError if an action, property or constraint of a program names a member of a domain."""
+    """Raise SpecError if an action, property or constraint of a program names or chooses a member of a domain."""
     parts: list[nodes.Action | nodes.Predicate] = [*program.actions, *program.properties, *program.constraints]
     for part in parts:
-        for literal in _literals(part):
-            if _mentions(literal.type, domain) and (named := _named(literal.value, domain)) is not None:
+        for node in _expressions(part):
+            if isinstance(node, nodes.Fold) and node.chosen and _mentions(node.element.type, domain):
+                raise SpecError(
+                    f"{program.name}: {part.name} chooses by `{node.site.text}`, so {domain} is not symmetric"
+                )
+            if not isinstance(node, nodes.Literal) or not _mentions(node.type, domain):
+                continue
+            if (named := _named(node.value, domain)) is not None:
                 raise SpecError(f"{program.name}: {part.name} names {named!r}, so {domain} is not symmetric")
 
 
@@ -285,8 +291,8 @@ def _named(value: Any, domain: DomainType) -> Domain | None:
     return next((found for item in value if (found := _named(item, domain)) is not None), None)
 
 
-def _literals(node: Any) -> Iterator[nodes.Literal]:
-    """Yield the literals in a node, and in the functions that it calls."""
+def _expressions(node: Any) -> Iterator[nodes.Literal | nodes.Fold]:
+    """Yield the literals and comprehensions in a node, and in the functions that it calls."""
     seen: set[int] = set()
     waiting = [node]
     while waiting:
@@ -294,9 +300,11 @@ def _literals(node: Any) -> Iterator[nodes.Literal]:
         if id(found) in seen:
             continue
         seen.add(id(found))
-        if isinstance(found, nodes.Literal):
+        if isinstance(found, (nodes.Literal, nodes.Fold)):
             yield found
-        elif isinstance(found, (list, tuple)):
+        if isinstance(found, nodes.Literal):
+            continue
+        if isinstance(found, (list, tuple)):
             waiting.extend(found)
         elif dataclasses.is_dataclass(found) and type(found).__module__ == nodes.__name__:
             waiting.extend(getattr(found, each.name) for each in dataclasses.fields(found))
