@@ -295,7 +295,7 @@ METHODS = {
     ("action", "untyped(self, n)", "pass"): "parameter n needs a type: n: Replica",
     ("action", "wrong(self, n: 3)", "pass"): "is not a type",
     ("action", "defaults(self, n: Node = 1)", "pass"): "takes plain parameters only",
-    ("action", "positional(self, n: Node, /)", "pass"): "takes plain parameters only: no *, **, / or defaults",
+    ("action", "positional(self, n: Node, /)", "pass"): "takes plain parameters only: no *, ** or /",
     ("action", "alone()", "pass"): "alone has no parameter for the state: write def alone(self)",
     ("invariant", "alone()", "return True"): "alone has no parameter for the state: write def alone(self)",
 }
