@@ -98,7 +98,8 @@ class Expressions:
         """Return whether to write something that may leave its bounds."""
         return self.chance(1 if self.world.careful else 50)
 
-    def fresh(self, prefix: str = "v") -> str:
+    def fresh(self, prefix: str = "_v") -> str:
+        """Return a new name; a local that is never read needs one that begins with an underscore."""
         self.counter += 1
         return f"{prefix}{self.counter}"
 
@@ -402,6 +403,7 @@ class Expressions:
             if self.chance(40):
                 low = self.below(3) - 1
                 low_text = f"{low}, "
+            high = max(high, low + 1)
             text = str(high)
             path = self.some_path(lambda kind: isinstance(kind, Int) and kind.high - low <= most, depth)
             if path is not None and self.chance(60):
@@ -631,7 +633,12 @@ class Expressions:
             item = self.integer(depth)[0] if isinstance(kind, Int) else self.value(self.near(kind), depth)
             return "True" if item == "None" else f"({item} {word} {kind.text})"
         if choice == 1:
-            low, high = self.integer(depth - 1)[0], self.integer(depth - 1)[0]
+            # A range that is known to be empty is refused.
+            first = self.below(5) - 2
+            low, high = str(first), str(first + 1 + self.below(3))
+            path = self.some_path(lambda found: isinstance(found, Int), depth)
+            if path is not None:
+                low, high = self.pick([(self.path_text(path, depth), high), (low, self.path_text(path, depth))])
             return f"({self.integer(depth)[0]} {word} range({low}, {high}))"
         if choice == 2:
             kind = self.pick([self.world.types.small, self.world.types.node, self.world.types.role])

@@ -60,7 +60,7 @@ class Statements(Expressions):
 
     def local(self) -> list[str]:
         if self.chance(25):
-            name, text = self.fresh("total"), self.integer(1)[0]
+            name, text = self.fresh("_total"), self.integer(1)[0]
             self.names.append(Name(name, integers("", 0, 0), grows=True))
             # A number that grows cannot start as an option.
             return [f"{name} = {text} + 0"]
