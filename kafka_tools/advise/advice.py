@@ -16,7 +16,6 @@ from kafka_tools.advise.questions import (
     Left,
     constants_of,
     is_decidable,
-    is_modelled,
     is_possible,
     is_relevant,
 )
@@ -137,12 +136,7 @@ def answer_questions(
     config = resolve(cluster)
     possible = [failure for failure in failures if is_possible(failure, config)]
     advice = Advice(cluster, config, impossible=tuple(failure for failure in failures if failure not in possible))
-    asked = [
-        (failure, question)
-        for failure in possible
-        for question in questions
-        if is_relevant(question, failure) and is_modelled(question, failure, config)
-    ]
+    asked = [(failure, question) for failure in possible for question in questions if is_relevant(question, failure)]
     groups: dict[tuple[bool, bool], list[tuple[FailureMode, GuaranteeQuestion]]] = {}
     for failure, question in asked:
         # The failures of the producer take about as long as those of the brokers: two surveys can run in parallel.

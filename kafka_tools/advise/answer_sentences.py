@@ -114,9 +114,9 @@ def caveats(advice: Advice) -> list[str]:
         found.append(
             "An idempotent librdkafka producer takes the success of a record for the success of all earlier records "
             "that wait to be sent again. A leader without state of the producer may refuse the first record and accept "
-            "the second: the first is then reported as delivered, and is lost. The model leaves out two causes: a "
-            "leader that changes without a crash, and state that expires after a day without a record "
-            "(producer.id.expiration.ms). One request in flight prevents the loss (docs/idempotence.md, I2)."
+            "the second: the first is then reported as delivered, and is lost. The model leaves out one cause: state "
+            "that expires after a day without a record (producer.id.expiration.ms). One request in flight prevents the "
+            "loss (docs/idempotence.md, I2)."
         )
     timeout = advice.cluster.get("producer", "delivery.timeout.ms")
     if timeout is not None and int(timeout) < _SHORT_TIMEOUT:

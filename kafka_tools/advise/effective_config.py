@@ -100,11 +100,6 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
         _resolve_java_producer(resolution)
     _resolve_topic(resolution)
     _resolve_consumer(resolution)
-    if resolution.choices["acks"].value == "0":
-        resolution.notes.append(
-            "with acks=0, a producer that crashes between the write to the connection and the callback sends the "
-            "record again: duplicates after a producer restart are not explored"
-        )
     resolution.notes.extend(filter(None, [unexplored_bugs(cluster.version, cluster.client)]))
     is_transactional = ("producer", "transactional.id") in cluster.written
     return EffectiveConfig(resolution.choices, tuple(resolution.notes), resolution.refusal, is_transactional)

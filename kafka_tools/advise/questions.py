@@ -79,6 +79,7 @@ class FailureMode:
 
 
 _VICTIMS = {
+    "leader_moves_left": "broker",
     "broker_crashes_left": "broker",
     "power_failures_left": "broker",
     "blackouts_left": "broker",
@@ -94,6 +95,7 @@ RESTART = FailureMode("producer-restart", "a producer restart", (("producer_rest
 
 FAILURES = (
     FailureMode("slow-follower", "a slow follower"),
+    FailureMode("leader-change", "a planned leader change", (("leader_moves_left", 1),)),
     FailureMode("crash", "a broker crash", (_CRASH,)),
     FailureMode("two-crashes", "two broker crashes", (_TWO_CRASHES,)),
     FailureMode("unclean-election", "an unclean election", (_TWO_CRASHES,), is_unclean=True),
@@ -125,15 +127,6 @@ def is_relevant(question: GuaranteeQuestion, failure: FailureMode) -> bool:
     if failure.happens_to("consumer"):
         return question.name in ("gaps", "reprocessing")
     return not (question.of_consumer and failure.happens_to("producer"))
-
-
-def is_modelled(question: GuaranteeQuestion, failure: FailureMode, config: EffectiveConfig) -> bool:
-    """Return whether the model can answer.
-
-    With acks=0 the write to the connection and the callback are one step of the model. A producer that crashes between
-    them sends the record again.
-    """
-    return not (config["acks"] == "0" and question.name == "duplicates" and failure == RESTART)
 
 
 def is_decidable(question: GuaranteeQuestion, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
@@ -188,6 +181,7 @@ def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consum
         "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
         "auto_offset_reset": _reset(config["auto.offset.reset"]),
         "late_requests": True,
+        "leader_moves": 1,
         "broker_crashes": 2,
         "power_failures": 1,
         "blackouts": 1,

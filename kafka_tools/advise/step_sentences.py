@@ -26,12 +26,14 @@ _FACTS = {
     "failed": "reported as failed",
     "requests": "unread requests",
     "late": "requests of a closed connection",
+    "stranded": "requests at the former leader",
+    "unreported": "request without a callback",
     "committed": "committed offset",
     "in_hand": "at the application",
 }
 """The variables whose changes are facts of a step, with their names in the text."""
 
-_RECORDS = ("acked", "failed", "in_hand")
+_RECORDS = ("acked", "failed", "stranded", "unreported", "in_hand")
 """Variables that hold the numbers of records."""
 
 
@@ -91,6 +93,6 @@ def _shown(name: str, value: Any) -> str:
         return "none"
     if name in ("leader", "high_watermark", "committed"):
         return show(value)
-    items = [value] if name == "in_hand" else list(value)
+    items = [value] if name in ("in_hand", "unreported") else list(value)
     texts = [f"r{item}" if name in _RECORDS else show(item) for item in items]
     return ", ".join(texts) or "empty"

@@ -12,6 +12,7 @@ class Session(Range):
 
 EPOCHS = (
     "lost_responses + producer_restarts + broker_crashes + power_failures + blackouts + slow_followers + rejections"
+    " + leader_moves"
 )
 """The largest producer epoch: a failure may leave a gap in the sequences, which the producer closes with an epoch."""
 
@@ -40,7 +41,7 @@ class Entry(Struct):
 
 CAPACITY = (
     "records * (1 + producer_restarts) + slow_followers + max_in_flight"
-    " * (lost_responses + producer_restarts + broker_crashes + power_failures + blackouts + rejections)"
+    " * (lost_responses + producer_restarts + broker_crashes + power_failures + blackouts + rejections + leader_moves)"
 )
 """Capacity of a log: each failure may cause the records in flight to be appended once more."""
 
@@ -67,6 +68,7 @@ class FailingPartition(Partition, abstract=True):
     slow_followers = Constant(2, at_least=0)  # a live follower lags for replica.lag.time.max.ms
     power_failures = Constant(0, at_least=0)  # a broker's machine dies; records that were not flushed are lost
     blackouts = Constant(0, at_least=0)  # the machines of all brokers die at once
+    leader_moves = Constant(0, at_least=0)  # the leadership moves, and the former leader lives
     lost_responses = Constant(0, at_least=0)  # the producer's connection closes, with every request on it
     producer_restarts = Constant(0, at_least=0)  # the producer's process dies, and its successor resumes
     rejections = Constant(0, at_least=0)  # the leader rejects a record with an error that is not retriable
@@ -78,6 +80,7 @@ class FailingPartition(Partition, abstract=True):
     slow_followers_left = Range(0, "slow_followers")
     power_failures_left = Range(0, "power_failures")
     blackouts_left = Range(0, "blackouts")
+    leader_moves_left = Range(0, "leader_moves")
 
     def init(self):
         """Start with a complete ISR, and with every failure still to come."""
@@ -85,6 +88,7 @@ class FailingPartition(Partition, abstract=True):
         self.slow_followers_left = self.slow_followers
         self.power_failures_left = self.power_failures
         self.blackouts_left = self.blackouts
+        self.leader_moves_left = self.leader_moves
 
     # Brokers are interchangeable. `advise` has the engine explore one state for all that differ in the names of brokers
     # (`compile_native(..., symmetric=Broker)`), so the spec needs no guards against symmetric states. No action or
@@ -132,6 +136,7 @@ class FailingPartition(Partition, abstract=True):
             self.broker_crashes_left == 0
             and self.power_failures_left == 0
             and self.blackouts_left == 0
+            and self.leader_moves_left == 0
             and self.slow_followers_left == 0
         )
 
@@ -228,6 +233,24 @@ class FailingPartition(Partition, abstract=True):
             # As one change of the ISR: who becomes eligible does not depend on the order.
             self.eligible = self.eligible | (in_sync - self.isr)
         self.stop(last)
+
+    @action
+    def controller_move_leader(self, broker: Broker):
+        """The controller moves the leadership to another member of the ISR; the former leader lives, and truncates.
+
+        A preferred leader election or a reassignment does that. Until the former leader has learnt of it, its log and
+        that of the new leader do not affect each other: what it does then, it may have done before.
+
+        Source: ReplicationControlManager.electLeader (PREFERRED), Partition.makeFollower.
+        """
+        require(self.leader_moves_left > 0 and self.leader is not None)
+        require(broker in self.alive and broker in self.isr and broker != self.leader)
+        self.leader_moves_left -= 1
+        self.step_down()
+        self.become_leader(broker)
+
+    def step_down(self):
+        """The leader becomes a follower; a subclass has the requests on its connection."""
 
     @action
     def broker_restart(self, broker: Broker):

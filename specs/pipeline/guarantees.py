@@ -8,39 +8,50 @@ from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote
 from specs.pipeline.pipeline import Pipeline
 
 COLUMNS = {
+    "change": "lost: a planned leader change",
     "crash": "lost: one broker crashes",
     "crashes": "lost: two brokers crash",
     "power": "lost: one broker loses power",
     "both": "lost: one broker crashes, one loses power",
     "blackout": "lost: all brokers lose power",
+    "change_twice": "written twice: a planned leader change",
     "crash_twice": "written twice: one broker crashes",
     "twice": "written twice: a response is lost",
     "restart": "written twice: the producer restarts",
+    "change_order": "out of order: a planned leader change",
     "order": "out of order: a response is lost",
+    "change_missing": "never written, or retried without end: a planned leader change",
     "missing": "never written, or retried without end: one broker crashes",
     "vanish": "read, then gone: two brokers crash",
 }
 
 FAILURES = {
+    "change": dict(leader_moves=1),
     "crash": dict(broker_crashes=1),
     "crashes": dict(broker_crashes=2),
     "power": dict(power_failures=1),
     "both": dict(broker_crashes=1, power_failures=1),
     "blackout": dict(blackouts=1),
+    "change_twice": dict(leader_moves=1),
     "crash_twice": dict(broker_crashes=1),
     "twice": dict(lost_responses=1, late_requests=True),
     "restart": dict(producer_restarts=1, late_requests=True),
+    "change_order": dict(leader_moves=1),
     "order": dict(lost_responses=1, late_requests=True),
+    "change_missing": dict(leader_moves=1),
     "missing": dict(broker_crashes=1),
     "vanish": dict(broker_crashes=2, consumer="commits_last"),
 }
 """The failures of each column; in every column two followers may lag."""
 
 PROPERTIES = {
+    "change_twice": ("no_duplicate",),
     "crash_twice": ("no_duplicate",),
     "twice": ("no_duplicate",),
     "restart": ("no_duplicate",),
+    "change_order": ("no_reorder",),
     "order": ("no_reorder",),
+    "change_missing": ("no_missing_earlier", "no_endless_retry"),
     "missing": ("no_missing_earlier", "no_endless_retry"),
     "vanish": ("reads_are_stable",),
 }
@@ -61,13 +72,15 @@ NOTES = {
     ),
     "I2": GuaranteeNote(
         "A new leader refuses the producer's first record before it knows that it leads. It takes the second, since it "
-        "has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4).",
+        "has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4). If the producer "
+        "raises its epoch after that, it writes the first record after the second, and the second once more.",
         (
             GuaranteeCheck(
                 Pipeline,
                 dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1),
                 ("no_missing_earlier",),
             ),
+            GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, leader_moves=1), ("no_reorder",)),
         ),
     ),
 }
@@ -107,7 +120,7 @@ def documented(column, settings):
     if column in ("crash", "crashes"):
         # The documentation says that an unclean election may lose records, but not after how many crashes.
         return None if is_unclean else False
-    if column in ("crash_twice", "twice", "order") and settings.get("idempotent", True):
+    if column in ("change_twice", "crash_twice", "twice", "change_order", "order") and settings.get("idempotent", True):
         return False
     if column in ("crash_twice", "restart") and acks != "0":
         return True
@@ -136,14 +149,22 @@ def row(settings):
 
 def cell(column, settings):
     """Return one cell of a row."""
+    is_idempotent = settings.get("idempotent", True)
     check = GuaranteeCheck(Pipeline, {**settings, **FAILURES[column]}, PROPERTIES.get(column, ("no_acked_loss",)))
-    idempotent = settings.get("idempotent", True)
     return GuaranteeCell(
         (check,),
         documented(column, settings),
-        notes=("I2",) if column == "missing" and idempotent else (),
-        differs="I7" if column == "crash_twice" and idempotent else "",
+        notes=("I2",) if column in ("change_missing", "missing") and is_idempotent else (),
+        differs=broken_by(column, settings) if is_idempotent else "",
     )
+
+
+def broken_by(column, settings):
+    """Return the entry of docs/idempotence.md that contradicts the documentation of an idempotent producer, or ""."""
+    if column == "crash_twice":
+        return "I7"
+    # The producer raises its epoch after NOT_ENOUGH_REPLICAS_AFTER_APPEND, which min.insync.replicas=1 excludes.
+    return "I2" if column in ("change_twice", "change_order") and settings["min_insync_replicas"] > 1 else ""
 
 
 tables = [

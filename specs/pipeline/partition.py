@@ -177,6 +177,10 @@ class Partition(Spec, abstract=True):
         if broker not in self.isr:
             require(not any(member in self.alive for member in self.isr))
             self.lead_from_outside_isr(broker)
+        self.become_leader(broker)
+
+    def become_leader(self, broker):
+        """Make a broker the leader; its followers truncate their logs, a former leader among them."""
         self.leader = broker
         self.high_watermark = min(self.high_watermark, len(self.log[broker]))
         for follower in self.alive:

@@ -45,14 +45,19 @@ class Pipeline(RetryingProducer):
     draws = Drawing(
         Lane(
             "producer",
-            facts={"sent": "last record sent"},
+            facts={"sent": "last record sent", "unreported": "being written (acks=0)"},
             boxes={"queue": "queued", "acked": "acknowledged"},
         ),
         Lane(
             "partition",
             members={"isr": "ISR", "alive": "alive"},
             crowned={"leader": "leader"},
-            boxes={"requests": "unread requests", "handled": "appended, not answered", "late": "late requests"},
+            boxes={
+                "requests": "unread requests",
+                "handled": "appended, not answered",
+                "stranded": "at the former leader",
+                "late": "late requests",
+            },
             facts={"high_watermark": "high watermark"},
         ),
         Lane("broker", each=Broker, logs=(Log("log", colour=".", called=("record",)),)),
@@ -125,7 +130,7 @@ class Pipeline(RetryingProducer):
         """The new leader refuses with NOT_LEADER_OR_FOLLOWER: it has not learnt yet that it leads."""
         require(self.leader is not None and self.leader_is_new and len(self.requests) > 0)
         batch = self.requests.pop(0)
-        self.send_again(batch.record)
+        self.receive_retriable_error(batch.record)
 
     @action
     def leader_reject(self):
@@ -136,10 +141,9 @@ class Pipeline(RetryingProducer):
         batch = self.requests.pop(0)
         self.fail(batch.record)
 
-    @action
-    def controller_elect(self, broker: Broker):
-        """The controller elects a leader, which has yet to learn about it."""
-        super().controller_elect(broker)
+    def become_leader(self, broker):
+        """Make a broker the leader, which has yet to learn about it."""
+        super().become_leader(broker)
         self.leader_is_new = True
 
     @action
@@ -277,7 +281,7 @@ class Pipeline(RetryingProducer):
         """
         if self.leader is None or not self.idempotent or self.bump_due or len(self.queue) == 0:
             return False
-        if len(self.requests) > 0 or len(self.handled) > 0 or len(self.late) > 0:
+        if len(self.requests) + len(self.handled) + len(self.late) + len(self.stranded) > 0:
             return False
         if self.queue[0] not in self.numbered:
             return False

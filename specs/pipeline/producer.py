@@ -5,7 +5,7 @@
 TxnPartitionEntry; NetworkClient; KIP-360, KAFKA-5494, KAFKA-8805.
 """
 
-from checker.language import Constant, Range, Seq, SetOf, action, require
+from checker.language import Constant, Option, Range, Seq, SetOf, action, require
 from specs.broker.sequence_rules import Error
 from specs.pipeline.failures import Entry, ProducerEpoch, Session
 from specs.pipeline.partition import RecordId
@@ -27,9 +27,12 @@ class RetryingProducer(RememberingPartition, abstract=True):
     sent = Range(0, "records")  # the last record that was sent for the first time
     queue = Seq(RecordId, "records")  # to be sent before the next new record
     failed = SetOf(RecordId)  # reported to the application as failed
-    requests = Seq(Entry, "max_in_flight")
+    requests = Seq(Entry, "records")
     handled = Seq(Entry, "max_in_flight")  # appended, and the response has not arrived
-    late = Seq(Entry, "max_in_flight * (lost_responses + producer_restarts)")  # requests of closed connections
+    stranded = Seq(RecordId, "records")  # at a former leader that lives, not yet answered
+    late = Seq(Entry, "records * (lost_responses + producer_restarts)")  # requests of closed connections
+    unreported = Option(RecordId)  # with acks=0: its request is being written, or is written without a callback so far
+    is_written = bool  # the whole request of the unreported record is on the connection
     session = Session
     epoch = ProducerEpoch
     numbered = SetOf(RecordId)  # the records with a sequence in this epoch
@@ -49,9 +52,8 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
     @action
     def producer_write(self):
-        """The producer sends a record: the first of its queue, or a new one. With acks=0 this is success."""
-        require(self.leader is not None and not self.bump_due)
-        require(len(self.requests) + len(self.handled) < self.max_in_flight)
+        """The producer sends a record: the first of its queue, or a new one."""
+        require(self.leader is not None and not self.bump_due and self.may_send_more())
         if len(self.queue) > 0:
             record = self.queue.pop(0)
             # Source: RecordAccumulator.shouldStopDrainBatchesForPartition. A retry waits for the records before it.
@@ -62,9 +64,40 @@ class RetryingProducer(RememberingPartition, abstract=True):
             record = self.sent
         if self.idempotent:
             self.numbered.add(record)
-        self.requests.append(self.batch_of(record))
         if self.acks == "0":
-            self.acked.add(record)
+            self.unreported = record
+        else:
+            self.requests.append(self.batch_of(record))
+
+    def may_send_more(self):
+        """Return whether the connection takes a request. Source: InFlightRequests.canSendMore.
+
+        A request with acks=0 is in flight until it is written and reported, and the next one waits for that.
+        """
+        if self.acks == "0":
+            return self.unreported is None
+        if self.max_in_flight == 1 and len(self.stranded) > 0:
+            # The limit is one of a connection, but with 1 the client mutes the partition (guaranteeMessageOrder).
+            return False
+        return len(self.requests) + len(self.handled) < self.max_in_flight
+
+    @action
+    def producer_finish_write(self):
+        """With acks=0: the last byte of the request is written to the connection."""
+        require(self.unreported is not None and not self.is_written)
+        self.requests.append(self.batch_of(self.unreported))
+        self.is_written = True
+
+    @action
+    def producer_report_success(self):
+        """With acks=0: the producer reports success for a written request.
+
+        Source: NetworkClient.handleCompletedSends.
+        """
+        require(self.unreported is not None and self.is_written)
+        self.acked.add(self.unreported)
+        self.unreported = None
+        self.is_written = False
 
     def batch_of(self, record):
         """Return the batch with which a record is sent now."""
@@ -99,13 +132,21 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
     # Retrying.
 
+    def receive_retriable_error(self, record):
+        """Send a record again. With acks=0 there is no response: the leader closes the connection instead.
+
+        Source: KafkaApis.handleProduceRequest.
+        """
+        if self.acks == "0":
+            self.lose_connection()
+        else:
+            self.send_again(record)
+
     def send_again(self, record):
         """Put a record back into the queue after a retriable error.
 
         An idempotent producer keeps the order of sequences; another one puts the record at the head.
         """
-        if self.acks == "0":
-            return
         if not self.retries:
             self.failed.add(record)
             return
@@ -156,11 +197,18 @@ class RetryingProducer(RememberingPartition, abstract=True):
     # Failures.
 
     def lose_connection(self):
-        """Fail every request in flight, the oldest first. Source: NetworkClient, InFlightRequests.clearAll."""
-        for batch in self.handled:
-            self.send_again(batch.record)
-        for batch in self.requests:
-            self.send_again(batch.record)
+        """Fail every request in flight, the oldest first. Source: NetworkClient, InFlightRequests.clearAll.
+
+        With acks=0 only a request that is not yet written completely is in flight.
+        """
+        if self.acks != "0":
+            for batch in self.handled:
+                self.send_again(batch.record)
+            for batch in self.requests:
+                self.send_again(batch.record)
+        if self.unreported is not None and not self.is_written:
+            self.send_again(self.unreported)
+            self.unreported = None
         self.handled.clear()
         self.requests.clear()
 
@@ -168,7 +216,7 @@ class RetryingProducer(RememberingPartition, abstract=True):
     def connection_close(self):
         """A response is lost or late: the producer closes the connection, with every request on it."""
         require(self.lost_responses_left > 0 and self.leader is not None)
-        require(len(self.requests) > 0 or len(self.handled) > 0)
+        require(len(self.requests) > 0 or len(self.handled) > 0 or self.unreported is not None)
         self.lost_responses_left -= 1
         self.keep_late_requests()
         self.lose_connection()
@@ -178,6 +226,37 @@ class RetryingProducer(RememberingPartition, abstract=True):
         if self.late_requests:
             self.late.extend(self.requests)
 
+    def step_down(self):
+        """The former leader answers NOT_LEADER_OR_FOLLOWER, also to an append that waits for replication.
+
+        Responses that it has sent arrive. Requests of closed connections are refused. With acks=0 it closes the
+        connection. Source: ReplicaManager.makeFollowers, DelayedProduce, KafkaApis.handleProduceRequest.
+        """
+        self.late.clear()
+        if self.acks == "0":
+            self.lose_connection()
+            return
+        waits = self.acks == "all" and len(self.handled) > 0
+        answered = len(self.handled) - 1 if waits else len(self.handled)
+        for batch in self.handled[:answered]:
+            self.acknowledge(batch.record)
+        for batch in self.handled[answered:]:
+            self.stranded.append(batch.record)
+        for batch in self.requests:
+            self.stranded.append(batch.record)
+        self.handled.clear()
+        self.requests.clear()
+
+    @action
+    def former_leader_refuse(self):
+        """A former leader refuses a request with NOT_LEADER_OR_FOLLOWER, or closes the connection; it is sent again.
+
+        The producer may have sent later records to the new leader before (`specs.producer.idempotent.leader_move`).
+        """
+        require(len(self.stranded) > 0)
+        record = self.stranded.pop(0)
+        self.send_again(record)
+
     @action
     def producer_restart(self):
         """The producer's process dies; its successor sends again every record that was not acknowledged."""
@@ -186,6 +265,9 @@ class RetryingProducer(RememberingPartition, abstract=True):
         self.keep_late_requests()
         self.requests.clear()
         self.handled.clear()
+        self.stranded.clear()
+        self.unreported = None
+        self.is_written = False
         self.session += 1
         self.epoch = 0
         self.numbered = set()

@@ -31,9 +31,21 @@ def violates(name, constants, expect, description):
 scenarios = [
     violates(
         "acks_0_loss",
-        dict(acks="0", broker_crashes=1),
-        {"no_acked_loss": 4},
-        "acks=0: the producer reports success when it writes the request; the leader dies before it reads it.",
+        dict(acks="0", idempotent=False, broker_crashes=1),
+        {"no_acked_loss": 6},
+        "acks=0: the producer reports success when the request is written; the leader dies before it reads it.",
+    ),
+    violates(
+        "acks_0_restart_duplicate",
+        dict(acks="0", idempotent=False, producer_restarts=1),
+        {"no_duplicate": 8},
+        "acks=0: the request is written, and the producer dies before the callback; its successor writes again.",
+    ),
+    violates(
+        "acks_0_without_retries_leaves_out",
+        dict(acks="0", idempotent=False, retries=False, lost_responses=1, slow_followers=0),
+        {"no_missing_earlier": 6},
+        "acks=0 and retries=0: the connection closes in the middle of a write, and the next record is written.",
     ),
     Bug(
         "acks_1_loss_at_failover",

@@ -7,6 +7,7 @@ RecordAccumulator.reenqueue; UnifiedLogTest.testDuplicateAppends of Apache Kafka
 import pytest
 
 from checker.engines.native.engine import explore
+from checker.language import action, require
 from checker.run.plan import Plan
 from checker.testing import is_enabled, play
 from specs.pipeline import guarantees
@@ -40,6 +41,80 @@ def test_acks_all_is_refused_below_min_insync_replicas():
 def test_the_last_member_of_the_isr_stays_in_it():
     state = play(Pipeline(broker_crashes=2, **LONELY), "broker_crash n1")
     assert len(state.isr) == 1
+
+
+def test_acks_0_reports_success_when_the_request_is_written():
+    """NetworkClient.handleCompletedSends; InFlightRequests.canSendMore: the next request waits for that."""
+    spec = Pipeline(acks="0", idempotent=False, producer_restarts=1, **LONELY)
+    writing = play(spec, "producer_write")
+    assert not is_enabled(spec, writing, "leader_append") and not is_enabled(spec, writing, "producer_write")
+    written = play(spec, "producer_finish_write", state=writing)
+    assert len(written.acked) == 0 and is_enabled(spec, written, "leader_append")
+    assert len(play(spec, "producer_report_success", state=written).acked) == 1
+    # Before the callback, a successor sends the record again, and the leader has it twice.
+    again = play(spec, "leader_append", "producer_restart", "producer_write", "producer_finish_write", state=written)
+    assert not spec.holds("no_duplicate", play(spec, "leader_append", state=again))
+
+
+@pytest.mark.parametrize("retries", [True, False])
+def test_an_unfinished_write_is_retried_or_fails(retries):
+    """Sender.handleProduceResponse after a disconnect; the leader does not handle a part of a request."""
+    spec = Pipeline(acks="0", idempotent=False, retries=retries, lost_responses=1, **LONELY)
+    unfinished = play(spec, "producer_write", "connection_close")
+    assert (unfinished.queue, len(unfinished.failed)) == (((1,), 0) if retries else ((), 1))
+    finished = play(spec, "producer_write", "producer_finish_write", "connection_close")
+    assert len(finished.requests) == len(finished.queue) == 0
+    assert len(play(spec, "producer_report_success", state=finished).acked) == 1
+
+
+def test_a_refusal_closes_a_connection_with_acks_0():
+    """KafkaApis.handleProduceRequest: an error without a response closes the connection, which loses later requests."""
+    spec = Pipeline(acks="0", idempotent=False, leader_moves=1, slow_followers=0)
+    write = ["producer_write", "producer_finish_write", "producer_report_success"]
+    state = play(spec, "controller_move_leader n2", *write, *write, "leader_refuse_too_early")
+    assert len(state.requests) == 0 and not spec.holds("no_acked_loss", state)
+
+
+def test_a_planned_leader_change_truncates_the_former_leader():
+    spec = Pipeline(acks="1", idempotent=False, leader_moves=1, slow_followers=0)
+    state = play(spec, *APPENDED, "leader_acknowledge", "controller_move_leader n2")
+    with spec.bound():
+        assert (len(state.alive), len(state.isr), len(state.log[Broker[0]])) == (3, 3, 0)
+    assert not spec.holds("no_acked_loss", state)
+
+
+def test_a_former_leader_refuses_what_it_has_not_answered():
+    """DelayedProduce.tryComplete: NOT_LEADER_OR_FOLLOWER; the new leader recognises an idempotent producer's retry."""
+    spec = Pipeline(records=1, leader_moves=1, slow_followers=0)
+    state = play(spec, *APPENDED, "follower_fetch n2", "controller_move_leader n2")
+    assert not is_enabled(spec, state, "leader_append") and not is_enabled(spec, state, "leader_acknowledge")
+    state = play(spec, "former_leader_refuse", "producer_write", "leader_append", state=state)
+    with spec.bound():
+        assert [len(state.log[broker]) for broker in Broker] == [1, 1, 0]
+    assert is_enabled(spec, play(spec, "follower_fetch n3", state=state), "leader_acknowledge")
+
+
+@pytest.mark.parametrize(("in_flight", "may_overtake"), [(1, False), (2, True)])
+def test_a_record_overtakes_those_at_the_former_leader(in_flight, may_overtake):
+    """max.in.flight limits a connection; with 1 the client mutes the partition (Sender, guaranteeMessageOrder)."""
+    spec = Pipeline(leader_moves=1, slow_followers=0, max_in_flight=in_flight)
+    state = play(spec, "producer_write", "controller_move_leader n2")
+    assert is_enabled(spec, state, "producer_write") == may_overtake
+
+
+def test_a_leader_change_to_a_broker_outside_the_isr_loses_records():
+    class MovesAnywhere(Pipeline):
+        @action
+        def controller_move_leader(self, broker: Broker):
+            require(self.leader_moves_left > 0 and self.leader is not None and broker != self.leader)
+            self.leader_moves_left -= 1
+            self.step_down()
+            self.isr.add(broker)
+            self.become_leader(broker)
+
+    constants = dict(records=1, leader_moves=1, slow_followers=1, replication_factor=2, min_insync_replicas=1)
+    assert violated(Pipeline(**constants), "no_acked_loss") == {}
+    assert "no_acked_loss" in violated(MovesAnywhere(**constants), "no_acked_loss")
 
 
 def test_an_idempotent_producers_duplicate_is_acknowledged_and_not_appended():

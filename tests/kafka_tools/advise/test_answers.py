@@ -79,12 +79,25 @@ def test_acks_0_loses_records_and_never_duplicates():
     assert ("duplicates", "lost-response") not in yeses(found)
 
 
-def test_acks_0_leaves_duplicates_after_a_restart_open():
-    """The model has no moment between the write and the callback; a no would be wrong."""
-    advice, found = answers("3.7", "fire-and-forget-producer.properties", failures=["producer-restart"])
-    assert ("duplicates", "producer-restart") not in found
-    assert ("reorder", "producer-restart") in yeses(found)
-    assert any("duplicates after a producer restart are not explored" in note for note in advice.config.notes)
+def test_acks_0_duplicates_after_a_restart():
+    """The producer dies between the write of the request and the callback."""
+    _, found = answers("3.7", "fire-and-forget-producer.properties", failures=["producer-restart"])
+    assert {("duplicates", "producer-restart"), ("reorder", "producer-restart")} <= yeses(found)
+
+
+def test_a_planned_leader_change_loses_what_only_the_former_leader_has():
+    """Partition.makeFollower truncates; acks=1 has acknowledged. With acks=all it loses nothing."""
+    _, found = answers("3.7", "low-latency-producer.properties", failures=["leader-change"], questions=PARTITION[:1])
+    assert yeses(found) == {("loss", "leader-change")}
+    names = ["idempotent-producer.properties", "server-durable.properties"]
+    assert not yeses(answers("3.7", *names, failures=["leader-change"], questions=PARTITION[:1])[1])
+
+
+def test_a_planned_leader_change_loses_records_with_implicit_acknowledgements():
+    names = ["librdkafka-idempotent.json", "topic-described.txt"]
+    advice, found = answers("3.7", *names, failures=["leader-change"], questions=PARTITION[:1], changes=1)
+    assert yeses(found) == {("loss", "leader-change")}
+    assert [str(*remedy.changes) for remedy in advice.remedies] == ["max.in.flight.requests.per.connection=1"]
 
 
 def test_one_request_in_flight_duplicates_and_keeps_the_order():

@@ -17,6 +17,8 @@ QUICK = ("broker-kraft-quickstart", "client-file-with-acks-1", "min-isr-above-re
 
 ANSWERED = [folder for folder in FOLDERS if "answers" in expected(folder)]
 IN_FLIGHT = "max.in.flight.requests.per.connection"
+IMPLICIT = ("leader-change", "crash", "two-crashes")
+"""The failures after which implicit acknowledgements lose a record."""
 
 _explored = {}
 
@@ -154,7 +156,7 @@ def wanted_settings(advice, answer):
     is_of_connection = failure in ("slow-follower", "lost-response")
     if question in ("duplicates", "reorder") and is_of_connection and config["enable.idempotence"] == "false":
         return {"enable.idempotence", "acks", IN_FLIGHT}
-    if question == "loss" and failure in ("crash", "two-crashes") and acknowledges_implicitly(advice.cluster, config):
+    if question == "loss" and failure in IMPLICIT and acknowledges_implicitly(advice.cluster, config):
         return {IN_FLIGHT}
     if question == "loss" and config["acks"] != "all" and "power" not in failure and failure != "blackout":
         return {"acks"}
