@@ -64,7 +64,7 @@ def advise(
     max_states: MaxStates = 20_000_000,
     workers: Workers = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Explore again what the user's cache folder has an answer to.")
+        bool, typer.Option("--no-cache", help="Compile and explore again what the user's cache folders have.")
     ] = False,
     json: JsonFile = "",
     out: OutFolder = None,
@@ -79,8 +79,12 @@ def advise(
     Exit status: 0 answered, 1 a required guarantee does not hold, 2 wrong input or settings that Kafka refuses, 3 not
     fully explored.
     """
+    from checker.engines.native.llvm import code_cache
     from checker.run.request import default_workers
     from kafka_tools.advise.advise_command import AdviseOptions, execute
+
+    if no_cache:
+        code_cache.turn_off()
 
     options = AdviseOptions(
         kafka=kafka,

@@ -12,6 +12,8 @@ from typing import Any
 
 import typer
 
+from checker.cli.cache import clear as clear_cache
+from checker.cli.cache import show as show_cache
 from checker.cli.list import list_specs
 from checker.cli.mutate import mutate
 from checker.cli.plugins import CommandGroup
@@ -46,6 +48,11 @@ app.command()(validate)
 traces = typer.Typer(help="Replay a random walk.", rich_markup_mode=None)
 traces.command()(replay)
 app.add_typer(traces, name="traces")
+
+cache = typer.Typer(help="Show or clear the cache of machine code.", rich_markup_mode=None)
+cache.command("show")(show_cache)
+cache.command("clear")(clear_cache)
+app.add_typer(cache, name="cache")
 
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]

@@ -53,6 +53,7 @@ SearchStates = Annotated[
         "--max-states", min=0, metavar="N", help="Maximum states of the search for a shortest trace; 0: no search."
     ),
 ]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the cache of machine code.")]
 JsonFile = Annotated[
     str, typer.Option("--json", metavar="FILE|-", help="Write the results as JSON to a file or standard output (-).")
 ]

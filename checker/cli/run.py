@@ -13,6 +13,7 @@ from checker.cli.options import (
     JsonFile,
     Master,
     MaxStates,
+    NoCache,
     OutFolder,
     Partitions,
     Properties,
@@ -45,6 +46,7 @@ def run(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
+    no_cache: NoCache = False,
     coverage: Annotated[
         bool,
         typer.Option("--coverage", help="Show how often each action was taken and which parts of the spec are unused."),
@@ -87,12 +89,15 @@ def run(
 
     Exit status: 0 as expected, 1 violated or not as expected, 2 wrong input, 3 stopped before the answer.
     """
+    from checker.engines.native.llvm import code_cache
     from checker.errors import InputError
     from checker.execution.run_specs import RunSettings, execute_runs
     from checker.execution.run_tables import tabulate
     from checker.execution.spark_engine import SparkOptions
     from checker.run.request import Request, default_workers
 
+    if no_cache:
+        code_cache.turn_off()
     request = Request(
         targets=tuple(targets or ()),
         settings=tuple(settings or ()),

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import time
 from collections.abc import Sequence
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from checker.engines.native.llvm import code_cache
+
 _NO_TRIPLE, _NO_LAYOUT = 'target triple = "unknown-unknown-unknown"', 'target datalayout = ""'
 """The lines that a module has before its target is set."""
+
+_PASSES = 1
+"""The version of `_optimise`, which is part of the digest of cached code: change it with the passes."""
+
+_SECONDS_WORTH_KEEPING = 0.01
 
 
 @functools.cache
@@ -33,13 +42,29 @@ def object_code(module: ir.Module | str, *, quick: bool = False) -> bytes:
     """Return a module as machine code for this processor.
 
     The module may be given as text, which may come from another machine: it names no target, and gets the target of
-    this process. `quick`: compile in a third of the time; the code takes 1.3 to 2 times as long to run.
+    this process. `quick`: compile in a third of the time; the code takes 1.3 to 2 times as long to run. The code comes
+    from the cache on disk if that has it.
     """
     machine = _target_machine(quick=quick)
     text = str(module).replace(_NO_TRIPLE, f'target triple = "{machine.triple}"', 1)
-    parsed = llvm.parse_assembly(text.replace(_NO_LAYOUT, f'target datalayout = "{machine.target_data}"', 1))
+    text = text.replace(_NO_LAYOUT, f'target datalayout = "{machine.target_data}"', 1)
+    target = f"{machine.triple} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    version = ".".join(map(str, llvm.llvm_version_info))
+    digest = code_cache.digest_of(text, target, version, llvmlite.__version__, f"{_PASSES} {quick}")
+    found = code_cache.load(digest)
+    return _compiled(text, machine, digest, quick=quick) if found is None else found
+
+
+def _compiled(text: str, machine: Any, digest: str, *, quick: bool) -> bytes:
+    """Compile a module's text, and keep the machine code in the cache."""
+    started = time.perf_counter()
+    parsed = llvm.parse_assembly(text)
     _optimise(parsed, machine, quick=quick)
-    return bytes(machine.emit_object(parsed))
+    code = bytes(machine.emit_object(parsed))
+    # A smaller module is compiled about as fast as it is read.
+    if time.perf_counter() - started >= _SECONDS_WORTH_KEEPING:
+        code_cache.store(digest, code)
+    return code
 
 
 class MachineCode:
