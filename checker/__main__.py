@@ -8,8 +8,13 @@ def main() -> int:
     """Run the command line and return its exit status."""
     # Start-up and compilation create many objects that stay alive. Fewer collections save time.
     gc.set_threshold(50_000)
-    from checker.cli.app import main as command_line
-
+    try:
+        from checker.cli.app import main as command_line
+    except KeyboardInterrupt:
+        return 3
+    except ImportError as error:
+        print(f"error: {error}: install tidemark again, with all packages that it needs", file=sys.stderr)
+        return 2
     return command_line()
 
 

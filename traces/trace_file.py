@@ -8,7 +8,6 @@ replayed.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import re
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from checker.language.fairness import Fairness
 from checker.language.roles import LIVENESS_ROLES
 from checker.language.spec import Spec
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
+from checker.run.version import tidemark_version
 from traces.json_values import Plain, from_plain_json, to_plain_json
 
 FORMAT = "tidemark-trace"
@@ -65,14 +65,6 @@ class TraceFile:
     failed_action: dict[str, Any] | None
     steps: list[dict[str, Any]]
     lasso: dict[str, Any]
-
-
-def tidemark_version() -> str:
-    """Return the version of this distribution, or `source` if it is not installed."""
-    try:
-        return importlib.metadata.version("tidemark")
-    except importlib.metadata.PackageNotFoundError:
-        return "source"
 
 
 def fingerprint_of(spec: type[Spec]) -> str:

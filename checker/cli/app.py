@@ -5,10 +5,10 @@ The module of a command imports at its top only what its options need. The comma
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-import traceback
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -24,7 +24,9 @@ from checker.cli.show import show
 from checker.cli.simulate import simulate
 from checker.cli.traces_replay import replay
 from checker.cli.validate import validate
-from checker.errors import EXIT_INTERNAL, UserError
+from checker.errors import UserError
+from checker.run.endings import StoppedError, ending, error_lines
+from checker.run.interrupts import terminable
 
 _PROGRAM = "python -m checker"
 
@@ -59,6 +61,8 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """The error of Typer for an unknown option, a missing argument or a wrong value. Typer exports only this subclass."""
 
 
+EXIT_WRONG_INPUT, EXIT_STOPPED = UserError.exit_status, StoppedError.exit_status
+
 _INTERRUPTED = 130
 """The exit status that Typer returns after a KeyboardInterrupt."""
 
@@ -66,41 +70,64 @@ _INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    Every end of the process gets its status here: the status of the command, or that of the error that ended it. A
-    mistake of the user is printed as one sentence, a mistake of the project with its traceback.
+    Every end of the process gets its status here: the status of the command, or that of the exception that ended it. A
+    mistake of the user is one sentence, a mistake of the project a sentence that names a file with the report. Status 1
+    is a verdict, and comes from a command only.
     """
-    from checker.run.request import EXIT_STOPPED, EXIT_WRONG_INPUT
-
     given = sys.argv[1:] if arguments is None else arguments
+    for name in ("stdout", "stderr"):
+        # Python has no stream for a closed one; the exit status still is the answer.
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
     try:
-        status = app(given or ["--help"], prog_name=_PROGRAM, standalone_mode=False)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_status
+        with terminable():
+            status = _status(given)
+            sys.stdout.flush()
+            return status
+    except BrokenPipeError:
+        # The reader of a pipe has ended (`list | head`). Python must not fail again when it flushes at exit.
+        _discard(sys.stdout)
+        return EXIT_STOPPED
+    except OSError as error:
+        _discard(sys.stdout)
+        _print_error(f"standard output cannot be written: {error.strerror or error}")
+        return EXIT_WRONG_INPUT
+    except KeyboardInterrupt:
+        _print_error("", "interrupted")
+        return EXIT_STOPPED
+
+
+def _status(arguments: list[str]) -> int:
+    try:
+        status = app(arguments or ["--help"], prog_name=_PROGRAM, standalone_mode=False)
     except _UsageError as error:
-        print(f"error: {_usage_text(error)}", file=sys.stderr)
+        _print_error(_usage_text(error))
         return EXIT_WRONG_INPUT
     except (KeyboardInterrupt, typer.Abort):
         status = _INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe has ended (`list | head`). Python must not fail again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
-        return EXIT_WRONG_INPUT
-    except Exception as error:
-        # Exit status 1 is a verdict: a crash must never look like one.
-        traceback.print_exc()
-        print(
-            f"internal error: {type(error).__name__}: this is a mistake of Tidemark, please report it", file=sys.stderr
-        )
-        return EXIT_INTERNAL
+        raise
+    except BaseException as error:
+        end = ending(error)
+        for line in error_lines(end):
+            _print_error(line, "")
+        return end.exit_status
     if status == _INTERRUPTED:
-        print("interrupted", file=sys.stderr)
+        _print_error("", "interrupted")
         return EXIT_STOPPED
     return status if isinstance(status, int) else 0
+
+
+def _print_error(message: str, label: str = "error: ") -> None:
+    """Print a message on standard error, if it can be written: the exit status matters more."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(f"{label}{message}", file=sys.stderr, flush=True)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let Python flush a stream that cannot be written to nowhere when the process ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _usage_text(error: Any) -> str:

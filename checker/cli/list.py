@@ -17,7 +17,8 @@ def list_specs(
     json: JsonFile = "",
 ) -> None:
     """List families, specs, constants, scenarios and properties."""
-    from checker.output.files import STANDARD_OUTPUT, JsonLines
+    from checker.output.files import JsonLines
+    from checker.output.output_files import STANDARD_OUTPUT
     from checker.output.spec_listing import listing_lines, listing_to_json
     from checker.output.styled_lines import write
     from checker.run import registry

@@ -13,8 +13,8 @@ from checker.evidence.mutation import campaign
 from checker.evidence.mutation.campaign import MutationTask
 from checker.language.spec import Scenario
 from checker.output import styled_lines
-from checker.output.files import STANDARD_OUTPUT, open_for_writing
 from checker.output.mutation_text import mutation_lines, mutation_to_json
+from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing
 from checker.output.styled_lines import line
 from checker.run import registry
 from checker.run.expectation import checked_properties, property_names
@@ -60,7 +60,7 @@ def task_for(target: str, settings: tuple[str, ...]) -> tuple[MutationTask, Scen
     return MutationTask(entry.target, tuple(constants.items()), properties, fair), scenario
 
 
-def _json_stream(name: str) -> AbstractContextManager[TextIO | None]:
+def _json_stream(name: str) -> AbstractContextManager[TextIO | AtomicFile | None]:
     """Open the destination of JSON before anything is run: none, standard output, or a file."""
     if name in ("", STANDARD_OUTPUT):
         return nullcontext(sys.stdout if name else None)

@@ -21,7 +21,8 @@ from checker.execution.proof_outcome import (
 )
 from checker.language.roles import Role
 from checker.output import styled_lines
-from checker.output.files import STANDARD_OUTPUT, JsonLines
+from checker.output.files import JsonLines
+from checker.output.output_files import STANDARD_OUTPUT
 from checker.output.proof_files import ProofFolder
 from checker.output.styled_lines import BLANK
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for

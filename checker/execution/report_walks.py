@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from checker.language.spec import Spec
-from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
+from checker.output.files import make_folder
 from checker.output.formats import FORMATS, Counterexample
+from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
 from checker.output.page.render import non_default_constants
 from checker.output.styled_lines import BLANK, Line, line, write
 from checker.run import registry

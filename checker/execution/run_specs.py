@@ -6,25 +6,28 @@ import multiprocessing
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checker.errors import InputError, UserError
+from checker.errors import EXIT_INTERNAL, InputError, UserError
 from checker.evidence.spec_findings import findings_by_spec
 from checker.execution.engine_choice import EngineName, Explore, engine_named
 from checker.execution.spark_engine import SparkOptions, spark_engine
 from checker.output import finding_text, ledger_text, styled_lines
-from checker.output.files import STANDARD_OUTPUT, CounterexampleFolder, JsonLines, result_to_json
+from checker.output.files import CounterexampleFolder, JsonLines, check_stems, failure_to_json, result_to_json
+from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.progress import ProgressDisplay
 from checker.output.reports import Reports, opened_reports
 from checker.output.run_summary import RunScreen
 from checker.output.state_graph import check_graph, write_graph
 from checker.run import ledger_check, process_pool
+from checker.run.endings import StoppedError, doing, ending, error_lines, worker_died
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.interrupts import interruptible
 from checker.run.plan import DEADLOCK, Plan
+from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
 
@@ -64,12 +67,12 @@ class RunSettings:
 def execute_runs(request: Request, settings: RunSettings) -> int:
     """Execute the runs of a request and return the exit status.
 
-    If the spec of a run is wrong, the other runs are executed nevertheless. Raises UserError if nothing can be
-    executed: for an unknown name, a file without specs, or an output that cannot be written.
+    If the spec of a run is wrong or the run fails, the other runs are executed nevertheless. The reports have an error
+    for each run without a result, however the command ends. Raises UserError if nothing can be executed: for an unknown
+    name, a file without specs, or an output that cannot be written.
     """
+    _check_outputs(request, settings)
     folder = CounterexampleFolder(settings.out)
-    wrong: list[UserError] = []
-    finished: list[FinishedRun] = []
     with (
         opened_reports(settings.reports, pages=settings.out, strict=settings.strict) as report,
         JsonLines(settings.json) as json_lines,
@@ -78,44 +81,105 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     ):
         try:
             runs = runs_for(request)
-        except UserError as error:
-            report.add_wrong(" ".join(request.targets) or "specs", error)
-            raise
-        if settings.graph is not None:
-            check_graph(settings.graph, runs)
-        if request.fair and settings.engine == "spark":
-            raise InputError("--engine spark decides no liveness property: omit --fair, or use --engine native")
-        explore = _engine(settings, len(runs), engines)
-        screen = RunScreen(runs, with_coverage=settings.coverage) if settings.is_screen_shown else None
-        for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):
-            if isinstance(outcome, UserError):
-                wrong.append(outcome)
-                report.add_wrong(run.name, outcome)
-                continue
-            done = FinishedRun(
-                run, outcome, compare_with_expectation(outcome, run.expected) if run.expected is not None else None
-            )
-            finished.append(done)
-            if screen is not None:
-                screen.show(done)
-            json_lines.write(result_to_json(done))
-            folder.write(run, done.result)
+            check_stems(runs if settings.out is not None else [])
             if settings.graph is not None:
-                write_graph(settings.graph, run)
-            report.add(done)
-            if cancelled.is_set():
-                break
+                check_graph(settings.graph, runs)
+            if request.fair and settings.engine == "spark":
+                raise InputError("--engine spark decides no liveness property: omit --fair, or use --engine native")
+            explore = _engine(settings, len(runs), engines)
+        except BaseException as error:
+            report.add_wrong(" ".join(request.targets) or "specs", _reported(error))
+            raise
+        screen = RunScreen(runs, with_coverage=settings.coverage) if settings.is_screen_shown else None
+        results = _RunResults(runs, report, json_lines)
+        with results.completed():
+            for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):
+                if isinstance(outcome, UserError):
+                    results.fail(run, outcome)
+                    continue
+                done = FinishedRun(
+                    run, outcome, compare_with_expectation(outcome, run.expected) if run.expected is not None else None
+                )
+                if screen is not None:
+                    screen.show(done)
+                results.add(done)
+                folder.write(run, done.result)
+                if settings.graph is not None:
+                    write_graph(settings.graph, run)
+                if cancelled.is_set():
+                    break
+        finished, failed = results.finished, results.failed
         if screen is not None and finished:
-            screen.finish(finished, len(wrong))
+            screen.finish(finished, len(failed))
         has_warnings = _show_findings(finished, settings)
-        is_cut_short = bool(wrong) or cancelled.is_set()
+        is_cut_short = bool(failed) or cancelled.is_set()
         is_drift = _check_ledger(request, settings, finished, report, is_cut_short=is_cut_short)
     folder.close()
-    for message in dict.fromkeys(str(error) for error in wrong):
-        print(f"error: {message}", file=sys.stderr)
-    if wrong:
-        return EXIT_WRONG_INPUT
-    return EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
+    for line in dict.fromkeys(line for error in failed for line in error_lines(error)):
+        print(line, file=sys.stderr)
+    status = EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
+    if cancelled.is_set() and len(finished) < len(runs) and status == EXIT_OK:
+        status = EXIT_STOPPED
+    return worst_status(status, *(error.exit_status for error in failed))
+
+
+def worst_status(*statuses: int) -> int:
+    """Return the exit status of a command with several runs: a wrong input outweighs a verdict, a crash all others."""
+    order = (EXIT_INTERNAL, EXIT_WRONG_INPUT, EXIT_VIOLATED, EXIT_STOPPED, EXIT_OK)
+    return next(status for status in order if status in statuses)
+
+
+class _RunResults:
+    """The results of a command's runs, which reports and JSON get as they come; a run without one gets an error."""
+
+    def __init__(self, runs: list[Run], report: Reports, json_lines: JsonLines):
+        self._open = {id(run): run for run in runs}
+        self._report, self._json_lines = report, json_lines
+        self.finished: list[FinishedRun] = []
+        self.failed: list[UserError] = []
+
+    def add(self, done: FinishedRun) -> None:
+        """Add a run with its result."""
+        del self._open[id(done.run)]
+        self.finished.append(done)
+        self._json_lines.write(result_to_json(done))
+        self._report.add(done)
+
+    def fail(self, run: Run, error: UserError) -> None:
+        """Add a run that has no result."""
+        del self._open[id(run)]
+        self.failed.append(error)
+        self._report_failure(run, error)
+
+    @contextmanager
+    def completed(self) -> Iterator[None]:
+        """Add an error for each run that the block left without a result, however it ends."""
+        why: BaseException = KeyboardInterrupt()
+        try:
+            yield
+        except BaseException as error:
+            why = error
+            raise
+        finally:
+            for run in self._open.values():
+                self._report_failure(run, StoppedError(f"not run: {_reported(why).message}"))
+
+    def _report_failure(self, run: Run, error: UserError) -> None:
+        self._json_lines.write(failure_to_json(run, error))
+        self._report.add_wrong(run.name, error)
+
+
+def _reported(error: BaseException) -> UserError:
+    return StoppedError("the command was interrupted") if isinstance(error, KeyboardInterrupt) else ending(error)
+
+
+def _check_outputs(request: Request, settings: RunSettings) -> None:
+    """Raise InputError if an output file is an input, or two outputs are one file."""
+    outputs = {"--json": settings.json, "--graph": settings.graph, "--out": settings.out}
+    reports = {f"--{name}": path for name, path in settings.reports.items()}
+    used = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
+    ledger = [used.path] if used is not None else []
+    check_outputs(outputs | reports, [*target_files(request.targets), *ledger])
 
 
 def exit_status(finished: list[FinishedRun]) -> int:
@@ -181,7 +245,10 @@ def _outcomes(
         plan.quick = True
         return _explored(runs[number], plan, explore)
 
-    yield from process_pool.results_in_order(len(runs), settings.workers, explored, cancelled)
+    def died(number: int) -> UserError:
+        return worker_died(runs[number].name)
+
+    yield from process_pool.results_in_order(len(runs), settings.workers, explored, cancelled, died)
 
 
 def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Event) -> Plan:
@@ -198,6 +265,10 @@ def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Ev
 
 def _explored(run: Run, plan: Plan, explore: Explore) -> Result | UserError:
     try:
-        return explore(run.spec, plan)
+        with doing(f"exploring {run.name}"):
+            return explore(run.spec, plan)
     except UserError as error:
-        return error if error.file else InputError(f"{run.name}: {error.message}")
+        return error if error.file else type(error)(f"{run.name}: {error.message}")
+    # The other runs go on, and the reports have an error for this one.
+    except (Exception, SystemExit) as error:
+        return ending(error)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from checker.errors import InputError, UserError
 from checker.output.comparison_text import comparison_lines
-from checker.output.files import open_for_writing
 from checker.output.formats import FORMATS, Counterexample
+from checker.output.output_files import open_for_writing
 from checker.output.styled_lines import Line, plain, write
 from checker.output.writers.text import lines_of
 from checker.run import registry

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.output import styled_lines
-from checker.output.files import STANDARD_OUTPUT, JsonLines
+from checker.output.files import JsonLines
+from checker.output.output_files import STANDARD_OUTPUT
 from checker.output.simulation_text import simulation_lines, simulation_to_json, unexpected_violations_of
 from checker.output.styled_lines import line
 from checker.output.walk_progress import WalkProgress

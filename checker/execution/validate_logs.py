@@ -13,8 +13,9 @@ from pathlib import Path
 
 from checker.errors import InputError, UserError
 from checker.output import styled_lines
-from checker.output.files import STANDARD_OUTPUT, JsonLines, make_folder, open_for_writing
+from checker.output.files import JsonLines, make_folder
 from checker.output.formats import FORMATS, Counterexample
+from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
 from checker.output.validation_text import outcome_lines, summary_lines
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
 from traces import trace_file

@@ -19,7 +19,9 @@ from checker.language.spec import Spec
 
 def why_disabled(spec: Spec, error: Disabled) -> str:
     """Return why a step of a spec raised `Disabled`, as `require(...) is false (file.py:12): ...`."""
-    found = _innermost(error.__traceback__, set(source_files(type(spec))))
+    # `Spec.step` raises an error of its own from that of the `require`.
+    origin = error.__cause__ if isinstance(error.__cause__, Disabled) else error
+    found = _innermost(origin.__traceback__, set(source_files(type(spec))))
     if found is None:
         return "a require is false"
     frame, line = found

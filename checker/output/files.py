@@ -6,20 +6,24 @@ import dataclasses
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from checker.errors import OutputError, UserError
+from checker.errors import InputError, OutputError, UserError
 from checker.language.spec import Spec
 from checker.output.formats import FORMATS, Counterexample
+from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing, write_whole
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result, Violation
 from traces import trace_file
 
-STANDARD_OUTPUT = "-"
+
+def failure_to_json(run: Run, error: UserError) -> dict[str, Any]:
+    """Return the JSON object of a run without a result."""
+    return {"spec": run.entry.name, "scenario": run.scenario, "constants": run.spec.constants, "error": str(error)}
 
 
 def result_to_json(done: FinishedRun) -> dict[str, Any]:
@@ -89,10 +93,13 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
 
 
 class JsonLines:
-    """Writes one JSON object per line to a file or, for `-`, to standard output; does nothing for an empty name."""
+    """Writes one JSON object per line to a file or, for `-`, to standard output; does nothing for an empty name.
+
+    The file appears when the block ends, however it ends. Standard output gets each line at once.
+    """
 
     def __init__(self, name: str):
-        self._stream: TextIO | None = None
+        self._stream: TextIO | AtomicFile | None = None
         if name == STANDARD_OUTPUT:
             self._stream = sys.stdout
         elif name:
@@ -102,13 +109,16 @@ class JsonLines:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._stream not in (None, sys.stdout):
+        if isinstance(self._stream, AtomicFile):
             self._stream.close()
 
     def write(self, content: dict[str, Any]) -> None:
-        """Write an object and flush it, so that readers see it before the next run ends."""
-        if self._stream is not None:
-            self._stream.write(json.dumps(content) + "\n")
+        """Write an object."""
+        if self._stream is None:
+            return
+        self._stream.write(json.dumps(content) + "\n")
+        if not isinstance(self._stream, AtomicFile):
+            # Readers of a pipe see it before the next run ends.
             self._stream.flush()
 
 
@@ -153,25 +163,28 @@ class CounterexampleFolder:
             except UserError as error:
                 self._missing[error.message] = None
                 continue
-            try:
-                stem.with_name(stem.name + format.ending).write_text(content, encoding="utf-8")
-            except OSError as error:
-                raise OutputError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
+            write_whole(stem.with_name(stem.name + format.ending), content)
 
 
 def stem_of(run: Run, violation: Violation) -> str:
     """Return the name, without its ending, of the files of a counterexample."""
-    return f"{run.name.replace('/', '-')}-{violation.property}"
+    return f"{_file_name(run)}-{violation.property}"
 
 
-def open_for_writing(path: Path) -> TextIO:
-    """Open a new text file, and create its folder if necessary; raise OutputError if it cannot be written."""
-    try:
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True)
-        return path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"the file {path} cannot be written: {error.strerror}") from None
+def _file_name(run: Run) -> str:
+    return run.name.replace("/", "-")
+
+
+def check_stems(runs: Sequence[Run]) -> None:
+    """Raise InputError if the counterexamples of two runs would have one file name."""
+    known: dict[str, Run] = {}
+    for run in runs:
+        other = known.setdefault(_file_name(run), run)
+        if other is not run:
+            raise InputError(
+                f"{other.entry.target} and {run.entry.target} would write the same files, {_file_name(run)}-*: "
+                "run them one by one, each with its folder --out"
+            )
 
 
 def make_folder(folder: Path) -> None:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 from checker.errors import UserError
 from checker.evidence.spec_findings import findings_by_spec
 from checker.output.counterexample_text import constants_text
-from checker.output.files import make_folder, open_for_writing, stem_of
+from checker.output.files import make_folder, stem_of
+from checker.output.output_files import open_for_writing
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
 from checker.run.expectation import ExpectationComparison, end_text, states_text, undecided_sentences

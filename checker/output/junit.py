@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from checker.errors import UserError
 from checker.evidence.spec_findings import findings_by_spec
 from checker.explain.locations import location_of
-from checker.output.files import open_for_writing
+from checker.output.output_files import open_for_writing
 from checker.output.problems import BOUNDS, DRIFT, Problem, problems_of
 from checker.output.reports import ReportTarget
 from checker.run.expectation import end_text

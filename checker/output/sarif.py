@@ -16,8 +16,8 @@ from checker.explain.differences import changes
 from checker.explain.locations import SourceLocation, last_action, location_of, location_of_error
 from checker.output import styled_lines
 from checker.output.counterexample_text import change_lines, state_lines
-from checker.output.files import open_for_writing
 from checker.output.lasso_text import loop_text
+from checker.output.output_files import open_for_writing
 from checker.output.problems import BOUNDS, Problem, location_of_finding, problems_of
 from checker.output.reports import ReportTarget
 from checker.run.finding import Finding
@@ -25,7 +25,7 @@ from checker.run.finished import FinishedRun
 from checker.run.plan import DEADLOCK
 from checker.run.request import Run
 from checker.run.result import TraceStep, Violation
-from traces.trace_file import tidemark_version
+from checker.run.version import tidemark_version
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 WRONG_SPEC = "wrong-spec"

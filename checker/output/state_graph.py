@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checker.errors import InputError
-from checker.output.files import open_for_writing
+from checker.output.output_files import open_for_writing
 from checker.run.request import Run
 
 

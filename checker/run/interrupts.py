@@ -1,17 +1,19 @@
-"""Interruption of runs with Ctrl-C."""
+"""Interruption of runs with Ctrl-C, and their termination with SIGTERM."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """While this holds, the first Ctrl-C sets the event, and the second raises KeyboardInterrupt.
+    """While this holds, the first Ctrl-C or SIGTERM sets the event, and the second raises KeyboardInterrupt.
 
     Signals reach only the main thread: in any other thread the event is never set.
     """
@@ -21,12 +23,35 @@ def interruptible() -> Iterator[threading.Event]:
         if cancelled.is_set():
             raise KeyboardInterrupt
         cancelled.set()
+        if number == signal.SIGTERM:
+            # A terminal interrupts the worker processes too, but a SIGTERM reaches only this process.
+            for child in multiprocessing.active_children():
+                with suppress(ProcessLookupError, TypeError):
+                    os.kill(child.pid, signal.SIGINT)  # type: ignore[arg-type]
 
+    with _handling((signal.SIGINT, signal.SIGTERM), cancel):
+        yield cancelled
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """While this holds, SIGTERM raises KeyboardInterrupt, so that a terminated process still writes its reports."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with _handling((signal.SIGTERM,), terminate):
+        yield
+
+
+@contextmanager
+def _handling(signals: tuple[signal.Signals, ...], handler: object) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
-        yield cancelled
+        yield
         return
-    previous = signal.signal(signal.SIGINT, cancel)
+    previous = {number: signal.signal(number, handler) for number in signals}  # type: ignore[arg-type]
     try:
-        yield cancelled
+        yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, before in previous.items():
+            signal.signal(number, before)

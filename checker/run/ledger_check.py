@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from checker.errors import InputError
 from checker.run import ledger
 from checker.run.finished import FinishedRun
 from checker.run.request import Request
@@ -42,11 +43,17 @@ def ledger_use(request: Request, is_limited: bool, path: Path | None, update: bo
     """Return how a command uses a ledger, or None if it uses none.
 
     A run of all scenarios is always compared with the ledger. With other constants, fairness, properties or limits the
-    results differ, so such a run is not compared.
+    results differ, so such a run is not compared; raises InputError if the command asks for it.
     """
     changes = (request.settings, request.fair, request.properties, request.deadlock, request.keep_going)
     is_changed = any(changes) or is_limited
     is_everything = not request.targets and not is_changed
+    if is_changed and (path is not None or update):
+        option = "--update-ledger" if update else "--ledger"
+        raise InputError(
+            f"{option} is for complete runs of scenarios: omit --set, --fair, --property, --deadlock, --keep-going, "
+            "--max-states, --max-depth and --engine"
+        )
     if is_changed or (request.targets and path is None and not update):
         return None
     return LedgerUse(path or ledger.default_path(), update, is_everything)

@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -23,23 +24,52 @@ _run: Callable[[int, threading.Event], Any] | None = None
 
 
 def results_in_order(
-    count: int, processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
+    count: int,
+    processes: int,
+    run: Callable[[int, threading.Event], Returned],
+    cancelled: threading.Event,
+    died: Callable[[int], Returned] | None = None,
 ) -> Iterator[Returned]:
     """Iterate over `run(0, event)` to `run(count - 1, event)`, computed in forked processes; results must be picklable.
 
     After `cancelled` is set, no further run starts. The runs in progress see their event set, and their results are
     still returned. An exception of a run is raised in its place in the order, and ends the iteration.
+
+    If a process dies, the first run without a result is repeated in a new process. If that dies too, `died` gives the
+    result of the run (default: BrokenProcessPool is raised). The other runs continue.
     """
+    following = 0
+    while following < count and not cancelled.is_set():
+        try:
+            for found in _pooled(range(following, count), processes, run, cancelled):
+                yield found
+                following += 1
+            return
+        except BrokenProcessPool:
+            if cancelled.is_set():
+                return
+        try:
+            alone = list(_pooled(range(following, following + 1), 1, run, cancelled))
+        except BrokenProcessPool:
+            if died is None:
+                raise
+            alone = [died(following)]
+        yield from alone
+        following += 1
+
+
+def _pooled(
+    numbers: range, processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
+) -> Iterator[Returned]:
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(processes, context, _begin, (run,)) as pool:
         # Only a few runs are submitted in advance, so that an interrupt does not wait for many.
         waiting: list[Future[Returned]] = []
-        following = 0
+        left = list(reversed(numbers))
         try:
-            while waiting or (following < count and not cancelled.is_set()):
-                while following < count and len(waiting) < 2 * processes and not cancelled.is_set():
-                    waiting.append(pool.submit(_call, following))
-                    following += 1
+            while waiting or (left and not cancelled.is_set()):
+                while left and len(waiting) < 2 * processes and not cancelled.is_set():
+                    waiting.append(pool.submit(_call, left.pop()))
                 yield waiting.pop(0).result()
         finally:
             pool.shutdown(cancel_futures=True)
@@ -53,6 +83,8 @@ def _begin(run: Callable[[int, threading.Event], Any]) -> None:
         _cancelled.set()
 
     signal.signal(signal.SIGINT, cancel)
+    # The parent passes a termination on as an interrupt, so that the run in progress is reported.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _call(number: int) -> Any:

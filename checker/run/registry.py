@@ -153,7 +153,7 @@ def load_any_file(path: Path) -> Family:
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         description.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         raise _import_error(error, path) from error
     finally:
         sys.path.pop(0)
@@ -206,10 +206,21 @@ def select_spec(name: str) -> SpecEntry:
     return selections[0].entry
 
 
-def _family_and_rest(name: str) -> tuple[Family, list[str]]:
+def target_files(names: Iterable[str]) -> list[Path]:
+    """Return the files that names on the command line begin with, as `path/to/my_spec.py/spec` does."""
+    return [file for name in names if (file := _file_and_rest(name)[0]) is not None]
+
+
+def _file_and_rest(name: str) -> tuple[Path | None, str]:
     path, dot, after = name.partition(".py")
-    if dot and (not after or after.startswith("/")):
-        return load_file(Path(path + dot)), [part for part in after.split("/") if part]
+    is_file = dot and (not after or after.startswith("/"))
+    return (Path(path + dot), after) if is_file else (None, name)
+
+
+def _family_and_rest(name: str) -> tuple[Family, list[str]]:
+    file, after = _file_and_rest(name)
+    if file is not None:
+        return load_file(file), [part for part in after.split("/") if part]
     family, *rest = [part for part in name.split("/") if part] or [name]
     if family not in family_names() and Path(f"{name}.py").is_file():
         raise SpecError(f"unknown spec {name}: did you mean the file {name}.py?")
@@ -219,7 +230,7 @@ def _family_and_rest(name: str) -> tuple[Family, list[str]]:
 def _imported(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         found = importlib.util.find_spec(module)
         raise _import_error(error, Path(found.origin if found and found.origin else module)) from error
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from checker.output.files import open_for_writing
+from checker.output.output_files import open_for_writing
 from checker.output.page.render import PageContext, counterexample_page, render
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from checker.errors import InputError
 from checker.output import styled_lines
-from checker.output.files import STANDARD_OUTPUT, make_folder, open_for_writing
+from checker.output.files import make_folder
+from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.advise import answer_sentences, versions
@@ -62,7 +63,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         make_folder(options.out)
     if options.json not in ("", STANDARD_OUTPUT):
         # An output that cannot be written is an error before anything is explored.
-        open_for_writing(Path(options.json)).close()
+        open_for_writing(Path(options.json))
     with interruptible() as cancelled:
         cache = AnswerCache(default_folder()) if options.use_cache else None
         explorer = ParallelExplorer(options.processes, options.max_states, cache, cancelled)

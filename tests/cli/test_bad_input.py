@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -240,14 +241,21 @@ def test_an_interrupt_has_a_separate_exit_status(checker, monkeypatch):
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
-        (ZeroDivisionError("none"), 70, "internal error: ZeroDivisionError"),
-        (MemoryError(), 70, "internal error: MemoryError"),
-        (RecursionError(), 70, "internal error: RecursionError"),
-        (InternalError("the engines disagree"), 70, "the engines disagree"),
+        (ZeroDivisionError("none"), 70, "internal error: ZeroDivisionError: none. This is a mistake of Tidemark"),
+        (InternalError("the engines disagree"), 70, "internal error: InternalError: the engines disagree"),
+        (AssertionError(), 70, "internal error: AssertionError"),
+        (MemoryError(), 3, "error: out of memory: use smaller constants"),
+        (BrokenProcessPool(), 3, "error: the command: a worker process ended"),
+        (RecursionError(), 2, "error: an expression or a value is nested too deeply"),
+        (SystemExit(1), 2, "error: a spec or mapping ended the program with SystemExit"),
+        (SystemExit(0), 2, "error: a spec or mapping ended the program with SystemExit"),
+        (KeyboardInterrupt(), 3, "interrupted"),
         (OSError(28, "No space left on device", "out.json"), 2, "error: out.json: No space left on device"),
     ],
 )
-def test_a_crash_never_looks_like_a_verdict(checker, monkeypatch, error, status, says):
+def test_a_crash_never_looks_like_a_verdict(checker, monkeypatch, tmp_path, error, status, says):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
     def fail(*arguments, **options):
         raise error
 
@@ -255,3 +263,9 @@ def test_a_crash_never_looks_like_a_verdict(checker, monkeypatch, error, status,
     outcome = checker("run", "examples")
     assert outcome.status == status
     assert says in outcome.err
+    assert "Traceback" not in outcome.err
+    reports = list(tmp_path.iterdir())
+    assert len(reports) == (status == 70)
+    for report in reports:
+        assert str(report) in outcome.err
+        assert "Traceback" in report.read_text() and type(error).__name__ in report.read_text()

@@ -18,7 +18,7 @@ from checker.language.spec import Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import checked_properties, expectation_for, property_names
 from checker.run.request import settings_of
-from traces.trace_file import tidemark_version
+from checker.run.version import tidemark_version
 from traces.walks.records import ActionRange, BranchCondition, WalkConfiguration, WalkRun
 
 Bias = Literal["uniform", "rare"]

@@ -1,0 +1,115 @@
+"""Output files: each is written as a whole, and none of them is an input or another output."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Self
+
+from checker.errors import InputError, OutputError
+
+STANDARD_OUTPUT = "-"
+
+
+class AtomicFile:
+    """A text file that appears as a whole when it is closed.
+
+    If the program ends before, an older file of this name keeps its content. Two commands that write one file never mix
+    their texts. A device or a pipe is written directly.
+    """
+
+    def __init__(self, path: Path):
+        self._path, self._parts = path, list[str]()
+        self._is_open = True
+
+    def write(self, text: str) -> None:
+        """Add a text."""
+        self._parts.append(text)
+
+    def close(self) -> None:
+        """Write the file; raise OutputError if that fails."""
+        if self._is_open:
+            self._is_open = False
+            write_whole(self._path, "".join(self._parts))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # Half of a file would look like a whole one.
+        if kind is None:
+            self.close()
+
+
+def open_for_writing(path: Path) -> AtomicFile:
+    """Return a new text file, and create its folder if necessary; raise OutputError if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(0, "permission denied")
+        if _is_replaceable(path):
+            # Shows that a file can be created there.
+            tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise OutputError(f"the file {path} cannot be written: {error.strerror}") from None
+    return AtomicFile(path)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, or leave the old one unchanged and raise OutputError."""
+    try:
+        if not _is_replaceable(path):
+            path.write_text(text, encoding="utf-8", errors="replace")
+            return
+        # A link keeps its place, and the file that it names is replaced.
+        target = path.resolve()
+        descriptor, name = tempfile.mkstemp(prefix=".tidemark-", dir=target.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as stream:
+                stream.write(text)
+            os.chmod(name, _mode_of(target))
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise OutputError(f"the file {path} cannot be written: {error.strerror}") from None
+
+
+def _is_replaceable(path: Path) -> bool:
+    return not path.exists() or path.is_file()
+
+
+def _mode_of(path: Path) -> int:
+    """Return the permissions of a file, or those of a new one."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def check_outputs(outputs: Mapping[str, Path | str | None], inputs: Iterable[Path]) -> None:
+    """Raise InputError if an output is an input of the command or another output; `outputs` are named by options."""
+    read = [path for path in inputs if path.exists()]
+    written: dict[Path, str] = {}
+    for option, name in outputs.items():
+        if name is None or str(name) in ("", STANDARD_OUTPUT):
+            continue
+        path = Path(name)
+        for other in read:
+            if path.is_file() and os.path.samefile(path, other):
+                raise InputError(f"{option} {path} is an input of this command: name another file")
+        place = Path(os.path.realpath(path))
+        if place in written and not _is_device(path):
+            raise InputError(f"{written[place]} and {option} name the same file, {path}: name two files")
+        written[place] = option
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()

@@ -1,0 +1,185 @@
+"""Every end of a process has the right exit status, and its reports have an entry for every run."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from checker.engines.native import engine
+from checker.engines.python import explorer
+from checker.errors import OutputError
+from checker.output.output_files import open_for_writing
+from tests.cli.conftest import TOY
+
+ROOT = Path(__file__).parent.parent.parent
+
+ENDLESS = """
+from checker.language import Range, Scenario, Spec, action, invariant
+
+class Endless(Spec):
+    one = Range(0, 10**6)
+    two = Range(0, 10**6)
+
+    @action
+    def count(self):
+        self.one = (self.one + 1) % 10**6
+
+    @action
+    def count_too(self):
+        self.two = (self.two + 1) % 10**6
+
+    @invariant
+    def small(self):
+        return self.one >= 0
+
+scenarios = [Scenario(Endless, "first"), Scenario(Endless, "second"), Scenario(Endless, "third")]
+"""
+
+
+def command(*words, **options):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "checker", *map(str, words)], env=environment, text=True, **{"stderr": -1, **options}
+    )
+
+
+def entries(path):
+    """Return the names of the suites of a JUnit file, and of those with an error."""
+    root = ElementTree.parse(path).getroot()
+    return [suite.get("name") for suite in root], [suite.get("name") for suite in root if suite.get("errors") != "0"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_whole_reports(tmp_path, number):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    reports = {name: tmp_path / f"out.{name}" for name in ("json", "junit", "sarif")}
+    (tmp_path / "out.json").write_text("old")
+    options = [word for name, path in reports.items() for word in (f"--{name}", path)]
+    process = command("run", tmp_path / "endless.py", *options, "--workers", 2, stdout=subprocess.DEVNULL)
+    time.sleep(1.5)
+    assert reports["json"].read_text() == "old"
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, "Traceback" in err) == (3, False), err
+    names = [f"endless/endless/{name}" for name in ("first", "second", "third")]
+    suites, failed = entries(reports["junit"])
+    assert set(suites) == set(names)
+    lines = [json.loads(line) for line in reports["json"].read_text().splitlines()]
+    assert {f"{line['spec']}/{line['scenario']}" for line in lines} == set(names)
+    without_result = {f"{line['spec']}/{line['scenario']}" for line in lines if "error" in line}
+    assert without_result == set(failed) and "endless/endless/third" in failed
+    sarif = json.loads(reports["sarif"].read_text())
+    assert not sarif["runs"][0]["invocations"][0]["executionSuccessful"]
+    assert sorted(path.name for path in tmp_path.iterdir() if "endless" not in path.name and path.is_file()) == sorted(
+        f"out.{name}" for name in reports
+    )
+
+
+def test_a_full_disk_is_not_a_verdict():
+    with open("/dev/full", "w") as full:
+        process = command("run", f"{TOY}/counter", stdout=full)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert err == "error: an output cannot be written: No space left on device\n"
+
+
+def test_a_dead_worker_costs_its_run_only(checker, monkeypatch, tmp_path):
+    real = engine.explore
+
+    def explore(spec, plan):
+        if spec.constants.get("limit") == 3:
+            os._exit(9)
+        return real(spec, plan)
+
+    text = Path(TOY).read_text().split("scenarios = [")[0]
+    scenarios = ", ".join(
+        f'Scenario(Counter, "to_{limit}", dict(limit={limit}), properties=["never_falls"])' for limit in (1, 2, 3, 4, 5)
+    )
+    (tmp_path / "mine.py").write_text(f"{text}\nscenarios = [{scenarios}]\n")
+    monkeypatch.setattr(engine, "explore", explore)
+    junit = tmp_path / "out.xml"
+    outcome = checker("run", tmp_path / "mine.py/counter", "--workers", 2, "--junit", junit)
+    assert outcome.status == 3, outcome
+    assert "a worker process ended" in outcome.err and "Traceback" not in outcome.err
+    suites, failed = entries(junit)
+    assert failed == ["mine/counter/to_3"]
+    assert {f"mine/counter/to_{limit}" for limit in (1, 2, 4, 5)} <= set(suites)
+
+
+def test_a_crash_costs_its_run_only(checker, monkeypatch, tmp_path):
+    real = explorer.explore
+
+    def explore(spec, plan):
+        if spec.name == "counter":
+            raise KeyError("a mistake")
+        return real(spec, plan)
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(explorer, "explore", explore)
+    outcome = checker("run", TOY, "--engine", "python", "--workers", 1, "--json", tmp_path / "out.json")
+    assert outcome.status == 70
+    assert "internal error: KeyError: 'a mistake' while exploring toy/counter" in outcome.err
+    lines = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    assert any("internal error" in line.get("error", "") for line in lines)
+    assert any(line.get("verdict") == "holds" for line in lines)
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--sarif", "--html"])
+def test_no_output_is_an_input(checker, tmp_path, option):
+    # The index page needs a name that ends with .html; a hard link is the same file under another name.
+    own, link = tmp_path / "own.py", tmp_path / "link.html"
+    own.write_text(Path(TOY).read_text())
+    os.link(own, link)
+    for name in (own, link) if option != "--html" else (link,):
+        outcome = checker("run", own, option, name)
+        assert (outcome.status, "is an input of this command" in outcome.err) == (2, True), outcome
+    assert own.read_text() == Path(TOY).read_text()
+
+
+def test_two_outputs_are_two_files(checker, tmp_path):
+    outcome = checker("run", TOY, "--json", tmp_path / "out", "--junit", tmp_path / "folder" / ".." / "out")
+    assert (outcome.status, "--json and --junit name the same file" in outcome.err) == (2, True), outcome
+
+
+def test_runs_that_share_the_names_of_counterexamples_are_refused(checker, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text(Path(TOY).read_text())
+    files = [tmp_path / name / "mine.py" for name in ("one", "two")]
+    outcome = checker("run", *files, "--out", tmp_path / "out")
+    assert (outcome.status, "would write the same files" in outcome.err) == (2, True), outcome
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path):
+    path, link = tmp_path / "report.json", tmp_path / "link.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    with contextlib.suppress(ZeroDivisionError), open_for_writing(link) as stream:
+        stream.write("half")
+        raise ZeroDivisionError
+    assert path.read_text() == "old"
+    with open_for_writing(link) as stream:
+        stream.write("new")
+        assert path.read_text() == "old"
+    assert (path.read_text(), link.is_symlink(), path.stat().st_mode & 0o777) == ("new", True, 0o640)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_and_a_long_name_are_no_files(tmp_path):
+    for path in (tmp_path, tmp_path / ("x" * 300)):
+        with pytest.raises(OutputError, match="cannot be written"), open_for_writing(path) as stream:
+            stream.write("text")
+
+
+@pytest.mark.parametrize("option", [["--update-ledger"], ["--ledger", "mine.toml"]])
+def test_a_ledger_that_the_command_cannot_use_is_refused(checker, option):
+    outcome = checker("run", f"{TOY}/counter", "--set", "limit=2", *option)
+    assert (outcome.status, f"{option[0]} is for complete runs of scenarios" in outcome.err) == (2, True), outcome
