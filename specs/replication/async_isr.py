@@ -51,9 +51,9 @@ class AsyncIsr(Spec):
     end offset and the controller's version.
     """
 
-    replicas = Constant(3, at_least=2, at_most=4)
+    replicas = Constant(3, at_least=2)
     max_offset = Constant(1, at_least=1)
-    max_version = Constant(2, at_least=1, at_most=3)
+    max_version = Constant(2, at_least=1)
 
     # Of the controller.
     controller_isr = SetOf(Replica)
@@ -65,9 +65,9 @@ class AsyncIsr(Spec):
     pending_isr = SetOf(Replica)
     end_offset = Map(Replica, Range(0, "max_offset"))
 
-    # In flight.
-    requests = SetOf(VersionedIsr)
-    updates = SetOf(VersionedIsr)
+    # In flight: for each version one update, and one request for each follower that joins or leaves the ISR.
+    requests = SetOf(VersionedIsr, "(max_version + 1) * (replicas - 1)")
+    updates = SetOf(VersionedIsr, "max_version")
 
     draws = Drawing(
         Lane("controller", members={"controller_isr": "ISR"}, facts={"controller_version": "version"}),
@@ -187,6 +187,7 @@ class AsyncIsr(Spec):
 
 scenarios = [
     Scenario(AsyncIsr, "two_replicas", dict(replicas=2), description="A leader and one follower."),
+    Scenario(AsyncIsr, "five_versions", dict(replicas=2, max_version=5), description="Five changes of the ISR."),
     Scenario(AsyncIsr, "three_replicas", description="A leader and two followers."),
     Scenario(
         AsyncIsr,

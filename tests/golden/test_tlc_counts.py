@@ -1,5 +1,7 @@
 """Counts of published TLA+ specifications, compared with those of TLC."""
 
+import ast
+import inspect
 import json
 from pathlib import Path
 
@@ -8,11 +10,11 @@ import pytest
 from checker.engines.native import engine as native
 from checker.engines.python import explorer
 from checker.run.plan import Plan
-from specs.examples import bakery
-from tests.golden import counted_specs
+from specs.examples import bakery, echo
+from tests.golden import counted_specs, spanning_tree
 
 ROWS = json.loads((Path(__file__).parent / "tlc_counts.json").read_text())["rows"]
-MODULES = (counted_specs, bakery)
+MODULES = (counted_specs, bakery, echo, spanning_tree)
 INTERPRETED = 600
 """Specs with at most this many states are explored by the interpreter too."""
 
@@ -33,3 +35,22 @@ def test_the_counts_are_those_of_tlc(row):
             assert (result.states_within, result.depth_within) == (row["distinct_states"], row["depth"])
         else:
             assert (result.distinct_states, result.depth) == (row["distinct_states"], row["depth"])
+
+
+def code_lines(module):
+    """Return the number of lines of a module without docstrings, comments, blank lines and scenarios."""
+    source = inspect.getsource(module)
+    left_out = set()
+    for node in ast.walk(ast.parse(source)):
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_scenarios = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "scenarios"
+        if is_docstring or is_scenarios:
+            left_out |= set(range(node.lineno, node.end_lineno + 1))
+    lines = enumerate(source.splitlines(), 1)
+    return sum(1 for number, text in lines if number not in left_out and text.strip() and text.strip()[0] != "#")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "tla_lines" in row], ids=lambda row: row["module"])
+def test_the_spec_is_as_short_as_the_tla_text(row):
+    module = next(module for module in MODULES if row["spec"] in vars(module))
+    assert code_lines(module) <= row["tla_lines"]
