@@ -23,11 +23,10 @@ def interruptible() -> Iterator[threading.Event]:
         if cancelled.is_set():
             raise KeyboardInterrupt
         cancelled.set()
-        if number == signal.SIGTERM:
-            # A terminal interrupts the worker processes too, but a SIGTERM reaches only this process.
-            for child in multiprocessing.active_children():
-                with suppress(ProcessLookupError, TypeError):
-                    os.kill(child.pid, signal.SIGINT)  # type: ignore[arg-type]
+        # A terminal interrupts the worker processes too, but `kill` reaches only this process.
+        for child in multiprocessing.active_children():
+            with suppress(ProcessLookupError, TypeError):
+                os.kill(child.pid, signal.SIGINT)  # type: ignore[arg-type]
 
     with _handling((signal.SIGINT, signal.SIGTERM), cancel):
         yield cancelled

@@ -21,25 +21,28 @@ from tests.cli.conftest import TOY
 ROOT = Path(__file__).parent.parent.parent
 
 ENDLESS = """
+from pathlib import Path
+
 from checker.language import Range, Scenario, Spec, action, invariant
 
 class Endless(Spec):
-    one = Range(0, 10**6)
-    two = Range(0, 10**6)
+    one = Range(0, 1_000_000)
+    two = Range(0, 1_000_000)
 
     @action
     def count(self):
-        self.one = (self.one + 1) % 10**6
+        self.one = (self.one + 1) % 1_000_000
 
     @action
     def count_too(self):
-        self.two = (self.two + 1) % 10**6
+        self.two = (self.two + 1) % 1_000_000
 
     @invariant
     def small(self):
         return self.one >= 0
 
 scenarios = [Scenario(Endless, "first"), Scenario(Endless, "second"), Scenario(Endless, "third")]
+Path(__file__).with_suffix(".loaded").touch()
 """
 
 
@@ -62,8 +65,11 @@ def test_a_signal_leaves_whole_reports(tmp_path, number):
     reports = {name: tmp_path / f"out.{name}" for name in ("json", "junit", "sarif")}
     (tmp_path / "out.json").write_text("old")
     options = [word for name, path in reports.items() for word in (f"--{name}", path)]
-    process = command("run", tmp_path / "endless.py", *options, "--workers", 2, stdout=subprocess.DEVNULL)
-    time.sleep(1.5)
+    words = ["run", tmp_path / "endless.py", *options, "--workers", 2, "--engine", "python"]
+    process = command(*words, stdout=subprocess.DEVNULL)
+    while process.poll() is None and not (tmp_path / "endless.loaded").exists():
+        time.sleep(0.05)
+    time.sleep(0.5)
     assert reports["json"].read_text() == "old"
     process.send_signal(number)
     _, err = process.communicate(timeout=20)
