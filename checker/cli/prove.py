@@ -13,7 +13,7 @@ def prove(
     targets: Targets = None,
     method: Annotated[
         Literal["induction", "k-induction", "bounded", "pdr"],
-        typer.Option(help="bounded: search for a shortest violation. pdr: use Z3's Spacer."),
+        typer.Option(help="bounded: search for shortest violations, also of liveness. pdr: use Z3's Spacer."),
     ] = "induction",
     depth: Annotated[
         int | None,
@@ -36,6 +36,9 @@ def prove(
     out: OutFolder = None,
 ) -> None:
     """Prove invariants with Z3, or search for short violations.
+
+    Only the method bounded treats liveness properties: it searches for lassos of up to N states. Without a lasso they
+    are not proved.
 
     Exit status: 0 proved (or only the expected violations), 1 violated or not inductive, 2 wrong input, 3 unknown: Z3
     gave no answer in time.

@@ -19,7 +19,9 @@ from checker.execution.proof_outcome import (
     proof_lines,
     proof_to_json,
 )
+from checker.language.liveness import liveness_names
 from checker.language.roles import Role
+from checker.language.spec import Spec
 from checker.output import styled_lines
 from checker.output.files import JsonLines
 from checker.output.output_files import STANDARD_OUTPUT
@@ -126,16 +128,33 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
 
     Properties that the scenario expects to be violated are proved only on request.
     """
+    untreated = liveness_names(run.spec, run.properties)
     names = [name for name in run.properties if run.spec.roles.get(name) in PROVABLE]
+    if settings.method == "bounded":
+        names, untreated = [*names, *untreated], []
     expected = run.expected if isinstance(run.expected, Mapping) else {}
     if settings.method not in ("bounded", "pdr") and not requested:
         names = [name for name in names if name not in expected]
     if not names:
+        if untreated:
+            raise InputError(
+                f"{', '.join(untreated)}: the method {settings.method} does not treat liveness properties; "
+                "use --method bounded, or the command run"
+            )
         raise InputError("no invariant or step invariant is expected to hold, so nothing can be proved")
     lemmas = run.spec.names_of(Role.LEMMA)
     if not settings.unbounded:
-        run = dataclasses.replace(run, spec=run.spec.with_symbolic_parameters())
-    return ProofTask(run, names, lemmas, settings, progress.show)
+        run = dataclasses.replace(run, spec=_replayable(run.spec))
+    return ProofTask(run, names, lemmas, untreated, settings, progress.show)
+
+
+def _replayable(spec: Spec) -> Spec:
+    """Return a spec of which the interpreter can execute the steps, even if parameters have any number of values."""
+    try:
+        spec.shapes()
+    except UserError:
+        return spec.with_symbolic_parameters()
+    return spec
 
 
 class _ProofProgress:

@@ -267,6 +267,12 @@ class Interpreter:
         copied._shapes, copied._most_choices = None, math.inf
         return copied
 
+    def with_enumerated_parameters(self) -> Self:
+        """Return the spec for an engine that enumerates the parameters: the opposite of `with_symbolic_parameters`."""
+        copied = copy.copy(self)
+        copied._shapes, copied._most_choices = None, ENUMERATED
+        return copied
+
     def restricted_to(self, actions: Collection[str]) -> Self:
         """Return the spec with some of its actions only; the others remain as plain methods."""
         copied = copy.copy(self)

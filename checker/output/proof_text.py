@@ -216,20 +216,40 @@ def k_induction_lines(
     return lines
 
 
-def bounded_lines(found: BoundedSearch) -> list[Line]:
-    """Return the verdict of a bounded search, without its counterexamples."""
+def bounded_lines(found: BoundedSearch, liveness: Sequence[str]) -> list[Line]:
+    """Return the verdict of a bounded search, without its counterexamples; `liveness` names the liveness properties."""
     lines = unknown_lines(found.unknown)
-    states = f"{found.depth} state{'' if found.depth == 1 else 's'}"
     time = f"  ({sum(found.seconds):.2f} s)"
+    lassos = _lasso_lines(found, liveness)
     if found.violations:
         shown = ", ".join(f"{violation.property} {violation.length}" for violation in found.violations)
-        return [*lines, line((f"violated: {shown}", "bold red"), (time, "dim"))]
+        return [*lines, line((f"violated: {shown}", "bold red"), (time, "dim")), *lassos]
+    text = f"no violation by traces of up to {_states(found.depth)}"
     if found.unknown:
-        return [
-            *lines,
-            line((f"no violation by traces of up to {states}; no answer for longer ones", "bold yellow")),
-        ]
-    return [*lines, line((f"no violation by traces of up to {states}", "bold green"), (time, "dim"))]
+        return [*lines, line((f"{text}; no answer for longer ones", "bold yellow")), *lassos]
+    return [*lines, line((text, "bold green"), (time, "dim")), *lassos]
+
+
+def _lasso_lines(found: BoundedSearch, liveness: Sequence[str]) -> Iterator[Line]:
+    """Iterate over the sentences about the lassos that the bound excludes."""
+    violated = {violation.property for violation in found.violations}
+    unviolated = [name for name in liveness if name not in violated]
+    if unviolated:
+        yield line(f"  no lasso of up to {_states(found.depth)} violates {', '.join(unviolated)}: longer ones may")
+    if any(violation.loop_start for violation in found.violations):
+        yield line(f"  the stems are shortest among the lassos of up to {_states(found.stem_depth)}")
+
+
+def _states(count: int) -> str:
+    return f"{count} state{'' if count == 1 else 's'}"
+
+
+def untreated_lines(names: Sequence[str], method: str) -> list[Line]:
+    """Return the note that a method does not decide some liveness properties."""
+    if not names:
+        return []
+    note = f"  not treated: {', '.join(names)}: the method {method} decides no liveness property"
+    return [BLANK, line((f"{note}; use --method bounded, or the command run", "yellow"))]
 
 
 def unknown_lines(unknown: list[UnansweredQuery]) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Bounded model checking: the shortest violation within a number of states, by unrolling from the initial states."""
+"""Bounded model checking: the shortest violations within a number of states, by unrolling from the initial states."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import z3
 
+from checker.engines.smt.lassos import LassoAnswer, LassoSearch
 from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, truth_term
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask_condition, satisfiable
 from checker.engines.smt.transition_system import TransitionSystem
@@ -16,6 +17,7 @@ from checker.engines.smt.vacuity import refuse_no_initial_state
 from checker.errors import BoundsError
 from checker.explain import violations
 from checker.language.interpreter import State
+from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.run.plan import Stop
 from checker.run.result import Violation
@@ -41,12 +43,15 @@ class BoundedSearch:
     """The result of a bounded search.
 
     - `depth`: the number of states up to which all traces are covered. Up to that length only the properties in
-      `violations` are violated.
+      `violations` are violated. The trace of a lasso ends with the first state of its loop.
+    - `stem_depth`: the number of states of the traces among which no lasso to a violated liveness property has a
+      shorter stem than the one in `violations`.
     - `seen`: for each watched condition that can be true, the number of states of the shortest trace to it.
     - `seconds`: the time of each length; index 0 is the traces of one state.
     """
 
     depth: int = 0
+    stem_depth: int = 0
     violations: list[Violation] = field(default_factory=list)
     unknown: list[UnansweredQuery] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=dict)
@@ -66,9 +71,11 @@ def search(
     """Search for violations by traces of up to `depth` states, the shortest first.
 
     An invariant, step invariant or lemma is violated where it is false or cannot be evaluated; an action is faulty
-    where it leaves the bounds of a type. `is_over(length, seconds)` may end the search before a length. The result
-    also has the length at which each of the `watched` conditions on a state can first be true. Raises SpecError if
-    the spec has no initial state.
+    where it leaves the bounds of a type. A liveness property is violated by a lasso: after one is found, the search
+    continues up to `depth`, because a longer trace may have a shorter stem. `is_over(length, seconds)` may end the
+    search before a length. The result also has the length at which each of the `watched` conditions on a state can
+    first be true. `system` needs the properties except those of liveness. Raises SpecError if the spec has no initial
+    state.
     """
     return _BoundedSearch(system, names, limits, stop, on_length, dict(watched or {})).run(depth, is_over)
 
@@ -86,7 +93,11 @@ class _BoundedSearch:
         self.watched = watched
         self.system, self.limits, self.stop, self.on_length = system, limits, stop, on_length
         self.unrolling = Unrolling(system)
-        self.open = list(names)
+        liveness = liveness_names(system.spec, names)
+        self.open = [name for name in names if name not in liveness]
+        self.lassos = LassoSearch(system, self.unrolling, liveness, limits) if liveness else None
+        self.open_liveness = liveness
+        self.is_stopped = False
         self.found = BoundedSearch()
         self.started = time.perf_counter()
 
@@ -104,9 +115,9 @@ class _BoundedSearch:
             began = time.perf_counter()
             if length > 1:
                 self.unrolling.extend()
-            is_found = self._search_length(length)
+            is_finished = self._search_length(length)
             self.found.seconds.append(time.perf_counter() - began)
-            if is_found:
+            if is_finished:
                 break
         return self.found
 
@@ -122,16 +133,56 @@ class _BoundedSearch:
         for name in list(self.open):
             self._search_property(name, length)
         self._watch(length)
-        self._search_bounds(length)
+        if not self.is_stopped:
+            self._search_bounds(length)
+        self._search_lassos(length)
         if self.found.unknown:
             return True
-        self.found.depth = length
+        if not self.is_stopped:
+            self.found.depth = length
+        self.found.stem_depth = length
         if any(violation.kind == "bounds_error" for violation in self.found.violations):
             return True
+        if self._is_satisfied():
+            # Only the stems of the lassos remain open.
+            self.is_stopped, self.open, self.open_liveness, self.watched = True, [], [], {}
+        return not (self.open or self.watched or self.open_liveness or self._with_a_stem())
+
+    def _is_satisfied(self) -> bool:
         violated = {violation.property for violation in self.found.violations}
         if self.stop == "first":
             return bool(violated)
-        return not (self.open or self.watched) or (self.stop != "all" and self.stop <= violated)
+        return self.stop != "all" and self.stop <= violated
+
+    def _with_a_stem(self) -> list[Violation]:
+        """Return the lassos found so far that another lasso with a shorter stem may replace."""
+        return [violation for violation in self.found.violations if violation.loop_start]
+
+    def _search_lassos(self, length: int) -> None:
+        if self.lassos is None:
+            return
+        for name in list(self.open_liveness):
+            if self._search_lasso(name, length, None) is not None:
+                self.open_liveness.remove(name)
+        for violation in self._with_a_stem():
+            shorter = self._search_lasso(violation.property, length, violation.loop_start)
+            if shorter is not None:
+                self.found.violations.remove(violation)
+
+    def _search_lasso(self, name: str, length: int, before: int | None) -> Violation | None:
+        """Search for a lasso of which the loop starts before an index; add it to the violations.
+
+        A goal that leaves the bounds of a type is a violation, too.
+        """
+        assert self.lassos is not None
+        answer = self.lassos.search_failure(name)
+        if answer == LassoAnswer():
+            answer = self.lassos.search(name, before)
+        if answer.unknown is not None:
+            self.found.unknown.append(UnansweredQuery(name, length, answer.unknown))
+        if answer.violation is not None:
+            self.found.violations.append(answer.violation)
+        return answer.violation
 
     def _watch(self, length: int) -> None:
         for name, truth in list(self.watched.items()):

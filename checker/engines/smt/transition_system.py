@@ -100,8 +100,8 @@ class TransitionSystem:
                 for action in self.program.actions
             ]
             self.initial = self._initial()
-            self.properties = {found.name: self._property(found) for found in self.program.properties}
-            self.constraints = [self._property(found) for found in self.program.constraints]
+            self.properties = {found.name: self.lowered(found) for found in self.program.properties}
+            self.constraints = [self.lowered(found) for found in self.program.constraints]
             self.well_formed = self._well_formed(self.state)
 
     @property
@@ -150,7 +150,8 @@ class TransitionSystem:
         kinds = [parameter.type for parameter in self.spec.parameters_of("init")]
         return self._transition(self.program.init, kinds, first)
 
-    def _property(self, predicate: nodes.Predicate) -> SymbolicProperty:
+    def lowered(self, predicate: nodes.Predicate) -> SymbolicProperty:
+        """Return a predicate as a term over the state (and the old one); the spec's constants must be bound."""
         context = SymbolicContext(self.state, self.old)
         function = predicate.function
         assert function.result is not None

@@ -9,7 +9,19 @@ import z3
 
 from checker.engines.smt.lowering.encoding import decoded
 from checker.engines.smt.lowering.evaluation import State
-from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, implies, negate, truth_term
+from checker.engines.smt.lowering.logic import (
+    CONTEXT,
+    CONTEXT_REF,
+    Term,
+    Truth,
+    all_of,
+    any_of,
+    asts,
+    equal_terms,
+    implies,
+    negate,
+    truth_term,
+)
 from checker.engines.smt.lowering.symbolic_values import merged, z3_constants
 from checker.engines.smt.solving import AnsweredQuery, new_solver
 from checker.engines.smt.transition_system import SymbolicParameter, Transition, TransitionSystem
@@ -21,12 +33,13 @@ class Unrolling:
     """States 0 to n with the steps between them.
 
     The step relation is built once; `at` instantiates it for a state by renaming constant `x` to `x@index`.
+    `following` is the state after a step, in terms for `at`.
     """
 
     def __init__(self, system: TransitionSystem):
         self.system = system
         self.solver: Any = new_solver(is_finite=system.is_finite)
-        self._next = system.new_state("next ")
+        self.following = system.new_state("next ")
         self._takes = [z3.Bool(f"takes {transition.name}") for transition in system.transitions]
         self._parameters = [
             term for transition in system.transitions for p in transition.parameters for term in z3_constants(p.value)
@@ -34,6 +47,7 @@ class Unrolling:
         self._initial_parameters = [term for p in system.initial.parameters for term in z3_constants(p.value)]
         self._step = truth_term(self._step_relation())
         self._states: list[list[Term]] = [self._copies(system.constants, 0)]
+        self._renamings: dict[tuple[int, bool], tuple[list[tuple[Term, Term]], Any, Any]] = {}
 
     def _step_relation(self) -> Truth:
         """Return the step relation, with the successor as an if-then-else over the action taken.
@@ -51,7 +65,7 @@ class Unrolling:
         only_one = [negate(all_of((one, other))) for index, one in enumerate(takes) for other in takes[:index]]
         # Not an equivalence: several actions can be enabled, but a step takes one.
         enabled = [implies(take, found.taken) for take, found in zip(takes, system.transitions, strict=True)]
-        return all_of((any_of(takes), *only_one, *enabled, system.is_state(self._next, successor)))
+        return all_of((any_of(takes), *only_one, *enabled, system.is_state(self.following, successor)))
 
     @property
     def length(self) -> int:
@@ -83,15 +97,30 @@ class Unrolling:
         """Return a term over the system's state as a term over state `index`; `old` becomes the state before it."""
         if isinstance(truth, bool):
             return truth
-        system = self.system
-        pairs = list(zip(system.constants, self._states[index], strict=True))
-        for terms in (self._parameters, self._takes, self._initial_parameters):
-            pairs += zip(terms, self._copies(terms, index), strict=True)
-        if index + 1 < self.length:
-            pairs += zip(system.z3_constants(self._next), self._states[index + 1], strict=True)
-        if index:
-            pairs += zip(system.z3_constants(system.old), self._states[index - 1], strict=True)
-        return z3.substitute(truth, *pairs)
+        olds, news = self._renaming(index, has_next=index + 1 < self.length)
+        # Constants become constants, so the class of the term remains the same.
+        return type(truth)(z3.Z3_substitute(CONTEXT_REF, truth.as_ast(), len(olds), olds, news), CONTEXT)
+
+    def _renaming(self, index: int, *, has_next: bool) -> tuple[Any, Any]:
+        """Return the constants of a state and of its step, and their copies, as arrays for Z3's C interface."""
+        key = (index, has_next)
+        if key not in self._renamings:
+            system = self.system
+            pairs = list(zip(system.constants, self._states[index], strict=True))
+            for terms in (self._parameters, self._takes, self._initial_parameters):
+                pairs += zip(terms, self._copies(terms, index), strict=True)
+            if has_next:
+                pairs += zip(system.z3_constants(self.following), self._states[index + 1], strict=True)
+            if index:
+                pairs += zip(system.z3_constants(system.old), self._states[index - 1], strict=True)
+            # Z3 frees a term without references: the pairs keep theirs as long as the arrays exist.
+            self._renamings[key] = (pairs, asts([one for one, _ in pairs]), asts([other for _, other in pairs]))
+        return self._renamings[key][1:]
+
+    def is_same(self, index: int, other: int) -> Truth:
+        """Return whether two states of the path are equal."""
+        pairs = zip(self._states[index], self._states[other], strict=True)
+        return all_of(equal_terms(one, another) for one, another in pairs)
 
     def _copies(self, terms: list[Term], index: int) -> list[Term]:
         return [z3.Const(f"{term.decl().name()}@{index}", term.sort()) for term in terms]

@@ -1,6 +1,7 @@
 """The command `prove`: output, JSON, exit statuses, and messages for wrong input."""
 
 import json
+import re
 import sys
 from dataclasses import dataclass
 
@@ -101,6 +102,95 @@ def test_bounded_search(prove):
     outcome = prove("even_steps", "--method", "bounded", "--set", "stride=5")
     assert outcome.status == 1
     assert "is_not_five is violated: counterexample of 2 states" in outcome.out
+
+
+LASSOS = """
+from checker.language import Constant, Range, Scenario, Spec, action, eventually, invariant, require
+
+
+class Count(Spec):
+    most = Constant(3)
+    number = Range(0, 3)
+
+    @action(fair="weak")
+    def increment(self):
+        require(self.number < self.most)
+        self.number += 1
+
+    @action
+    def reset(self):
+        self.number = 0
+
+    @invariant
+    def is_small(self):
+        return self.number < 4
+
+    @eventually
+    def is_full(self):
+        return self.number == 3
+
+    @eventually
+    def is_counted(self):
+        return self.number == 1
+
+
+scenarios = [
+    Scenario(Count, "starved", expect={"is_full": 1}),
+    Scenario(Count, "wrong_length", expect={"is_full": 2}),
+    Scenario(Count, "liveness_only", properties=("is_counted",)),
+]
+"""
+
+
+@pytest.fixture
+def prove_count(capsys, tmp_path):
+    (tmp_path / "count.py").write_text(LASSOS)
+
+    def call(name, *arguments):
+        status = main(["prove", f"{tmp_path}/count.py/count{name}", *arguments])
+        printed = capsys.readouterr()
+        return Outcome(status, printed.out, printed.err)
+
+    return call
+
+
+def test_bounded_search_finds_a_lasso(prove_count):
+    outcome = prove_count("/starved", "--method", "bounded", "--depth", "5")
+    assert outcome.status == 0
+    assert "violated: is_full 1" in outcome.out
+    assert "then for ever: 1 -> 2 -> 1" in outcome.out
+    assert "increment() is taken in the loop, from state 1 to state 2" in outcome.out
+    assert prove_count("/starved", "--method", "bounded", "--set", "most=3").status == 1
+
+
+def test_without_a_lasso_nothing_is_proved(prove_count):
+    outcome = prove_count("/liveness_only", "--method", "bounded", "--depth", "5")
+    assert outcome.status == 0
+    assert "no violation by traces of up to 5 states" in outcome.out
+    assert "no lasso of up to 5 states violates is_counted: longer ones may" in outcome.out
+    # The lasso of `is_full` needs three states, so two are no answer.
+    outcome = prove_count("/starved", "--method", "bounded", "--depth", "2")
+    assert (outcome.status, "no lasso of up to 2 states violates is_full, is_counted" in outcome.out) == (0, True)
+
+
+def test_a_stem_that_is_shorter_than_expected_is_a_difference(prove_count):
+    outcome = prove_count("/wrong_length", "--method", "bounded")
+    assert outcome.status == 1
+    assert "expected a counterexample to is_full of 2 states, but it has 1" in outcome.out
+
+
+@pytest.mark.parametrize("method", ["induction", "k-induction", "pdr"])
+def test_the_other_methods_do_not_treat_liveness(prove_count, method):
+    outcome = prove_count("/starved", "--method", method)
+    assert outcome.status == 0
+    assert f"not treated: is_full, is_counted: the method {method} decides no liveness property" in outcome.out
+    assert re.search(r"proved by .*: is_small( |$)", outcome.out, re.MULTILINE)
+    content = json.loads(prove_count("/starved", "--method", method, "--json", "-").out)
+    assert (content["properties"], content["untreated"]) == (["is_small"], ["is_full", "is_counted"])
+    for arguments in (["/liveness_only"], ["/starved", "--property", "is_counted"]):
+        outcome = prove_count(*arguments, "--method", method)
+        assert outcome.status == 2
+        assert f"is_counted: the method {method} does not treat liveness properties; use --method" in outcome.err
 
 
 def test_json(prove):
