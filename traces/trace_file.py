@@ -294,9 +294,8 @@ def _call(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> Act
     parameters = spec.parameters_of(action)
     try:
         with spec.bound():
-            return ActionCall(
-                action, tuple(from_plain_json(parameter.type, given[parameter.name]) for parameter in parameters)
-            )
+            values = tuple(from_plain_json(parameter.type, given[parameter.name]) for parameter in parameters)
+            return ActionCall(action, spec.as_called(action, values))
     except (KeyError, TypeError, BoundsError):
         names = ", ".join(parameter.name for parameter in parameters) or "no arguments"
         raise InputError(f"{file.path}, step {number}: {action} takes {names}, not {given}") from None

@@ -8,20 +8,26 @@ import enum
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from checker.frontend import hints
 from checker.frontend.scope import TypingScope
-from checker.frontend.type_relations import widened_towards
+from checker.frontend.type_relations import union_type, widened_towards
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
+from checker.language.choices import choose, subsets
 from checker.language.declared_types import Domain, Range, Struct, replace
+from checker.language.parameters import MOST_SUBSETS_OF
 from checker.language.roles import implies, require
 from checker.language.symbols import upper_bound
 from checker.language.type_joins import NONE, is_bounded, join, join_integers, set_of
 from checker.language.types import (
     LARGEST,
     BagType,
+    BoolType,
+    DomainType,
+    EnumType,
     IntType,
     MapType,
     NameType,
@@ -71,6 +77,10 @@ def call(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
         if typer.scope.object_of(node.func) is None:
             return _collection_method(typer, node, node.func)
     found = typer.scope.object_of(node.func)
+    if found is choose:
+        raise typer.scope.error(node, "choose is a statement of its own in an action: value = choose(...)")
+    if found is subsets:
+        iterable(typer, node)
     if isinstance(found, type) and issubclass(found, Struct):
         return _struct(typer, node, found)
     builder = (
@@ -203,7 +213,7 @@ def _set(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
         raise typer.scope.error(node, "set takes one argument")
     if isinstance(arguments[0], (ast.GeneratorExp, ast.ListComp)):
         return comprehension(typer, node, "set", arguments[0].elt, arguments[0].generators, inner)
-    return _items_of(typer, node, arguments[0], "set")
+    return items_of(typer, node, arguments[0], "set")
 
 
 def _frozenset(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
@@ -235,10 +245,10 @@ def _sorted(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> node
 def _sorted_operand(typer: ExpressionTyper, node: ast.Call, argument: ast.expr) -> nodes.Expr:
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
         return comprehension(typer, node, "seq", argument.elt, argument.generators, None, ordered=False)
-    return _items_of(typer, node, argument, "seq")
+    return items_of(typer, node, argument, "seq")
 
 
-def _items_of(typer: ExpressionTyper, node: ast.expr, argument: ast.expr, kind: str) -> nodes.Expr:
+def items_of(typer: ExpressionTyper, node: ast.expr, argument: ast.expr, kind: str) -> nodes.Expr:
     """Return the set or sequence of all items of an iterable."""
     over = iterable(typer, argument)
     if isinstance(over, nodes.Expr) and isinstance(over.type, SetType) and kind == "set":
@@ -487,8 +497,8 @@ def _collected(
 def _clauses(typer: ExpressionTyper, generators: list[ast.comprehension]) -> tuple[nodes.Clause, ...]:
     clauses: list[nodes.Clause] = []
     for position, generator in enumerate(generators):
-        clause = for_clause(typer, generator.target, generator.iter, typer.scope.bind)
-        clauses.append(clause)
+        clause, tests = for_clause(typer, generator.target, generator.iter, typer.scope.bind)
+        clauses += [clause, *(nodes.IfClause(test) for test in tests)]
         _bind_parts(typer, item_target(generator.target, clause), clause.local)
         if position == 0:
             # Python evaluates the first iterable in the function around it, and all else in the comprehension, where
@@ -528,8 +538,13 @@ def _names(target: ast.expr) -> list[str]:
     return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
 
 
-def for_clause(typer: ExpressionTyper, target: ast.expr, over: ast.expr, bind: Bind) -> nodes.ForClause:
-    """Return the clause `for target in over`, with a counter for `enumerate`; `bind` binds its variables."""
+def for_clause(
+    typer: ExpressionTyper, target: ast.expr, over: ast.expr, bind: Bind
+) -> tuple[nodes.ForClause, tuple[nodes.Expr, ...]]:
+    """Return the clause `for target in over`, with a counter for `enumerate`; `bind` binds its variables.
+
+    Also return the tests that an item must pass: those of `subsets(...)`, which iterates over all sets of a type.
+    """
     if isinstance(over, ast.Call) and typer.scope.object_of(over.func) is builtins.enumerate:
         (sequence,) = plain_arguments(typer, over, 1)
         names = target.elts if isinstance(target, ast.Tuple) else []
@@ -537,9 +552,11 @@ def for_clause(typer: ExpressionTyper, target: ast.expr, over: ast.expr, bind: B
             raise typer.scope.error(target, "enumerate needs two names: for index, item in enumerate(sequence)")
         found = iterable(typer, sequence)
         counter = bind(target, names[0].id, IntType(0, max(_largest_count(found) - 1, 0), "int"))
-        return nodes.ForClause(_bound_item(typer, names[1], found, bind), found, counter)
+        return nodes.ForClause(_bound_item(typer, names[1], found, bind), found, counter), ()
+    if (call := call_of_subsets(typer, over)) is not None:
+        return _subsets_clause(typer, target, call, bind)
     found = iterable(typer, over)
-    return nodes.ForClause(_bound_item(typer, target, found, bind), found)
+    return nodes.ForClause(_bound_item(typer, target, found, bind), found), ()
 
 
 def _bound_item(typer: ExpressionTyper, target: ast.expr, found: nodes.Iterable, bind: Bind) -> nodes.Local:
@@ -585,6 +602,10 @@ def _bind_parts(typer: ExpressionTyper, target: ast.expr, local: nodes.Local) ->
 
 def iterable(typer: ExpressionTyper, node: ast.expr) -> nodes.Iterable:
     """Return the iterable of a loop or comprehension; raise SpecError if the language cannot iterate over it."""
+    if call_of_subsets(typer, node) is not None:
+        raise typer.scope.error(
+            node, f"name the subset: {{subset for subset in {ast.unparse(node)}}}, or choose one: choose(subsets(...))"
+        )
     found = typer.scope.object_of(node)
     if isinstance(found, type) and issubclass(found, (Domain, Range, enum.Enum)):
         return nodes.Universe(typer.compiler.spec.resolved_type(found))
@@ -648,6 +669,8 @@ def _iteration_bound(clauses: tuple[nodes.Clause, ...]) -> int:
 def membership(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, container: ast.expr) -> nodes.Expr:
     """Return `item in container`."""
     site = typer.scope.site(node)
+    if (call := call_of_subsets(typer, container)) is not None:
+        return SubsetsCall.of_call(typer, call).contain(typer, node, item)
     if isinstance(container, (ast.Tuple, ast.List, ast.Set)):
         choices = [typer.expression(choice) for choice in container.elts]
         if all(isinstance(choice, nodes.Literal) for choice in choices):
@@ -705,6 +728,81 @@ def _one_of(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr, choices: l
     if len(open_ones) == 1:
         return open_ones[0]
     return nodes.Logical(nodes.BOOL, typer.scope.site(node), "or", tuple(open_ones))
+
+
+# Subsets.
+
+
+def call_of_subsets(typer: ExpressionTyper, node: ast.expr) -> ast.Call | None:
+    """Return a node that is a call of `subsets`; None for another node."""
+    return node if isinstance(node, ast.Call) and typer.scope.object_of(node.func) is subsets else None
+
+
+@dataclass(frozen=True)
+class SubsetsCall:
+    """A call of `subsets`: the type of the subsets, the set of which they are subsets (None: all values), the size."""
+
+    type: SetType
+    whole: nodes.Expr | None
+    size: nodes.Expr | None
+
+    @classmethod
+    def of_call(cls, typer: ExpressionTyper, node: ast.Call) -> SubsetsCall:
+        """Return the typed form of a call; raise SpecError for wrong arguments."""
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        if len(node.args) != 1 or keywords.keys() - {"size"}:
+            raise typer.scope.error(node, "subsets takes a type or a set, and size=: subsets(Replica, size=2)")
+        over = iterable(typer, node.args[0])
+        if not isinstance(over, nodes.Universe) and not isinstance(over.type, SetType):
+            raise typer.scope.error(node, f"subsets takes a type or a set: subsets(set({ast.unparse(node.args[0])}))")
+        kind = item_type(over)
+        count = kind.cardinality()
+        if not isinstance(kind, (BoolType, IntType, EnumType, DomainType)) or count > MOST_SUBSETS_OF:
+            raise typer.scope.error(
+                node,
+                f"subsets takes items of a bool, Range, Enum or Domain of at most {MOST_SUBSETS_OF} values; "
+                f"{kind} has {count:,}",
+            )
+        size = typer.integer(keywords["size"]) if "size" in keywords else None
+        return cls(SetType(kind), over if isinstance(over, nodes.Expr) else None, size)
+
+    def contain(self, typer: ExpressionTyper, node: ast.expr, item: nodes.Expr) -> nodes.Expr:
+        """Return the test that a set is one of the subsets."""
+        if not isinstance(item.type, SetType) or join(item.type, self.type) is None:
+            raise typer.scope.error(node, f"{item.type:a} is never a subset: it is {self.type:a}")
+        tests = self.tests(typer, node, item)
+        if not tests:
+            return nodes.Literal(nodes.BOOL, typer.scope.site(node), True)
+        return nodes.Logical(nodes.BOOL, typer.scope.site(node), "and", tests) if len(tests) > 1 else tests[0]
+
+    def tests(self, typer: ExpressionTyper, node: ast.expr, item: nodes.Expr) -> tuple[nodes.Expr, ...]:
+        """Return the tests that a set must pass to be one of the subsets."""
+        site = typer.scope.site(node)
+        found: list[nodes.Expr] = []
+        if self.whole is not None:
+            kind = union_type(item.type, self.whole.type)  # type: ignore[arg-type]
+            assert kind is not None
+            sides = (typer.scope.convert(node, item, kind), typer.scope.convert(node, self.whole, kind))
+            found.append(nodes.Subset(nodes.BOOL, site, *sides, False))
+        if self.size is not None:
+            length = nodes.Length(IntType(0, largest_size(item.type), "int"), site, item)
+            found.append(typer.equality(node, "==", length, self.size))
+        return tuple(found)
+
+
+def _subsets_clause(
+    typer: ExpressionTyper, target: ast.expr, over: ast.Call, bind: Bind
+) -> tuple[nodes.ForClause, tuple[nodes.Expr, ...]]:
+    if not isinstance(target, ast.Name):
+        raise typer.scope.error(target, "a subset has one name: for subset in subsets(...)")
+    found = SubsetsCall.of_call(typer, over)
+    if found.whole is not None:
+        # The order of the subsets follows from that of the whole set.
+        require_order(typer, over, (nodes.ForClause(nodes.Local("", found.type.item), found.whole),))
+    local = bind(target, target.id, found.type)
+    typer.compiler.python_collections.add(local)
+    read = nodes.LocalRead(local.type, typer.scope.site(target), local)
+    return nodes.ForClause(local, nodes.Universe(found.type)), found.tests(typer, over, read)
 
 
 def as_bag(typer: ExpressionTyper, node: ast.expr, sequence: nodes.Expr, wanted: BagType) -> nodes.Expr:

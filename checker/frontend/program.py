@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import CollectedErrors, SpecError, UserError
+from checker.frontend import choice_typing
 from checker.frontend.call_typing import display_guide, plain_arguments
+from checker.frontend.expression_typing import ExpressionTyping
 from checker.frontend.python_collections import PythonCollections
-from checker.frontend.scope import TypingScope
+from checker.frontend.scope import TypingScope, parameter_key
 from checker.frontend.statement_typing import StatementTyping
 from checker.frontend.type_relations import can_become
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
 from checker.language.class_body import declaration_error
-from checker.language.interpreter import ParameterDeclaration, plain_parameters
+from checker.language.parameters import ParameterDeclaration, plain_parameters
 from checker.language.refinement import Refinement
 from checker.language.roles import LIVENESS_ROLES, SAFETY_ROLES, Role
 from checker.language.source import source_of
@@ -148,33 +150,37 @@ class FrontendCompiler:
         Only the prover uses it: engines that explore take the initial states from the interpreter.
         """
         found = self.spec.parameters_of("init")
-        scope, statements = self._body("init", [(parameter.name, parameter.type) for parameter in found])
+        scope, statements = self._body("init", found)
         parameters = tuple(nodes.ActionParameter(scope.locals[p.name], p.choices, None) for p in found)
         count = math.prod(parameter.choices for parameter in parameters)
         return nodes.Action("init", parameters, statements, first_instance=0, instances=count)
 
-    def _body(self, name: str, parameters: list[tuple[str, Type]]) -> tuple[TypingScope, tuple[nodes.Stmt, ...]]:
+    def _body(
+        self, name: str, parameters: tuple[ParameterDeclaration, ...]
+    ) -> tuple[TypingScope, tuple[nodes.Stmt, ...]]:
         function, owner = self._find(name, after=None)
         scope = TypingScope(self.spec, function, owner, {_first_argument(function): "self"})
-        for parameter, kind in parameters:
-            scope.locals[parameter] = nodes.Local(parameter, kind)
+        for parameter in parameters:
+            scope.locals[parameter_key(parameter)] = nodes.Local(parameter.name, parameter.type)
         body = StatementTyping(self, scope, is_action=True)
-        statements = body.typed({parameter for parameter, _ in parameters})
+        statements = body.typed({parameter_key(parameter) for parameter in parameters})
         if body.result is not None:
             raise scope.error(scope.source.tree, f"{name} must not return a value")
         return scope, statements
 
     def _action(self, shape: Any) -> nodes.Action:
-        scope, statements = self._body(shape.name, [(p.name, p.type) for p in shape.parameters])
+        scope, statements = self._body(shape.name, shape.parameters)
+        known = [scope.locals[parameter_key(parameter)] for parameter in shape.parameters]
+        # In a collection, the name of an earlier choice means its parameter: its statement has not run yet.
+        scope.locals = {local.name: local for local in known}
+        scope.assigned = set(scope.locals)
+        typer = ExpressionTyping(self, scope)
         parameters = []
-        for parameter in shape.parameters:
+        for parameter, local in zip(shape.parameters, known, strict=True):
             collection = None
             if parameter.collection is not None:
-                variable = parameter.collection.attr
-                collection = nodes.StateRead(
-                    self.spec.variables[variable], scope.site(parameter.collection), "self", variable
-                )
-            parameters.append(nodes.ActionParameter(scope.locals[parameter.name], parameter.choices, collection))
+                collection = choice_typing.bound_collection(typer, parameter.collection, local)
+            parameters.append(nodes.ActionParameter(local, parameter.choices, collection))
         return nodes.Action(shape.name, tuple(parameters), statements, shape.first_instance, shape.instances)
 
     def _predicate(self, name: str) -> nodes.Predicate:

@@ -12,6 +12,7 @@ from checker.errors import BoundsError, SpecError
 from checker.frontend import hints
 from checker.frontend.type_relations import can_become
 from checker.ir import nodes
+from checker.language.parameters import ParameterDeclaration
 from checker.language.source import Source, source_of
 from checker.language.spec import Spec
 from checker.language.type_joins import NOTHING, is_bounded, join, join_integers
@@ -179,3 +180,8 @@ class TypingScope:
         if not can_become(value.type, wanted):
             raise self.error(node, hints.type_refusal(value.type, wanted))
         return nodes.Convert(wanted, value.site, value)
+
+
+def parameter_key(parameter: ParameterDeclaration) -> str:
+    """Return the key in `TypingScope.locals` of a parameter; a choice has one apart from the local that it is for."""
+    return f" choice {parameter.name}" if parameter.is_choice else parameter.name

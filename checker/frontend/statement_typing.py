@@ -6,11 +6,12 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from checker.frontend import call_typing, hints
+from checker.frontend import call_typing, choice_typing, hints
 from checker.frontend.expression_typing import ARITHMETIC, SETS, ExpressionTyping
 from checker.frontend.scope import TypingScope
 from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
+from checker.language.choices import choose
 from checker.language.type_joins import is_bounded, join, set_of
 from checker.language.types import BagType, IntType, MapType, NameType, SeqType, SetType, StructType, TupleType, Type
 
@@ -208,12 +209,14 @@ class StatementTyping(ExpressionTyping):
         if node.orelse:
             raise self.scope.error(node, "`else` on a loop is not part of the language: set a local in the loop")
         before = set(self.scope.assigned)
-        clause = call_typing.for_clause(self, node.target, node.iter, self.scope.assign)
+        clause, tests = call_typing.for_clause(self, node.target, node.iter, self.scope.assign)
         call_typing.require_order(self, node.iter, (clause,))
         target = call_typing.item_target(node.target, clause)
         unpacked = [] if isinstance(target, ast.Name) else self._unpacked(target, clause.local)
         statements, _ = self.block(node.body)
         body = (*unpacked, *statements)
+        for test in reversed(tests):
+            body = (nodes.If(self.scope.site(node), test, body, ()),)
         # The loop may run zero times, so locals that only its body assigns have no value after it.
         self.scope.assigned = before
         return nodes.For(self.scope.site(node), clause, body)
@@ -334,6 +337,8 @@ class StatementTyping(ExpressionTyping):
             if node.value is None:
                 raise self.scope.error(node, f"the local needs a value: {ast.unparse(node)} = ...")
             target, value, wanted = node.target, node.value, self.compiler.annotation(self.scope, node.annotation)
+        if isinstance(value, ast.Call) and self.scope.object_of(value.func) is choose:
+            return self._choice(node, target, value)
         # Before the value is typed: `pop` changes the state and is not an expression of the language.
         popped = self._popped(value)
         if popped is not None:
@@ -385,6 +390,22 @@ class StatementTyping(ExpressionTyping):
             converted = self.scope.convert(part, found, place.type)
             statements.append(nodes.AssignPlace(self.scope.site(part), place, converted))
         return statements
+
+    def _choice(self, node: ast.stmt, target: ast.expr, call: ast.Call) -> list[nodes.Stmt]:
+        """Return `name = choose(collection)` as a test of the parameter that the engines enumerate."""
+        hidden = self.scope.locals.get(f" choice {target.id}") if isinstance(target, ast.Name) else None
+        if hidden is None or not isinstance(target, ast.Name):
+            message = (
+                "choose is a statement of an action: a helper takes the value as a parameter, a property uses any(...)"
+            )
+            raise self.scope.error(call, message)
+        site = self.scope.site(node)
+        chosen = nodes.LocalRead(hidden.type, site, hidden)
+        test = choice_typing.chosen_from(self, call, chosen)
+        self.scope.requires = True
+        assignment = self._assign_local(target, chosen)
+        is_certain = isinstance(test, nodes.Literal) and test.value is True
+        return [assignment] if is_certain else [nodes.Require(site, test), assignment]
 
     def place_to_assign(self, target: ast.expr) -> nodes.Expr:
         """Return the place that an assignment writes; of an option the whole option, not the value inside."""

@@ -459,11 +459,14 @@ class Do(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class ActionParameter:
-    """A parameter of an action: all values of its type, or the items of a state variable (`collection`)."""
+    """A parameter of an action: all values of its type, or the items of `collection`, a set or bag.
+
+    The collection depends on the state before the action and on earlier parameters. It always has a value.
+    """
 
     local: Local
     choices: int
-    collection: StateRead | None
+    collection: Expr | None
 
 
 @dataclass(frozen=True, eq=False)

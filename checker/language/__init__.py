@@ -3,6 +3,7 @@
 from enum import Enum
 
 from checker.errors import BoundsError, Disabled, SpecError
+from checker.language.choices import choose, subsets
 from checker.language.declarations import Bag, Constant, Map, Option, Seq, SetOf
 from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
@@ -56,6 +57,7 @@ __all__ = [
     "action",
     "always_eventually",
     "assume",
+    "choose",
     "constraint",
     "eventually",
     "eventually_always",
@@ -67,4 +69,5 @@ __all__ = [
     "replace",
     "require",
     "step_invariant",
+    "subsets",
 ]

@@ -17,16 +17,29 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from checker.errors import BoundsError, CollectedErrors, Disabled, SpecError, UserError
+from checker.language.choices import choosing
 from checker.language.declarations import Binding
 from checker.language.fairness import Fairness
+from checker.language.parameters import (
+    BOUND_FROM,
+    MOST_ENUMERATED,
+    MOST_INITIAL_CHOICES,
+    ActionShape,
+    CallArguments,
+    ChoiceStatement,
+    CollectionTyper,
+    ParameterDeclaration,
+    binding_collection,
+    choice_statements,
+    evaluated,
+    free_names,
+    names_of_function,
+    plain_parameters,
+)
 from checker.language.roles import LIVENESS_ROLES, PROPERTY_ROLES, SAFETY_ROLES, Role
 from checker.language.source import Source, false_require, source_of
-from checker.language.types import BagType, SetType, Type
-from checker.language.values import plain, show
-
-# Every value of a parameter is an action instance in every state: more of them would make each state slow to expand.
-ENUMERATED = 256
-"""The most values of a parameter that needs no leading `require(parameter in self.collection)`."""
+from checker.language.types import Type
+from checker.language.values import BagValue, SetValue, plain, show
 
 # Python's own errors in a method (a division by zero, an attribute of None) are bounds errors of the language.
 _RUNTIME_ERRORS = (BoundsError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError)
@@ -105,78 +118,12 @@ class BoundsFailure:
 
 
 def call_text(action: str, arguments: tuple[Any, ...]) -> str:
-    """Return the text of an action instance: `follower_fetch(b2, b1)`."""
-    return f"{action}({', '.join(show(argument) for argument in arguments)})"
-
-
-@dataclass(frozen=True)
-class ParameterDeclaration:
-    """A parameter of an action or of `init`.
-
-    If its type has too many values to enumerate, `collection` is the expression in the `require(parameter in ...)` that
-    binds it, else None. `choices` is the number of its values: those of its type, or the capacity of the collection.
-    """
-
-    name: str
-    type: Type
-    choices: int
-    collection: ast.expr | None
-
-
-@dataclass(frozen=True)
-class ActionShape:
-    """An action's parameters, and the number of its first instance among all instances of the spec.
-
-    Instances are numbered consecutively, action by action, in the order of the arguments; the last parameter varies
-    fastest. A parameter that is bound to a collection is numbered by its position in the collection.
-    """
-
-    name: str
-    parameters: tuple[ParameterDeclaration, ...]
-    first_instance: int
-
-    @property
-    def instances(self) -> int:
-        """The number of instances of the action."""
-        count = 1
-        for parameter in self.parameters:
-            count *= parameter.choices
-        return count
-
-
-def plain_parameters(
-    source: Source, method: str, *, is_method: bool = True, may_default: bool = False
-) -> list[ast.arg]:
-    """Return the parameters of a method, `self` first, or of a function; raise SpecError if it has others."""
-    declared = source.tree.args
-    if declared.vararg or declared.kwarg or declared.kwonlyargs or declared.posonlyargs:
-        raise source.error(source.tree, f"{method} takes plain parameters only: no *, ** or /")
-    if declared.defaults and not may_default:
-        raise source.error(source.tree, f"{method} takes plain parameters only: no defaults")
-    if is_method and not declared.args:
-        raise source.error(source.tree, f"{method} has no parameter for the state: write def {method}(self)")
-    return declared.args
-
-
-def _binding_collection(source: Source, parameter: str) -> ast.expr | None:
-    """Return the collection in the leading `require(parameter in collection)` of an action, or None."""
-    # Only leading `require` statements count: after any other statement the collection may have changed.
-    for statement in source.tree.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            continue
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "require"):
-            return None
-        test = call.args[0] if call.args else None
-        if (
-            isinstance(test, ast.Compare)
-            and isinstance(test.left, ast.Name)
-            and test.left.id == parameter
-            and len(test.ops) == 1
-            and isinstance(test.ops[0], ast.In)
-        ):
-            return test.comparators[0]
-    return None
+    """Return the text of an action instance: `follower_fetch(b2, b1)`, `accept(b1, quorum={a1, a2})`."""
+    chosen = arguments.chosen if isinstance(arguments, CallArguments) else ()
+    first = len(arguments) - len(chosen)
+    texts = [show(argument) for argument in arguments[:first]]
+    texts += [f"{name}={show(argument)}" for name, argument in zip(chosen, arguments[first:], strict=True)]
+    return f"{action}({', '.join(texts)})"
 
 
 class Interpreter:
@@ -196,7 +143,7 @@ class Interpreter:
     _binding: Binding
     _values: dict[str, Any] | None
     _shapes: list[ActionShape] | None = None
-    _most_choices: float = ENUMERATED
+    _is_symbolic: bool = False
 
     def names_of(self, *roles: Role) -> list[str]:
         """Return the names of the methods with one of these roles, the oldest base's first."""
@@ -264,7 +211,7 @@ class Interpreter:
         """Return the spec for an engine with symbolic parameters: a parameter may have any number of values."""
         # A shallow copy shares the binding and its types, which do not depend on the parameters.
         copied = copy.copy(self)
-        copied._shapes, copied._most_choices = None, math.inf
+        copied._shapes, copied._is_symbolic = None, True
         return copied
 
     def with_enumerated_parameters(self) -> Self:
@@ -296,60 +243,166 @@ class Interpreter:
         return self._shapes
 
     def parameters_of(self, method: str) -> tuple[ParameterDeclaration, ...]:
-        """Return the parameters of an action or of `init`; raise SpecError if one has no type or a wrong one."""
+        """Return the parameters of an action, of `init` or of a property; raise SpecError if one is wrong.
+
+        The parameters of an action include the locals that `choose` binds.
+        """
         function = getattr(type(self), method)
         source = source_of(function)
         arguments = plain_parameters(source, method)
-        return tuple(self._parameter(function, source, argument) for argument in arguments[1:])
+        found: list[ParameterDeclaration] = []
+        for argument in arguments[1:]:
+            found.append(self._parameter(function, source, argument, found))
+        count = math.prod(parameter.choices for parameter in found)
+        if method == "init" and count > MOST_INITIAL_CHOICES and not self._is_symbolic:
+            message = f"init has {count:,} choices of its parameters, over {MOST_INITIAL_CHOICES:,}: use smaller types"
+            raise source.error(source.tree, message)
+        for choice in choice_statements(function, source):
+            if self.roles.get(method) is not Role.ACTION:
+                message = f"choose belongs to actions: make {choice.name} a parameter of {method}"
+                raise source.error(choice.call, message)
+            found.append(self._choice(function, source, choice, found))
+        return tuple(found)
 
-    def _parameter(self, function: Callable[..., Any], source: Source, argument: ast.arg) -> ParameterDeclaration:
+    def _parameter(
+        self, function: Callable[..., Any], source: Source, argument: ast.arg, earlier: list[ParameterDeclaration]
+    ) -> ParameterDeclaration:
         if argument.annotation is None:
             raise source.error(argument, f"parameter {argument.arg} needs a type: {argument.arg}: Replica")
         # Annotations are texts if the spec's module has `from __future__ import annotations`.
-        declaration = function.__annotations__[argument.arg]
+        kind = self._annotated(function, source, argument, function.__annotations__[argument.arg])
+        count = kind.cardinality()
+        if count <= BOUND_FROM or self._is_symbolic:
+            return ParameterDeclaration(argument.arg, kind, count, None)
+        role = self.roles.get(source.tree.name)
+        if role in LIVENESS_ROLES:
+            message = f"{argument.arg} has {count} values: a property takes a parameter of at most {BOUND_FROM} values"
+            raise source.error(argument, message)
+        if source.tree.name == "init":
+            return ParameterDeclaration(argument.arg, kind, count, None)
+        collection = binding_collection(source, argument.arg)
+        if collection is not None:
+            return self._bound(function, source, argument.arg, kind, collection, earlier)
+        return self._enumerated(source, argument, argument.arg, kind, is_choice=False)
+
+    def _annotated(
+        self, function: Callable[..., Any], source: Source, node: ast.arg | ast.expr, declaration: Any
+    ) -> Type:
+        """Return the type that an annotation declares."""
         try:
             if isinstance(declaration, str):
-                declaration = eval(declaration, function.__globals__)
-            kind = self.resolved_type(declaration)
+                declaration = eval(declaration, names_of_function(function))
+            return self.resolved_type(declaration)  # type: ignore[no-any-return]
         except UserError as error:
-            raise source.error(argument, error.message) from None
+            raise source.error(node, error.message) from None
         except Exception:
-            raise source.error(argument, f"{ast.unparse(argument.annotation)} is not a type") from None
-        count = kind.cardinality()
-        if count <= self._most_choices:
-            return ParameterDeclaration(argument.arg, kind, count, None)
-        return self._collected(source, argument, kind, count)
+            annotation = node.annotation if isinstance(node, ast.arg) else node
+            text = "" if annotation is None else ast.unparse(annotation)
+            raise source.error(node, f"{text} is not a type") from None
 
-    def _collected(self, source: Source, argument: ast.arg, kind: Type, count: int) -> ParameterDeclaration:
-        if self.roles.get(source.tree.name) in LIVENESS_ROLES:
-            message = f"{argument.arg} has {count} values: a property takes a parameter of at most {ENUMERATED} values"
-            raise source.error(argument, message)
-        collection = _binding_collection(source, argument.arg)
-        if collection is None:
+    def _bound(
+        self,
+        function: Callable[..., Any],
+        source: Source,
+        name: str,
+        kind: Type,
+        collection: ast.expr,
+        earlier: list[ParameterDeclaration],
+        *,
+        is_choice: bool = False,
+    ) -> ParameterDeclaration:
+        """Return a parameter that ranges over the items of a collection, which depends on earlier parameters only."""
+        text, known = ast.unparse(collection), {parameter.name: parameter.type for parameter in earlier}
+        later = [local for local in function.__code__.co_varnames[1:] if local not in known]
+        if wrong := next((local for local in free_names(collection) if local in later), None):
             raise source.error(
-                argument,
-                f"{argument.arg} has {count} values: begin the action with require({argument.arg} in self.collection), "
-                "where the collection is a SetOf or a Bag",
+                collection, f"{text} depends on {wrong}, which has no value before {name}: exchange the parameters"
             )
-        if not (isinstance(collection, ast.Attribute) and ast.unparse(collection).startswith("self.")):
-            raise source.error(collection, f"write require({argument.arg} in self.variable) with a SetOf or a Bag")
-        variable = self.variables.get(collection.attr)
-        if not isinstance(variable, (SetType, BagType)) or variable.item != kind:
-            raise source.error(collection, f"self.{collection.attr} is not a SetOf or a Bag of {kind}")
-        capacity = variable.capacity if variable.capacity is not None else variable.item.cardinality()
-        return ParameterDeclaration(argument.arg, kind, capacity, collection)
+        items = CollectionTyper(self, function, known).items(collection)
+        if items is None:
+            raise source.error(
+                collection,
+                f"{text} does not show how many values {name} has: name a set, bag or sequence of the state, "
+                "or a comprehension over one",
+            )
+        if items.type != kind:
+            raise source.error(collection, f"an item of {text} is {items.type:a}, and {name} is {kind:a}")
+        if items.most < kind.cardinality():
+            return ParameterDeclaration(name, kind, items.most, collection, is_choice)
+        return self._enumerated(source, collection, name, kind, is_choice=is_choice)
 
-    def _choices(self, parameter: ParameterDeclaration, values: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-        """Iterate over the numbers and values of a parameter's choices; equal items of a bag are one choice."""
+    def _enumerated(
+        self, source: Source, node: ast.AST, name: str, kind: Type, *, is_choice: bool
+    ) -> ParameterDeclaration:
+        """Return a parameter that has every value of its type in every state."""
+        count = kind.cardinality()
+        if count <= MOST_ENUMERATED:
+            return ParameterDeclaration(name, kind, count, None, is_choice)
+        message = f"{name} has {count:,} values, over {MOST_ENUMERATED:,}: "
+        if is_choice:
+            message += (
+                f"put {name} = choose(...) at the start of the action, where only require(...) and other choices "
+                "precede it, and choose from a set, bag or sequence of the state"
+            )
+        else:
+            message += (
+                f"begin the action with require({name} in collection), "
+                "where the collection is a set, bag or sequence of the state"
+            )
+        raise source.error(node, message)
+
+    def _choice(
+        self,
+        function: Callable[..., Any],
+        source: Source,
+        choice: ChoiceStatement,
+        earlier: list[ParameterDeclaration],
+    ) -> ParameterDeclaration:
+        """Return the parameter that `name = choose(collection)` stands for."""
+        text = ast.unparse(choice.collection)
+        known = {parameter.name: parameter.type for parameter in earlier}
+        if choice.annotation is not None:
+            kind = self._annotated(function, source, choice.annotation, ast.unparse(choice.annotation))
+        else:
+            items = CollectionTyper(self, function, known).items(choice.collection)
+            if items is None:
+                message = f"the type of {choice.name} is not clear: annotate it, {choice.name}: TYPE = choose({text})"
+                raise source.error(choice.call, message)
+            kind = items.type
+        count = kind.cardinality()
+        if count <= BOUND_FROM or self._is_symbolic:
+            return ParameterDeclaration(choice.name, kind, count, None, is_choice=True)
+        if choice.is_leading:
+            return self._bound(function, source, choice.name, kind, choice.collection, earlier, is_choice=True)
+        return self._enumerated(source, choice.call, choice.name, kind, is_choice=True)
+
+    def _choices(
+        self, method: str, parameter: ParameterDeclaration, state: State, chosen: dict[str, Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """Iterate over the numbers and values of a parameter's choices; equal items of a collection are one choice.
+
+        `chosen` has the values of the earlier parameters.
+        """
         if parameter.collection is None:
             yield from enumerate(parameter.type.values())
             return
-        assert isinstance(parameter.collection, ast.Attribute)
-        items = list(values[parameter.collection.attr])
+        function = getattr(type(self), method)
+        own_name = function.__code__.co_varnames[0]
+        found = evaluated(parameter.collection, function, {own_name: self._working(state.values)} | chosen)
+        items = list(found)
+        if not isinstance(found, (BagValue, SetValue)):
+            # The native engine makes a set of a sequence, which has each item once, in order.
+            distinct = {parameter.type.coerce(item) for item in items}
+            items = sorted(distinct, key=parameter.type.sort_key)
         for number, item in enumerate(items):
             # Items are sorted, so equal ones are adjacent. The native engine numbers and skips them in the same way.
             if number == 0 or items[number - 1] != item:
                 yield number, item
+
+    def as_called(self, action: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the values of an action's parameters as its arguments, which are shown with the names of choices."""
+        chosen = next((shape.chosen for shape in self.shapes() if shape.name == action), ())
+        return CallArguments(values, chosen) if chosen else values
 
     def arguments_of(self, instance: int, state: State) -> tuple[str, tuple[Any, ...]]:
         """Return the action and the arguments of an instance number in a state; raise SpecError if it has none."""
@@ -365,13 +418,35 @@ class Interpreter:
 
         Call it inside `with spec.bound():`.
         """
-        options = [list(self._choices(parameter, state.values)) for parameter in shape.parameters]
+        chosen = shape.chosen
+        for number, values in self._instances(shape, state):
+            yield shape.first_instance + number, CallArguments(values, chosen) if chosen else values
+
+    def _instances(self, shape: ActionShape, state: State) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Iterate over the instances, numbered from 0 on."""
+        # Only a collection depends on earlier parameters. The parameters before the first one form a plain product.
+        collected = [number for number, found in enumerate(shape.parameters) if found.collection is not None]
+        start = collected[0] if collected else len(shape.parameters)
+        options = [list(enumerate(parameter.type.values())) for parameter in shape.parameters[:start]]
         for chosen in itertools.product(*options):
             # A mixed-radix number: the last parameter varies fastest, as in `itertools.product`.
             number = 0
-            for parameter, (position, _) in zip(shape.parameters, chosen, strict=True):
+            for parameter, (position, _) in zip(shape.parameters, chosen, strict=False):
                 number = number * parameter.choices + position
-            yield shape.first_instance + number, tuple(value for _, value in chosen)
+            values = tuple(value for _, value in chosen)
+            yield from self._later_instances(shape, state, number, values) if collected else ((number, values),)
+
+    def _later_instances(
+        self, shape: ActionShape, state: State, number: int, values: tuple[Any, ...]
+    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Iterate over the choices of the parameters after those that have the given values and number."""
+        if len(values) == len(shape.parameters):
+            yield number, values
+            return
+        parameter = shape.parameters[len(values)]
+        known = {found.name: value for found, value in zip(shape.parameters, values, strict=False)}
+        for position, value in self._choices(shape.name, parameter, state, known):
+            yield from self._later_instances(shape, state, number * parameter.choices + position, (*values, value))
 
     # Running.
 
@@ -394,8 +469,11 @@ class Interpreter:
 
     def _run(self, method: str, values: dict[str, Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
         working = self._working(values)
+        bound = getattr(working, method)
+        given = bound.__func__.__code__.co_argcount - 1
         try:
-            getattr(working, method)(*arguments)
+            with choosing(arguments[given:]):
+                bound(*arguments[:given])
         except _RUNTIME_ERRORS as error:
             raise _bounds_error(error) from error
         return dict(working._values)
@@ -425,8 +503,10 @@ class Interpreter:
             raise BoundsError(f"{call_text(first.action, first.arguments)}: {first.message}")
         return steps
 
-    def step(self, state: State, action: str, *arguments: Any) -> State:
+    def step(self, state: State, action: str, *arguments: Any, **named: Any) -> State:
         """Return the state after an action. Arguments are values or their texts ("b1").
+
+        The values that `choose` takes follow the arguments of the signature. Any argument can be given by its name.
 
         Raises Disabled if the instance is not enabled, BoundsError if a value leaves its type's bounds, and SpecError
         for an unknown action or a wrong argument.
@@ -434,11 +514,7 @@ class Interpreter:
         shape = next((shape for shape in self.shapes() if shape.name == action), None)
         if shape is None:
             raise SpecError(f"{self.name} has no action {action}; the actions are: {', '.join(self.actions)}")
-        if len(arguments) != len(shape.parameters):
-            parameters = ", ".join(parameter.name for parameter in shape.parameters)
-            raise SpecError(
-                f"{action} takes {len(shape.parameters)} arguments ({parameters}), {len(arguments)} were given"
-            )
+        arguments = _with_named(shape, arguments, named)
         with self.bound():
             given = tuple(
                 _argument(parameter.type, argument)
@@ -475,6 +551,17 @@ class Interpreter:
 
 def _bounds_error(error: Exception) -> BoundsError:
     return error if isinstance(error, BoundsError) else BoundsError(f"{type(error).__name__}: {error}")
+
+
+def _with_named(shape: ActionShape, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments of a call in the order of the parameters; raise SpecError if they are not complete."""
+    names = [parameter.name for parameter in shape.parameters]
+    later = names[len(arguments) :]
+    if len(arguments) > len(names) or named.keys() != set(later):
+        # Positional arguments alone are counted; names are listed.
+        given = f"{len(arguments)} were given" if not named else f"not {', '.join([*names[: len(arguments)], *named])}"
+        raise SpecError(f"{shape.name} takes {len(names)} arguments ({', '.join(names)}), {given}")
+    return (*arguments, *(named[name] for name in later))
 
 
 def _argument(kind: Type, argument: Any) -> Any:

@@ -19,7 +19,8 @@ from typing import Any
 from checker.errors import SpecError
 from checker.language.class_body import declaration_error
 from checker.language.fairness import NEXT, FairClass, Fairness
-from checker.language.interpreter import ParameterDeclaration, State, Step
+from checker.language.interpreter import State, Step
+from checker.language.parameters import ParameterDeclaration
 from checker.language.roles import LIVENESS_ROLES, Role, premise_of
 from checker.language.source import Source, source_of
 from checker.language.spec import Spec
@@ -116,7 +117,11 @@ def fair_positions(spec: Spec, name: str) -> dict[str, tuple[int, ...]]:
     """
     actions = spec.fair_unions.get(name, (name,))
     shapes = {shape.name: shape for shape in spec.shapes()}
-    parameters = {action: {found.name: found.type for found in shapes[action].parameters} for action in actions}
+    # Without those that `choose` binds: fairness does not distinguish choices.
+    parameters = {
+        action: {found.name: found.type for found in shapes[action].parameters if not found.is_choice}
+        for action in actions
+    }
     try:
         fixed = _fixed_parameters(name, spec.fairness[name], parameters)
     except SpecError as error:
@@ -151,7 +156,7 @@ class FairClasses:
     def __init__(self, spec: Spec):
         self._spec = spec
         self._next = spec.fairness.get(NEXT)
-        self._names = {shape.name: tuple(parameter.name for parameter in shape.parameters) for shape in spec.shapes()}
+        self._names = {shape.name: shape.signature for shape in spec.shapes()}
         # Of each action: the actions and unions that are fair and contain it, with the positions that a class fixes.
         self._fixed: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
         for name in spec.fairness:

@@ -610,8 +610,30 @@ class Expressions:
             return f"{self.root}.flag" if self.chance(50) else f'({self.root}.mode_name == "{self.pick(["x", "y"])}")'
         if choice == 10:
             return self.pick(["True", "False"])
+        if choice == 11 and self.chance(50):
+            return self.subset_test(depth)
         path = self.some_path(lambda kind: isinstance(kind, Bool), depth)
         return self.path_text(path, depth) if path is not None else "True"
+
+    def subset_test(self, depth: int) -> str:
+        """Return a test over the subsets of a type or of a set; no subset is iterated over in an order."""
+        whole, kind = self.subsets_of(depth)
+        subset = self.fresh("subset")
+        item = self.value(kind, 0)
+        tests = [f"len({subset}) {self.pick(['<', '==', '>'])} {self.below(3)}", f"{item} in {subset}"]
+        tests += [f"{subset} in subsets({kind.text}, size={self.below(3)})", f"{subset} == {{{item}}}"]
+        return f"{self.pick(['all', 'any'])}({self.pick(tests)} for {subset} in {whole})"
+
+    def subsets_of(self, depth: int) -> tuple[str, Kind]:
+        """Return a call of `subsets`, and the kind of the items."""
+        size = f", size={self.below(3)}" if self.chance(60) else ""
+        kinds = (self.world.types.node, self.world.types.small, self.world.types.role)
+        path = self.some_path(lambda kind: isinstance(kind, Group) and kind.item in kinds, depth)
+        if path is not None and self.chance(50) and str(path.parts[0]).startswith(("self.", "old.")):
+            assert isinstance(path.kind, Group)
+            return f"subsets({self.path_text(path, depth)}{size})", path.kind.item
+        kind = self.pick(list(kinds))
+        return f"subsets({kind.text}{size})", kind
 
     def equality(self, depth: int) -> str:
         path = self.some_path(lambda kind: True, depth)

@@ -12,7 +12,7 @@ HEADER = '''"""A random spec."""
 
 from checker.language import (
     Bag, Constant, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct,
-    action, constraint, implies, invariant, reachable, replace, require, step_invariant,
+    action, choose, constraint, implies, invariant, reachable, replace, require, step_invariant, subsets,
 )
 
 PAIRS = ((0, True), (3, False))
@@ -166,17 +166,54 @@ class _Source:
             if self.below(2):
                 body.append("self.net.remove(message)")
         names = [name.text for name in writer.names]
+        has_choice = self.below(3) == 0
+        if has_choice:
+            is_leading = all(line.startswith("require(") for line in body)
+            body += self._choice(writer, choices, is_leading)
         if parameters[1:2] and parameters[1].startswith("message"):
             names = ["message", *(name for name in names if name != "message")]
         body += writer.body(4, 2)
         head = f"{name}({', '.join(parameters)})"
         self._method("action", head, body)
-        if self.below(4) == 0:
+        # An action that chooses cannot be called as a helper.
+        if self.below(4) == 0 and not has_choice:
             above = Statements(self.world, writes=True)
             above.in_action = True
             bound = ["require(message in self.net)"] if "message" in names else []
             lines = [*above.body(1, 1), f"super().{name}({', '.join(names)})", *above.body(1, 1)]
             self._method("", head, [*bound, *lines], overridden=True)
+
+    def _choice(self, writer: Statements, choices: int, is_leading: bool) -> list[str]:
+        """Return a choice from a type, from subsets or from a collection of the state, perhaps after a change."""
+        before = writer.change() if self.below(3) == 0 else []
+        if "return" in " ".join(before):
+            before = []
+        paths = [
+            path
+            for path in writer.paths()
+            if isinstance(path.kind, (Group, Heap, Line))
+            and str(path.parts[0]).startswith("self.")
+            and not path.unwraps
+            and not path.indexes
+            and (
+                path.kind.item.count * choices <= 24
+                or (path.kind.item.count > 256 and is_leading and not before and choices < 9)
+            )
+        ]
+        name = writer.fresh("chosen")
+        choice = self.below(3)
+        if choice == 0 and paths:
+            path = paths[self.below(len(paths))]
+            assert isinstance(path.kind, (Group, Heap, Line))
+            text, kind = writer.path_text(path, 1), path.kind.item
+        elif choice == 1:
+            text, item = writer.subsets_of(1)
+            kind = group(item, None)
+        else:
+            kind = self.types.pick([self.types.node, self.types.small])
+            text = kind.text
+        writer.names.append(Name(name, kind))
+        return [*before, f"{name} = choose({text})"]
 
     def _property(self, name: str, role: str) -> None:
         writer = Statements(self.world, writes=False, result=BOOL)

@@ -335,6 +335,63 @@ CORNERS = {
         self.seen.remove(k)
         self.net.add(k)
 """,
+    "parameters bound to expressions, and choices": """
+    inbox = Map(Node, Bag(Message, 2))
+
+    @action
+    def sends(self, n: Node, m: Message):
+        require(m in self.inbox[n])
+        require(m.number > 0)
+        self.inbox[n].remove(m)
+        self.seen.discard(m)
+
+    @action
+    def from_line(self, n: Node, m: Message):
+        require(m in self.wide[n])
+        self.wide[n] = [k for k in self.wide[n] if k != m]
+
+    @action
+    def from_both(self, flag: bool):
+        m = choose({k for k in self.inbox[Node[1]] if k.number < 9} | (self.seen if flag else self.seen - self.seen))
+        self.inbox[Node[0]].add(m)
+
+    @action
+    def from_some(self):
+        require(self.flag)
+        n = choose(self.nodes)
+        m = choose(self.inbox[n])
+        self.node = n
+        self.inbox[n].remove(m)
+
+    @action
+    def choices_after_changes(self, n: Node):
+        self.nodes = {n}
+        quorum = choose(subsets(Node, size=2))
+        require(n in quorum)
+        self.nodes = quorum
+        member = choose(self.nodes - {n})
+        x: Small = choose(range(len(self.nodes), 1 + self.small))
+        self.node = member
+        self.small = x - 1
+
+    @action
+    def subsets_in_order(self):
+        part = choose(subsets(self.nodes))
+        sizes = 0
+        for other in subsets(part, size=1):
+            for node in Node:
+                sizes += 1 if node in other else 2
+        self.small = sizes
+        self.nodes = part
+
+    @invariant
+    def of_subsets(self):
+        return all(len(s) == 2 and s != self.nodes for s in subsets(Node, size=2) if s in subsets(self.nodes))
+
+    @reachable
+    def of_pairs(self):
+        return sum(len(s) for s in subsets(self.nodes, size=self.small)) == 2
+""",
     "errors beside short-circuit evaluation": """
     @invariant
     def guarded(self):

@@ -16,7 +16,7 @@ from checker.run import registry
 HEADER = """
 from checker.language import (
     Bag, Constant, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct,
-    action, constraint, implies, invariant, reachable, replace, require, step_invariant,
+    action, choose, constraint, implies, invariant, reachable, replace, require, step_invariant, subsets,
 )
 
 class Node(Domain):
@@ -31,6 +31,9 @@ class Role(Enum):
 
 class Small(Range):
     low, high = 0, 5
+
+class Wide(Range):
+    low, high = 0, 20
 
 class Record(Struct):
     id: Small
@@ -56,6 +59,7 @@ class Odd(Spec):
     line = Seq(Small, 3)
     names = SetOf(Node)
     net = Bag(Message, 2)
+    nets = Map(Small, Bag(Message, 2))
     table = Map(Node, Small)
     pair = tuple[Small, Node]
     fifty = 50
@@ -254,7 +258,11 @@ def refusal(text: str, folder: Path) -> SpecError:
 
 
 def method(head: str, body: str, decorator: str) -> str:
-    lines = [f"    @{decorator}", f"    def {head}:", *("        " + line for line in body.split("\n"))]
+    lines = [
+        *([f"    @{decorator}"] if decorator else []),
+        f"    def {head}:",
+        *("        " + line for line in body.split("\n")),
+    ]
     return HEADER + "\n" + "\n".join(lines) + "\n"
 
 
@@ -288,10 +296,38 @@ METHODS = {
     ("step_invariant", "past(self, old)", "old.line.append(1)\nreturn True"): "the old state cannot be changed",
     ("constraint", "changes(self)", "self.small = 1\nreturn True"): "changes must not change the state",
     ("reachable", "members(self)", "return self.names"): "members must return a bool on every path",
-    ("action", "many(self, m: Message)", "pass"): "begin the action with require(m in self.collection)",
-    ("action", "many(self, m: Message)", "require(m in self.line)"): "is not a SetOf or a Bag of Message",
-    ("action", "many(self, m: Message)", "require(m in {1})"): "write require(m in self.variable)",
-    ("action", "late(self, m: Message)", "self.small = 1\nrequire(m in self.net)"): "m has 3000 values",
+    ("action", "many(self, n: Range(0, 9999))", "pass"): "begin the action with require(n in collection)",
+    ("action", "late(self, n: Range(0, 9999))", "self.small = 1\nrequire(n in self.line)"): "n has 10,000 values",
+    ("action", "many(self, m: Message)", "require(m in self.line)"): "an item of self.line is a Small 0..5, and m is",
+    ("action", "many(self, m: Message)", "require(m in self.among(1))"): "does not show how many values m has",
+    ("action", "many(self, m: Message, n: Node)", "require(m in {k for k in self.net if n == n})"): (
+        "depends on n, which has no value before m: exchange the parameters"
+    ),
+    ("", "init(self, x: Range(0, 999), y: Range(0, 1000))", "pass"): "init has 1,001,000 choices",
+    ("", "init(self)", "x = choose(Node)"): "make x a parameter of init",
+    (
+        "invariant",
+        "chooses(self)",
+        "x = choose(Node)\nreturn True",
+    ): "a helper takes the value as a parameter, a property uses any(...)",
+    ("action", "inside(self)", "if self.flag:\n    x = choose(Node)"): "outside branches and loops of an action",
+    ("action", "nested(self)", "self.small = len(choose(subsets(Node)))"): "value = choose(...)",
+    ("action", "late(self)", "if self.flag:\n    return\nx = choose(Node)"): "put the choice before the `return`",
+    ("action", "again(self, n: Node)", "n = choose(Node)"): "n has a value already: choose into a new name",
+    ("action", "untyped(self)", "x = choose(range(2))"): "annotate it, x: TYPE = choose(range(2))",
+    ("action", "wider(self)", "x: Range(0, 2) = choose(self.line)"): "an item of self.line is a Small 0..5, and x is",
+    ("action", "two(self)", "x = choose(Node, Small)"): "choose takes one collection",
+    ("action", "many(self)", "x = choose(Range(0, 9999))"): "annotate it",
+    ("action", "many(self)", "x: Range(0, 9999) = choose(range(9))"): "does not show how many values x has",
+    (
+        "action",
+        "late(self)",
+        "self.small = 1\nx: Range(0, 9999) = choose(range(9))",
+    ): "put x = choose(...) at the start",
+    ("action", "fails(self, m: Message)", "require(m in self.nets[self.maybe])"): "self.maybe may have no value",
+    ("invariant", "free(self)", "return len(subsets(Node)) > 1"): "name the subset",
+    ("invariant", "listed(self)", "return any(n in s for s in subsets(self.line) for n in Node)"): "a type or a set",
+    ("invariant", "large(self)", "return all(len(s) == 0 for s in subsets(Wide))"): "of at most 16 values",
     ("action", "untyped(self, n)", "pass"): "parameter n needs a type: n: Replica",
     ("action", "wrong(self, n: 3)", "pass"): "is not a type",
     ("action", "defaults(self, n: Node = 1)", "pass"): "takes plain parameters only",
@@ -319,7 +355,7 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be at least 0",
     "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
     "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
-    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 67: use two names",
+    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 71: use two names",
     "class Odd(Spec):\n    x = bool\n    @invariant\n    def x(self):\n        return True": "Odd.x is declared twice",
     "class Odd(Spec):\n    x = bool\n    @action\n    def go(self): pass\n    @action\n    def go(self): pass": "twice",
     "class Odd(First):\n    def small(self):\n        return 1": "small is a state variable of First",

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from checker.errors import BoundsError, InputError
-from checker.language.interpreter import ActionShape, State
+from checker.language.interpreter import State
+from checker.language.parameters import ActionShape
 from checker.language.roles import Role
 from checker.language.spec import Spec
 
@@ -161,20 +162,20 @@ class NativeMoves:
             return found
         position = max(n for n, shape in enumerate(self._shapes) if shape.first_instance <= instance)
         shape = self._shapes[position]
-        arguments = tuple(self._arguments(shape, self._values[position], instance - shape.first_instance, key))
-        if all(parameter.collection is None for parameter in shape.parameters):
-            self._instances[instance] = (shape.name, arguments)
-        return shape.name, arguments
+        if any(parameter.collection is not None for parameter in shape.parameters):
+            with self.spec.bound():
+                return self.spec.arguments_of(instance, self.state(key))
+        values = tuple(_arguments(shape, self._values[position], instance - shape.first_instance))
+        self._instances[instance] = shape.name, self.spec.as_called(shape.name, values)
+        return self._instances[instance]
 
-    def _arguments(self, shape: ActionShape, values: list[list[Any]], number: int, key: Key) -> Iterator[Any]:
-        """Iterate over the arguments of the instance with this number within its action, in the order of parameters."""
-        for position, parameter in enumerate(shape.parameters):
-            rest = math.prod(later.choices for later in shape.parameters[position + 1 :])
-            chosen, number = divmod(number, rest)
-            if parameter.collection is None:
-                yield values[position][chosen]
-            else:
-                yield list(self.state(key).values[parameter.collection.attr])[chosen]  # type: ignore[attr-defined]
+
+def _arguments(shape: ActionShape, values: list[list[Any]], number: int) -> Iterator[Any]:
+    """Iterate over the arguments of the instance with this number within its action, in the order of parameters."""
+    for position in range(len(shape.parameters)):
+        rest = math.prod(later.choices for later in shape.parameters[position + 1 :])
+        chosen, number = divmod(number, rest)
+        yield values[position][chosen]
 
 
 class _VariableDecoder:

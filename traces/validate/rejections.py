@@ -8,7 +8,8 @@ from typing import Any
 
 from checker.errors import BoundsError, Disabled
 from checker.explain.guards import why_disabled
-from checker.language.interpreter import ActionShape, State, call_text
+from checker.language.interpreter import State, call_text
+from checker.language.parameters import ActionShape
 from checker.language.spec import Spec
 from traces.validate.mapping import PossibleStep
 from traces.validate.moves import Key, Moves

@@ -235,7 +235,7 @@ class _BoundedSearch:
         last = length - 1
         for transition, condition in zip(self.system.transitions, failing, strict=True):
             if z3.is_true(query.evaluate(truth_term(self.unrolling.at(condition, last)))):
-                arguments = self.unrolling.arguments(query, transition.parameters, last)
+                arguments = self.unrolling.arguments(query, transition, last)
                 found = violations.bounds_in_action(self.system.spec, transition.name, arguments, trace)
                 self.found.violations.append(found)
                 return

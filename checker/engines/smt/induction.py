@@ -173,7 +173,7 @@ class _InductionProof:
     def _counterexample(self, conjunct: str, transition: Transition, query: AnsweredQuery) -> CounterexampleToInduction:
         system = self.system
         with system.spec.bound():
-            arguments = transition.arguments(query.evaluate)
+            arguments = system.spec.as_called(transition.name, transition.arguments(query.evaluate))
         # A step that leaves the bounds has no successor: its `successor` term has no meaning.
         after = None if conjunct == BOUNDS else system.decoded(transition.successor, query.evaluate)
         if transition.name == INIT:

@@ -104,7 +104,7 @@ def _failed_action(system: TransitionSystem, unrolling: Unrolling, query: Answer
     """Return the action instance that leaves the bounds of a type in state `index` of the model."""
     for found in system.transitions:
         if z3.is_true(query.evaluate(truth_term(unrolling.at(both(found.assumed, found.failed), index)))):
-            return ActionCall(found.name, unrolling.arguments(query, found.parameters, index))
+            return ActionCall(found.name, unrolling.arguments(query, found, index))
     raise AssertionError("no action leaves the bounds of a type in the model")
 
 

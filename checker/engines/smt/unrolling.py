@@ -7,7 +7,6 @@ from typing import Any
 
 import z3
 
-from checker.engines.smt.lowering.encoding import decoded
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.logic import (
     CONTEXT,
@@ -24,7 +23,7 @@ from checker.engines.smt.lowering.logic import (
 )
 from checker.engines.smt.lowering.symbolic_values import merged, z3_constants
 from checker.engines.smt.solving import AnsweredQuery, new_solver
-from checker.engines.smt.transition_system import SymbolicParameter, Transition, TransitionSystem
+from checker.engines.smt.transition_system import Transition, TransitionSystem
 from checker.errors import BoundsError, Disabled
 from checker.run.result import TraceStep
 
@@ -136,7 +135,7 @@ class Unrolling:
                 found.append(TraceStep(None, (), state))
             else:
                 transition = self._taken(query, index - 1)
-                arguments = self.arguments(query, transition.parameters, index - 1)
+                arguments = self.arguments(query, transition, index - 1)
                 found.append(TraceStep(transition.name, arguments, state))
         confirm(self.system, tuple(found))
         return tuple(found)
@@ -147,12 +146,11 @@ class Unrolling:
                 return transition
         raise AssertionError("no action is taken in a step of the model")
 
-    def arguments(self, query: AnsweredQuery, parameters: tuple[SymbolicParameter, ...], index: int) -> tuple[Any, ...]:
-        """Return the values of parameters in the step from state `index`."""
+    def arguments(self, query: AnsweredQuery, transition: Transition, index: int) -> tuple[Any, ...]:
+        """Return the arguments of a transition in the step from state `index`."""
         with self.system.spec.bound():
-            return tuple(
-                decoded(p.type, p.value, lambda term: query.evaluate(self.at(term, index))) for p in parameters
-            )
+            values = transition.arguments(lambda term: query.evaluate(self.at(term, index)))
+        return self.system.spec.as_called(transition.name, values)
 
 
 def confirm(system: TransitionSystem, trace: tuple[TraceStep, ...]) -> None:

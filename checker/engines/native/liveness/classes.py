@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from checker.engines.native.explore.store import Words
 from checker.engines.native.lowering.state_layout import StateLayout
+from checker.errors import SpecError
 from checker.language.fairness import NEXT
-from checker.language.interpreter import ActionShape
 from checker.language.liveness import fair_positions
+from checker.language.parameters import ActionShape, variable_in
 from checker.language.spec import Spec
 
 NO_CLASS = -1
@@ -180,9 +181,16 @@ def _numbered(shape: ActionShape, positions: tuple[int, ...]) -> tuple[Classes, 
 
 def _collection_items(shape: ActionShape, positions: tuple[int, ...]) -> tuple[_CollectedItem, ...]:
     """Return the arguments from collections among those at some positions."""
-    fixed = [(position, shape.parameters[position]) for position in positions]
-    return tuple(
-        _CollectedItem(parameter.collection.attr, _divisor(shape, position), parameter.choices)  # type: ignore[attr-defined]
-        for position, parameter in fixed
-        if parameter.collection is not None
-    )
+    found = []
+    for position in positions:
+        parameter = shape.parameters[position]
+        if parameter.collection is None:
+            continue
+        variable = variable_in(parameter.collection)
+        if variable is None:
+            raise SpecError(
+                f"{shape.name} is fair for each {parameter.name}, which is bound to an expression: "
+                f"bind it to a set or bag of the state, or leave {parameter.name} out of for_each"
+            )
+        found.append(_CollectedItem(variable, _divisor(shape, position), parameter.choices))
+    return tuple(found)

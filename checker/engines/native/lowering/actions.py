@@ -22,7 +22,7 @@ from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
 from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter, MemoryPlace, Number, PackedValue, Value
 from checker.engines.native.lowering.evaluation import NativeFrame
 from checker.engines.native.lowering.module import SINK, SpecModule
-from checker.engines.native.lowering.state_layout import bit_items, packed_number
+from checker.engines.native.lowering.state_layout import packed_number
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.ir import nodes
 from checker.language.types import SetType
@@ -62,7 +62,7 @@ class ActionLowering:
             self._parameters(index + 1, number, [*chosen, value], is_unrolled)
 
         if parameter.collection is not None:
-            self._choose_from_collection(parameter.collection, choose)
+            self._choose_from_collection(parameter.collection, chosen, choose)
         elif is_unrolled:
             for position, value in enumerate(parameter.local.type.values()):
                 choose(position, self.emit.constant(parameter.local.type, value))
@@ -85,28 +85,58 @@ class ActionLowering:
             bits = self.emit.builder.load(self.emit.word_pointer(table, position))
             choose(position, self.emit.from_bits(kind, bits))
 
-    def _choose_from_collection(self, collection: nodes.StateRead, choose: Callable[[Number, Value], None]) -> None:
-        """Emit a loop over the distinct items of a set or bag of the state."""
-        part = self.module.layout.places[collection.variable]
+    def _choose_from_collection(
+        self, collection: nodes.Expr, chosen: list[Value], choose: Callable[[Number, Value], None]
+    ) -> None:
+        """Emit a loop over the distinct items of a set or bag; `chosen` has the values of the earlier parameters."""
         # A copy of the expanded state: the body changes `_work`, and the loop needs an address for a computed position.
         source = self.emit.slot(max(2, len(self.words)))
         for word, loaded in enumerate(self.words):
             self.emit.builder.store(loaded, self.emit.word_pointer(source, word))
-        place = MemoryPlace(part.layout, source, part.word, part.shift)
-        arrays = ArrayEmitter(self.emit)
+        end = self.emit.block("end")
+
+        def fail_at(site: nodes.Site) -> None:
+            # Never reached: the front end refuses a collection that may fail. LLVM cannot always see that.
+            number = ir.Constant(I32, self.module.number_of(site))
+            self.emit.builder.call(
+                self.module.fail, [self.sink, _narrow(self.emit, self.action.first_instance), number]
+            )
+            self.emit.jump(end)
+
+        lowering = self.module.new_lowering(self.emit, {"self": source}, fail_at, None)
+        for parameter, value in zip(self.action.parameters, chosen, strict=False):
+            lowering.context.set_local(parameter.local, value)
         if is_bit_set(collection.type):
-            assert isinstance(collection.type, SetType)
-            bits = self.emit.load_bits(place)
-            for position, (bit, value) in enumerate(bit_items(collection.type)):
-                item = self.emit.constant(collection.type.item, value)
-                is_in = arrays.has_bit(bits, bit)
-                self.emit.when(is_in, lambda at=position, item=item: choose(at, item))  # type: ignore[misc]
-            return
-        with self.emit.loop(0, arrays.length(place)) as (position, step, _):
+            self._choose_from_bits(lowering, collection, choose)
+        else:
+            self._choose_from_array(lowering, collection, choose)
+        self.emit.jump(end)
+        self.emit.position(end)
+
+    def _choose_from_array(
+        self, lowering: StatementLowering, collection: nodes.Expr, choose: Callable[[Number, Value], None]
+    ) -> None:
+        """Emit a loop over the items of a bag, or of a set with a capacity."""
+        place = self.emit.spill(lowering.expressions.view(collection))
+        with self.emit.loop(0, ArrayEmitter(self.emit).length(place)) as (position, step, _):
             item = self.emit.load(self.emit.item(place, position))
             if not isinstance(collection.type, SetType):
                 self._skip_repeated(place, position, item, step)
             choose(position, item)
+
+    def _choose_from_bits(
+        self, lowering: StatementLowering, collection: nodes.Expr, choose: Callable[[Number, Value], None]
+    ) -> None:
+        """Emit a loop over the items of a bit set, with their positions among the items."""
+        position = self.emit.slot()
+        self.emit.builder.store(self.emit.value(0), position)
+
+        def with_item(item: Value, next_item: ir.Block) -> None:
+            number = self.emit.builder.load(position)
+            self.emit.builder.store(self.emit.value(self.emit.add(number, 1)), position)
+            choose(number, item)
+
+        lowering.expressions.loops.over(collection, with_item)
 
     def _skip_repeated(self, place: MemoryPlace, position: Number, item: Value, step: ir.Block) -> None:
         """Emit a jump to the next item of a bag if this one is equal to the one before."""

@@ -20,7 +20,7 @@ from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext
 from checker.engines.smt.unbounded.lowering.statements import QuantifiedStatements
 from checker.frontend import compile_spec
 from checker.ir import nodes
-from checker.language.interpreter import ParameterDeclaration as Declared
+from checker.language.parameters import ParameterDeclaration as Declared
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.symbols import OpenNumber

@@ -1,0 +1,65 @@
+"""The functions `choose` and `subsets`, and the values that the interpreter gives to `choose`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from checker.errors import Disabled, SpecError
+
+_open_choices: list[Iterator[Any]] = []
+"""The values for the calls of `choose` that are still to come, of each action that runs; the last one is innermost."""
+
+
+@contextmanager
+def choosing(values: tuple[Any, ...]) -> Iterator[None]:
+    """While this holds, the first call of `choose` takes the first value, the second call the second, and so on."""
+    _open_choices.append(iter(values))
+    try:
+        yield
+    finally:
+        _open_choices.pop()
+
+
+def choose(collection: Any) -> Any:
+    """Return a member of a collection: each of them in a step of its own. Without a member the action is disabled.
+
+    It is a statement of an action, `quorum = choose(subsets(Acceptor, size=2))`, outside branches and loops.
+    """
+    missing = object()
+    value = next(_open_choices[-1], missing) if _open_choices else missing
+    if value is missing:
+        raise SpecError("choose is a statement of an action, outside branches, loops and helpers: value = choose(...)")
+    if not _contains(collection, value):
+        raise Disabled
+    return value
+
+
+def _contains(collection: Any, value: Any) -> bool:
+    # `in` on a class such as a Domain calls its iteration, which compares with `==`.
+    return value in collection
+
+
+class Subsets:
+    """The subsets of a collection, in the order of a bit set: the first item is the lowest bit."""
+
+    def __init__(self, collection: Any, size: int | None):
+        self._items = list(collection)
+        self._size = size
+
+    def __iter__(self) -> Iterator[frozenset[Any]]:
+        for bits in itertools.product((False, True), repeat=len(self._items)):
+            # The last bit of `product` varies fastest, so it belongs to the first item.
+            found = frozenset(itertools.compress(self._items, reversed(bits)))
+            if self._size is None or len(found) == self._size:
+                yield found
+
+    def __contains__(self, found: Any) -> bool:
+        return frozenset(found) <= frozenset(self._items) and (self._size is None or len(found) == self._size)
+
+
+def subsets(collection: Any, *, size: int | None = None) -> Subsets:
+    """Return the subsets of a type or a set, or those with `size` items."""
+    return Subsets(collection, size)
