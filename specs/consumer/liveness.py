@@ -3,10 +3,10 @@
 docs/consumer.md, section "Liveness", describes the scenarios.
 """
 
-from checker.language import Bug, Fairness, Scenario, always_eventually
+from checker.language import Bug, Fairness, Scenario, action, always_eventually, require
 from specs.consumer.consumer_protocol import ConsumerProtocol
 from specs.consumer.cooperative import CooperativeGroup
-from specs.consumer.group import ConsumerGroup, Phase
+from specs.consumer.group import ConsumerGroup, Member, Phase
 
 
 class GroupLiveness(ConsumerGroup):
@@ -29,6 +29,53 @@ class GroupLiveness(ConsumerGroup):
 
 class CooperativeLiveness(GroupLiveness, CooperativeGroup):
     """The same for a group with cooperative rebalances."""
+
+
+class RefusedClaims(CooperativeLiveness):
+    """A cooperative group whose assignor throws an exception if two claims of the latest generation conflict.
+
+    The partition stands for several: with five partitions and three members, two of which claim the same two
+    partitions, the assignor finds "Some partitions are unassigned but all consumers are at maximum capacity". The poll
+    of the group's leader throws the exception, and the group has a generation without an assignment. Such a generation
+    is not counted if it changes only the numbers of the claims, and not their order.
+
+    Source: AbstractStickyAssignor.constrainedAssign of Apache Kafka 2.8.0, ConsumerCoordinator.performAssignment.
+    """
+
+    refused = bool
+
+    @action
+    def complete_rebalance(self, owner: Member):
+        """All members have joined: the leader's assignor assigns the partition, or throws an exception."""
+        keepers = self.latest_claimants()
+        keeps_order = all((self.generation_of[m] == self.generation) == (m in self.in_group) for m in Member)
+        super().complete_rebalance(owner)
+        if len(keepers) > 1:
+            self.owners = set()
+            self.refused = True
+            if keeps_order:
+                self.generation -= 1
+                for member in self.in_group:
+                    self.generation_of[member] = self.generation
+
+    def latest_claimants(self):
+        """Return the members of which the assignor would accept the claims."""
+        claims = {member for member in self.in_group if self.owns(member)}
+        return {member for member in claims if self.keeps(member, claims)}
+
+    @action
+    def sync(self, member: Member):
+        """A consumer receives its assignment; after an exception of the assignor there is none."""
+        require(not self.refused)
+        super().sync(member)
+
+    @action
+    def poll_again(self, member: Member):
+        """The application polls again after the exception, and the leader joins: another rebalance begins."""
+        require(self.refused and member in self.in_group)
+        self.refused = False
+        self.preparing = True
+        self.phase[member] = Phase.JOINING
 
 
 class ProtocolLiveness(ConsumerProtocol):
@@ -123,5 +170,17 @@ scenarios = [
         description="C9, KAFKA-19233: two responses are lost; the member joins and is fenced for ever.",
         fixed_name="c9_fixed",
         remedy="C9 fixed in 4.2: epoch 0 is accepted from a member of the group.",
+    ),
+    Bug(
+        "c5_claims_refused",
+        RefusedClaims,
+        {CONVERGES: 14},
+        size=dict(SMALL, members=3, max_generation=4, joins_without_losing=True),
+        faulty=dict(believes="latest"),
+        fair=dict(CLASSIC, poll_again=Fairness("weak", for_each=())),
+        promises=[CONVERGES],
+        description="C5 (KAFKA-12984): two members claim a partition in the same generation; each assignment fails.",
+        fixed_name="c5_claims_resolved",
+        remedy="C5 fixed in 3.0.0: conflicting claims do not count, and the group converges.",
     ),
 ]
