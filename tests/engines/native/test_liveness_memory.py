@@ -65,7 +65,6 @@ def test_the_decomposition_takes_no_more_than_estimated(layers):
         np.int32
     )
     is_strong = chooser.random(20 * layers) < 0.5
-    components.load_scipy()
     graph = FairGraph(states, sources, targets, classes, is_strong, next_is_fair=False)
     taken = peak(lambda: components.fair_components(graph))
     graph_bytes = sources.nbytes + targets.nbytes + classes.nbytes

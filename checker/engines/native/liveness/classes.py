@@ -118,7 +118,8 @@ class StepClasses:
         found = np.empty((len(self._layers), len(instances)), np.int32)
         strong = np.array(self._strong, np.bool_)
         for layer, classes in zip(self._layers, found, strict=True):
-            np.take(layer.of_instance, instances, out=classes)
+            # Every instance is in bounds; with the default mode, NumPy would copy the result.
+            np.take(layer.of_instance, instances, out=classes, mode="clip")
             for members in layer.collected:
                 assert states is not None
                 strong = self._distinguish(members, classes, instances, states, strong)

@@ -20,10 +20,11 @@ changes the state. Any other component takes such a step. Strong fairness of it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from checker.engines.native.liveness.strong_components import strong_components
 
 Nodes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -66,7 +67,9 @@ def fair_components(graph: FairGraph) -> FairComponents:
     accepted = decomposed = 0
     rest = _Rest(np.arange(graph.count, dtype=np.int32), graph.sources, graph.targets, graph.classes)
     while len(rest.states):
-        count, component = _strong_components(len(rest.states), rest.sources, rest.targets)
+        starts = np.zeros(len(rest.states) + 1, np.int64)
+        np.cumsum(np.bincount(rest.sources, minlength=len(rest.states)), out=starts[1:])
+        count, component = strong_components(starts, rest.targets)
         decomposed += count
         sizes = np.bincount(component, minlength=count)
         is_wanted = np.ones(count, np.bool_)
@@ -134,7 +137,12 @@ def _lacking(rest: _Rest, component: Nodes, sizes: NDArray[np.int64], is_strong:
 
 
 def _add_lacking(
-    found: _Lacking, rest: _Rest, classes: Nodes, component: Nodes, sizes: NDArray[np.int64], is_strong: Flags
+    found: _Lacking,
+    rest: _Rest,
+    classes: Nodes,
+    component: Nodes,
+    sizes: NDArray[np.int64],
+    is_strong: Flags,
 ) -> None:
     """Add what the components lack of the classes in a layer: `classes` (m,) is that of each step, or -1."""
     fair = np.flatnonzero(classes >= 0)
@@ -175,24 +183,3 @@ def _distinct_pairs(states: Nodes, classes: Nodes, count: int) -> tuple[Nodes, N
         keys = np.unique(keys)
         return (keys // max(1, count)).astype(np.int32), (keys % max(1, count)).astype(np.int32)
     return states, classes
-
-
-def load_scipy() -> Any:
-    """Return `scipy.sparse`. It takes a quarter of a second to load, and most runs decide no liveness property."""
-    import scipy.sparse.csgraph
-
-    return scipy.sparse
-
-
-def _strong_components(count: int, sources: Nodes, targets: Nodes) -> tuple[int, Nodes]:
-    """Return the number of strongly connected components, and that of each state (n,); a target of -1 is ignored."""
-    sparse = load_scipy()
-    inside = np.flatnonzero(targets >= 0)
-    sources, targets = sources[inside], targets[inside]
-    starts = np.zeros(count + 1, np.int32 if len(targets) < 2**31 else np.int64)
-    np.cumsum(np.bincount(sources, minlength=count), out=starts[1:])
-    matrix = sparse.csr_array((np.ones(len(targets)), targets, starts), shape=(count, count))
-    # SciPy 1.17 does not return if two entries are equal: several actions may lead from a state to the same successor.
-    matrix.sum_duplicates()
-    number, component = sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
-    return int(number), component

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.liveness.classes import StepClasses
-from checker.engines.native.liveness.components import FairGraph, Flags, fair_components, load_scipy
+from checker.engines.native.liveness.components import FairGraph, Flags, fair_components
 from checker.engines.native.liveness.edges import Edges, EdgeStore, StateNumbers, States
 from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
 from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
@@ -128,7 +128,6 @@ class NativeLiveness:
         self._kernel = ExpandKernel(program, quick=quick)
         self._numbers = StateNumbers(self._store)
         self._inside: Truth | None = None
-        load_scipy()
         self.compile_seconds = time.perf_counter() - started
 
     @functools.cached_property
