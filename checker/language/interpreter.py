@@ -217,7 +217,7 @@ class Interpreter:
     def with_enumerated_parameters(self) -> Self:
         """Return the spec for an engine that enumerates the parameters: the opposite of `with_symbolic_parameters`."""
         copied = copy.copy(self)
-        copied._shapes, copied._most_choices = None, ENUMERATED
+        copied._shapes, copied._is_symbolic = None, False
         return copied
 
     def restricted_to(self, actions: Collection[str]) -> Self:
