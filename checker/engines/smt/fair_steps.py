@@ -19,8 +19,8 @@ from checker.engines.smt.lowering.symbolic_values import SymbolicArray, Value
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments, folded
 from checker.errors import SpecError
 from checker.language.fairness import NEXT, Strength
-from checker.language.interpreter import ParameterDeclaration
 from checker.language.liveness import fair_positions
+from checker.language.parameters import ParameterDeclaration
 from checker.language.spec import Spec
 
 MAX_INSTANCES = 4_000
