@@ -9,12 +9,13 @@ from typing import Any
 from checker.language.spec import Spec
 from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
-from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
 from kafka_tools.advise.questions import (
     FAILURES,
     QUESTIONS,
     RECORDS,
     RECORDS_WITH_CONSUMER,
+    TIMEOUT,
     FailureMode,
     GuaranteeQuestion,
     acknowledges_implicitly,
@@ -118,18 +119,7 @@ def caveats(advice: Advice) -> list[str]:
             "that expires after a day without a record (producer.id.expiration.ms). One request in flight prevents the "
             "loss (docs/idempotence.md, I2)."
         )
-    timeout = advice.cluster.get("producer", "delivery.timeout.ms")
-    if timeout is not None and int(timeout) < _SHORT_TIMEOUT:
-        found.append(
-            f"delivery.timeout.ms={timeout} can expire before an election ends. The application then gets a "
-            "TimeoutException although the record may be written, now or later. If it sends the record again, the "
-            "record may be written twice (docs/producer.md, P11). The model has no timeout."
-        )
     return found
-
-
-_SHORT_TIMEOUT = 120_000
-"""Kafka's default of delivery.timeout.ms, in ms."""
 
 
 def _joined(words: Sequence[str], last: str) -> str:
@@ -313,6 +303,8 @@ def why_impossible(failure: FailureMode) -> str:
     """Return why a failure was not explored."""
     if failure.is_unclean:
         return "cannot happen with unclean.leader.election.enable=false"
+    if failure == TIMEOUT:
+        return f"explored only if delivery.timeout.ms is set below {DEFAULT_DELIVERY_TIMEOUT} (docs/producer.md, P11)"
     return "not explored, because the producer is transactional"
 
 

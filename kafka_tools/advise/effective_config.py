@@ -42,12 +42,14 @@ class EffectiveConfig:
     """The settings in effect, by name.
 
     `notes` are sentences for the user. `refusal` is the reason why Kafka would not start, in its own terms, or None.
+    `has_short_delivery_timeout`: delivery.timeout.ms is set below Kafka's default.
     """
 
     choices: Mapping[str, EffectiveSetting]
     notes: tuple[str, ...] = ()
     refusal: str | None = None
     is_transactional: bool = False
+    has_short_delivery_timeout: bool = False
 
     def __getitem__(self, name: str) -> str:
         return self.choices[name].value
@@ -102,7 +104,25 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     _resolve_consumer(resolution)
     resolution.notes.extend(filter(None, [unexplored_bugs(cluster.version, cluster.client)]))
     is_transactional = ("producer", "transactional.id") in cluster.written
-    return EffectiveConfig(resolution.choices, tuple(resolution.notes), resolution.refusal, is_transactional)
+    return EffectiveConfig(
+        resolution.choices,
+        tuple(resolution.notes),
+        resolution.refusal,
+        is_transactional,
+        _has_short_delivery_timeout(cluster),
+    )
+
+
+DEFAULT_DELIVERY_TIMEOUT = 120_000
+"""Kafka's default of delivery.timeout.ms, in ms; librdkafka's is 300000."""
+
+
+def _has_short_delivery_timeout(cluster: ClusterConfig) -> bool:
+    """Return whether delivery.timeout.ms is set below Kafka's default; in librdkafka 0 is no timeout."""
+    given = cluster.get("producer", "delivery.timeout.ms")
+    if given is None or (given == "0" and cluster.client == "librdkafka"):
+        return False
+    return int(given) < DEFAULT_DELIVERY_TIMEOUT
 
 
 # The producer.

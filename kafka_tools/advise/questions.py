@@ -84,6 +84,7 @@ _VICTIMS = {
     "power_failures_left": "broker",
     "blackouts_left": "broker",
     "lost_responses_left": "producer",
+    "delivery_timeouts_left": "producer",
     "producer_restarts_left": "producer",
     "consumer_crashes_left": "consumer",
 }
@@ -91,6 +92,7 @@ _VICTIMS = {
 _CRASH, _POWER_LOSS = ("broker_crashes_left", 1), ("power_failures_left", 1)
 _TWO_CRASHES = ("broker_crashes_left", 2)
 
+TIMEOUT = FailureMode("delivery-timeout", "a delivery timeout", (("delivery_timeouts_left", 1),))
 RESTART = FailureMode("producer-restart", "a producer restart", (("producer_restarts_left", 1),))
 
 FAILURES = (
@@ -103,6 +105,7 @@ FAILURES = (
     FailureMode("crash-and-power-loss", "a crash and a power loss", (_CRASH, _POWER_LOSS)),
     FailureMode("blackout", "power loss of all brokers", (("blackouts_left", 1),)),
     FailureMode("lost-response", "a lost response", (("lost_responses_left", 1),)),
+    TIMEOUT,
     RESTART,
     FailureMode("consumer-crash", "a consumer crash", (("consumer_crashes_left", 1),)),
 )
@@ -115,10 +118,13 @@ RECORDS, RECORDS_WITH_CONSUMER = 3, 2
 def is_possible(failure: FailureMode, config: EffectiveConfig) -> bool:
     """Return whether a failure can happen with these settings and can be explored.
 
-    An unclean election must be allowed. The effect of transactions on a producer that restarts is not explored.
+    An unclean election must be allowed. A delivery timeout of two minutes or more is not explored, nor is the effect of
+    transactions on a producer that restarts.
     """
     if failure.is_unclean:
         return config["unclean.leader.election.enable"] == "true"
+    if failure == TIMEOUT:
+        return config.has_short_delivery_timeout
     return not (config.is_transactional and failure == RESTART)
 
 
@@ -161,6 +167,7 @@ def acknowledges_implicitly(cluster: ClusterConfig, config: EffectiveConfig) -> 
 def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool) -> Constants:
     """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures."""
     replicas = int(config["replication.factor"])
+    times_out = config.has_short_delivery_timeout and not with_consumer
     return {
         "records": RECORDS_WITH_CONSUMER if with_consumer else RECORDS,
         "replication_factor": replicas,
@@ -182,6 +189,8 @@ def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consum
         "auto_offset_reset": _reset(config["auto.offset.reset"]),
         "late_requests": True,
         "leader_moves": 1,
+        "delivery_timeouts": 1 if times_out else 0,
+        "resends": times_out,
         "broker_crashes": 2,
         "power_failures": 1,
         "blackouts": 1,

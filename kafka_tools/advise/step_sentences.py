@@ -24,6 +24,7 @@ _FACTS = {
     "high_watermark": "high watermark",
     "acked": "acknowledged",
     "failed": "reported as failed",
+    "expired": "timed out",
     "requests": "unread requests",
     "late": "requests of a closed connection",
     "stranded": "requests at the former leader",
@@ -89,8 +90,10 @@ def _changed_entries(spec: Spec, name: str, before: State, after: State) -> Iter
 
 
 def _shown(name: str, value: Any) -> str:
-    if value is None:
+    if value is None or (name == "expired" and value == 0):
         return "none"
+    if name == "expired":
+        return f"r{value}"
     if name in ("leader", "high_watermark", "committed"):
         return show(value)
     items = [value] if name in ("in_hand", "unreported") else list(value)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kafka_tools.advise.advice import GuaranteeAnswer
 from kafka_tools.advise.cluster import ClusterConfig
-from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
 from kafka_tools.advise.remedies import Suggestion
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE
 
@@ -23,6 +23,14 @@ def suggestions_for(
             "the restarted producer fences the old one, and its unfinished transaction is aborted, so that readers do "
             "not see its records. The application has to send again from the start of that transaction (KIP-98). The "
             "model has no transactions",
+        )
+    if yes & {("duplicates", "delivery-timeout"), ("reorder", "delivery-timeout")}:
+        yield Suggestion(
+            f"delivery.timeout.ms={DEFAULT_DELIVERY_TIMEOUT} or more (producer)",
+            "records that time out and are sent again",
+            "the timeout then outlasts an election and the restart of a broker. When it passes, the record may be "
+            "written already, or later: the application should read the partition before it sends the record again. "
+            "The model has no clock",
         )
     losses = {(question, failure) for question, failure in yes if question in ("loss", "vanishing-reads")}
     if any(failure == "blackout" for _, failure in losses):

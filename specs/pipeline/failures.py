@@ -12,7 +12,7 @@ class Session(Range):
 
 EPOCHS = (
     "lost_responses + producer_restarts + broker_crashes + power_failures + blackouts + slow_followers + rejections"
-    " + leader_moves"
+    " + leader_moves + delivery_timeouts"
 )
 """The largest producer epoch: a failure may leave a gap in the sequences, which the producer closes with an epoch."""
 
@@ -26,21 +26,25 @@ class ProducerEpoch(Range):
 class Sequence(Range):
     """The sequence number of a batch, which has one record."""
 
-    low, high = 0, "records - 1"
+    low, high = 0, "records - 1 + delivery_timeouts"
 
 
 class Entry(Struct):
-    """A record as it is sent and stored: with its producer's session, epoch and sequence; 0 without idempotence."""
+    """A record as it is sent and stored: with its producer's session, epoch and sequence; 0 without idempotence.
+
+    `resend` is 1 if the application has sent the record again after a timeout.
+    """
 
     record: RecordId
     session: Session
     epoch: ProducerEpoch
     sequence: Sequence
+    resend: Range(0, "delivery_timeouts")
     shows = "r{record}(e{epoch} s{sequence})"
 
 
 CAPACITY = (
-    "records * (1 + producer_restarts) + slow_followers + max_in_flight"
+    "records * (1 + producer_restarts) + slow_followers + delivery_timeouts + max_in_flight"
     " * (lost_responses + producer_restarts + broker_crashes + power_failures + blackouts + rejections + leader_moves)"
 )
 """Capacity of a log: each failure may cause the records in flight to be appended once more."""
@@ -71,6 +75,7 @@ class FailingPartition(Partition, abstract=True):
     leader_moves = Constant(0, at_least=0)  # the leadership moves, and the former leader lives
     lost_responses = Constant(0, at_least=0)  # the producer's connection closes, with every request on it
     producer_restarts = Constant(0, at_least=0)  # the producer's process dies, and its successor resumes
+    delivery_timeouts = Constant(0, at_least=0, at_most=1)  # delivery.timeout.ms passes for a record
     rejections = Constant(0, at_least=0)  # the leader rejects a record with an error that is not retriable
 
     log = Map(Broker, Seq(Entry, CAPACITY))

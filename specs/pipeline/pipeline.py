@@ -17,12 +17,12 @@ from checker.language import (
     require,
 )
 from specs.broker.sequence_rules import Error
+from specs.pipeline.delivery_timeout import ExpiringProducer
 from specs.pipeline.failures import CAPACITY, Entry
 from specs.pipeline.partition import Broker, RecordId
-from specs.pipeline.producer import RetryingProducer
 
 
-class Pipeline(RetryingProducer):
+class Pipeline(ExpiringProducer):
     """An application sends records in order; a producer writes them to a partition; a consumer processes them.
 
     The leader reads and handles the requests of a connection in order: it reads the next one when it has sent the
@@ -45,7 +45,11 @@ class Pipeline(RetryingProducer):
     draws = Drawing(
         Lane(
             "producer",
-            facts={"sent": "last record sent", "unreported": "being written (acks=0)"},
+            facts={
+                "sent": "last record sent",
+                "unreported": "being written (acks=0)",
+                "unresolved": "sequence after an unresolved one",
+            },
             boxes={"queue": "queued", "acked": "acknowledged"},
         ),
         Lane(
@@ -119,7 +123,7 @@ class Pipeline(RetryingProducer):
         require(self.leader is not None and len(self.handled) == 0 and len(self.requests) > 0)
         batch = self.requests.pop(0)
         if self.has_too_few_replicas():
-            self.send_again(batch.record)
+            self.send_again(batch)
         else:
             require(self.error_of(batch) != Error.NONE)
             self.handle_sequence_error(batch, self.error_of(batch))
@@ -130,7 +134,7 @@ class Pipeline(RetryingProducer):
         """The new leader refuses with NOT_LEADER_OR_FOLLOWER: it has not learnt yet that it leads."""
         require(self.leader is not None and self.leader_is_new and len(self.requests) > 0)
         batch = self.requests.pop(0)
-        self.receive_retriable_error(batch.record)
+        self.receive_retriable_error(batch)
 
     @action
     def leader_reject(self):
@@ -139,7 +143,7 @@ class Pipeline(RetryingProducer):
         require(self.leader is not None and len(self.handled) == 0 and len(self.requests) > 0)
         self.rejections_left -= 1
         batch = self.requests.pop(0)
-        self.fail(batch.record)
+        self.fail(batch)
 
     def become_leader(self, broker):
         """Make a broker the leader, which has yet to learn about it."""
@@ -156,7 +160,7 @@ class Pipeline(RetryingProducer):
         # The leader has sent the first response before it read the second request.
         require(len(self.handled) > 1 or self.may_answer(self.handled[0]))
         batch = self.handled.pop(0)
-        self.acknowledge(batch.record)
+        self.acknowledge(batch)
 
     @action
     def leader_refuse_after_append(self):
@@ -164,7 +168,7 @@ class Pipeline(RetryingProducer):
         require(self.leader is not None and len(self.handled) == 1)
         require(self.has_too_few_replicas())
         batch = self.handled.pop(0)
-        self.send_again(batch.record)
+        self.send_again(batch)
 
     @action
     def leader_append_late(self):
@@ -283,7 +287,7 @@ class Pipeline(RetryingProducer):
             return False
         if len(self.requests) + len(self.handled) + len(self.late) + len(self.stranded) > 0:
             return False
-        if self.queue[0] not in self.numbered:
+        if not self.has_sequence(self.queue[0]):
             return False
         batch = self.batch_of(self.queue[0])
         return self.error_of(batch) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and not self.finds_gap(batch)

@@ -11,6 +11,9 @@ from specs.pipeline.failures import Entry, ProducerEpoch, Session
 from specs.pipeline.partition import RecordId
 from specs.pipeline.producer_state import RememberingPartition
 
+LATE = "(records + delivery_timeouts) * (lost_responses + producer_restarts)"
+"""Capacity of the requests of closed connections."""
+
 
 class RetryingProducer(RememberingPartition, abstract=True):
     """A producer of records in the order of their numbers, one record in a batch and in a request.
@@ -27,11 +30,11 @@ class RetryingProducer(RememberingPartition, abstract=True):
     sent = Range(0, "records")  # the last record that was sent for the first time
     queue = Seq(RecordId, "records")  # to be sent before the next new record
     failed = SetOf(RecordId)  # reported to the application as failed
-    requests = Seq(Entry, "records")
+    requests = Seq(Entry, "records + delivery_timeouts")
     handled = Seq(Entry, "max_in_flight")  # appended, and the response has not arrived
-    stranded = Seq(RecordId, "records")  # at a former leader that lives, not yet answered
-    late = Seq(Entry, "records * (lost_responses + producer_restarts)")  # requests of closed connections
-    unreported = Option(RecordId)  # with acks=0: its request is being written, or is written without a callback so far
+    stranded = Seq(Entry, "records + delivery_timeouts")  # at a former leader that lives, not yet answered
+    late = Seq(Entry, LATE)  # requests of closed connections
+    unreported = Option(Entry)  # with acks=0: its request is being written, or is written without a callback so far
     is_written = bool  # the whole request of the unreported record is on the connection
     session = Session
     epoch = ProducerEpoch
@@ -57,15 +60,15 @@ class RetryingProducer(RememberingPartition, abstract=True):
         if len(self.queue) > 0:
             record = self.queue.pop(0)
             # Source: RecordAccumulator.shouldStopDrainBatchesForPartition. A retry waits for the records before it.
-            require(record not in self.numbered or record == self.oldest_in_flight())
+            require(not self.has_sequence(record) or self.is_oldest_in_flight(record))
         else:
             require(self.sent < self.records)
             self.sent += 1
             record = self.sent
         if self.idempotent:
-            self.numbered.add(record)
+            self.assign_sequence(record)
         if self.acks == "0":
-            self.unreported = record
+            self.unreported = self.batch_of(record)
         else:
             self.requests.append(self.batch_of(record))
 
@@ -85,7 +88,7 @@ class RetryingProducer(RememberingPartition, abstract=True):
     def producer_finish_write(self):
         """With acks=0: the last byte of the request is written to the connection."""
         require(self.unreported is not None and not self.is_written)
-        self.requests.append(self.batch_of(self.unreported))
+        self.requests.append(self.unreported)
         self.is_written = True
 
     @action
@@ -95,13 +98,31 @@ class RetryingProducer(RememberingPartition, abstract=True):
         Source: NetworkClient.handleCompletedSends.
         """
         require(self.unreported is not None and self.is_written)
-        self.acked.add(self.unreported)
+        self.acknowledge(self.unreported)
         self.unreported = None
         self.is_written = False
 
     def batch_of(self, record):
         """Return the batch with which a record is sent now."""
-        return Entry(record=record, session=self.session, epoch=self.epoch, sequence=self.sequence_of(record))
+        return Entry(
+            record=record,
+            session=self.session,
+            epoch=self.epoch,
+            sequence=self.sequence_of(record),
+            resend=1 if self.is_resend(record) else 0,
+        )
+
+    def is_resend(self, record):
+        """Return whether the application sends a record for the second time."""
+        return False
+
+    def has_sequence(self, record):
+        """Return whether a record has a sequence in this epoch."""
+        return record in self.numbered
+
+    def assign_sequence(self, record):
+        """Give a record the next sequence, if it has none."""
+        self.numbered.add(record)
 
     def sequence_of(self, record):
         """Return the sequence of a record in this epoch: records are numbered in their order."""
@@ -111,28 +132,32 @@ class RetryingProducer(RememberingPartition, abstract=True):
         """Return the records that have a sequence and are not complete. Source: inflightBatchesBySequence."""
         return self.numbered - self.acked - self.failed
 
-    def oldest_in_flight(self):
-        """Return the first record in flight; there must be one."""
-        return min(self.in_flight())
+    def is_oldest_in_flight(self, record):
+        """Return whether no record in flight comes before a record."""
+        return not any(self.is_before(other, record) for other in self.in_flight())
+
+    def is_before(self, one, other):
+        """Return whether a record is sent for the first time before another one."""
+        return one < other
 
     def may_send_again(self, batch):
         """Return whether a batch may be sent again as it is: neither complete nor numbered anew."""
         return batch.session == self.session and batch.epoch == self.epoch and batch.record in self.in_flight()
 
-    def acknowledge(self, record):
+    def acknowledge(self, batch):
         """Report success for a record, and with `implicit_acks` for every earlier one that waits to be sent again.
 
         Source: `rd_kafka_dr_implicit_ack` of librdkafka, for an idempotent producer. See `ImplicitAcks` of
         `specs.producer.idempotent.mistakes`.
         """
-        self.acked.add(record)
+        self.acked.add(batch.record)
         if self.implicit_acks:
-            self.acked = self.acked | {earlier for earlier in self.queue if earlier < record}
-            self.queue = [other for other in self.queue if other > record]
+            self.acked = self.acked | {other for other in self.queue if self.is_before(other, batch.record)}
+            self.queue = [other for other in self.queue if not self.is_before(other, batch.record)]
 
     # Retrying.
 
-    def receive_retriable_error(self, record):
+    def receive_retriable_error(self, batch):
         """Send a record again. With acks=0 there is no response: the leader closes the connection instead.
 
         Source: KafkaApis.handleProduceRequest.
@@ -140,38 +165,38 @@ class RetryingProducer(RememberingPartition, abstract=True):
         if self.acks == "0":
             self.lose_connection()
         else:
-            self.send_again(record)
+            self.send_again(batch)
 
-    def send_again(self, record):
+    def send_again(self, batch):
         """Put a record back into the queue after a retriable error.
 
         An idempotent producer keeps the order of sequences; another one puts the record at the head.
         """
         if not self.retries:
-            self.failed.add(record)
+            self.failed.add(batch.record)
             return
         place = 0
         if self.idempotent:
-            place = len([other for other in self.queue if other in self.numbered and other < record])
-        self.queue.insert(place, record)
+            place = len([o for o in self.queue if self.has_sequence(o) and self.is_before(o, batch.record)])
+        self.queue.insert(place, batch.record)
 
     def handle_sequence_error(self, batch, error):
         """Retry a batch that the leader refused for its epoch or sequence. Source: TransactionManager.canRetry."""
         if error == Error.INVALID_PRODUCER_EPOCH:
-            self.fail(batch.record)
+            self.fail(batch)
             return
         if error == Error.UNKNOWN_PRODUCER_ID and batch.epoch == self.epoch:
             self.bump_due = True
         if error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self.finds_gap(batch):
             self.bump_due = True
-        self.send_again(batch.record)
+        self.send_again(batch)
 
-    def fail(self, record):
+    def fail(self, batch):
         """Fail a record after an error that is not retriable; later sequences no longer fit (I3).
 
         Source: TransactionManager.handleFailedBatch.
         """
-        self.failed.add(record)
+        self.failed.add(batch.record)
         if self.idempotent:
             self.bump_due = True
 
@@ -203,9 +228,9 @@ class RetryingProducer(RememberingPartition, abstract=True):
         """
         if self.acks != "0":
             for batch in self.handled:
-                self.send_again(batch.record)
+                self.send_again(batch)
             for batch in self.requests:
-                self.send_again(batch.record)
+                self.send_again(batch)
         if self.unreported is not None and not self.is_written:
             self.send_again(self.unreported)
             self.unreported = None
@@ -239,11 +264,9 @@ class RetryingProducer(RememberingPartition, abstract=True):
         waits = self.acks == "all" and len(self.handled) > 0
         answered = len(self.handled) - 1 if waits else len(self.handled)
         for batch in self.handled[:answered]:
-            self.acknowledge(batch.record)
-        for batch in self.handled[answered:]:
-            self.stranded.append(batch.record)
-        for batch in self.requests:
-            self.stranded.append(batch.record)
+            self.acknowledge(batch)
+        self.stranded.extend(self.handled[answered:])
+        self.stranded.extend(self.requests)
         self.handled.clear()
         self.requests.clear()
 
@@ -254,8 +277,8 @@ class RetryingProducer(RememberingPartition, abstract=True):
         The producer may have sent later records to the new leader before (`specs.producer.idempotent.leader_move`).
         """
         require(len(self.stranded) > 0)
-        record = self.stranded.pop(0)
-        self.send_again(record)
+        batch = self.stranded.pop(0)
+        self.send_again(batch)
 
     @action
     def producer_restart(self):

@@ -77,7 +77,7 @@ class Derived(RememberingPartition):
     def produce(self, epoch: ProducerEpoch, sequence: Sequence):
         """A client sends any batch."""
         require(len(self.log[self.leader]) < self.log_size)
-        batch = Entry(record=1, session=0, epoch=epoch, sequence=sequence)
+        batch = Entry(record=1, session=0, epoch=epoch, sequence=sequence, resend=0)
         self.answer = self.error_of(batch)
         self.asked_epoch = epoch
         self.asked_sequence = sequence

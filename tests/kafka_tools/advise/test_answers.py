@@ -169,6 +169,20 @@ def test_automatic_commits_of_the_consumer_protocol_skip_records():
     assert answer.verdict == "no"
 
 
+def test_a_short_delivery_timeout_duplicates_and_reorders_what_is_sent_again():
+    """P11: the request of a record that has timed out is still on the connection."""
+    names = ["short-delivery-timeout/producer.properties"]
+    advice, found = answers("3.7", *names, failures=["delivery-timeout"], changes=1)
+    assert {key[0] for key in yeses(found)} == {"duplicates", "reorder"}
+    assert advice.remedies == [] and any("delivery.timeout.ms=120000" in found.text for found in advice.suggestions)
+
+
+def test_a_delivery_timeout_that_outlasts_an_election_is_named_as_not_explored():
+    advice, found = answers("3.7", "producer-shipped.properties", failures=["delivery-timeout"])
+    assert found == {} and [failure.slug for failure in advice.impossible] == ["delivery-timeout"]
+    assert "delivery.timeout.ms" in answer_sentences.why_impossible(advice.impossible[0])
+
+
 def test_transactions_are_reported_as_not_explored():
     advice, found = answers("3.7", "exactly-once-producer.properties", failures=["producer-restart"])
     assert found == {}
