@@ -152,6 +152,19 @@ def explored(constants):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("in_flight", [1, 2, 5])
+@pytest.mark.parametrize("broker", guarantees.BROKERS)
+def test_a_batch_is_stuck_exactly_if_it_is_refused_forever(in_flight, broker):
+    """The liveness property of the column agrees with the invariants that find such a batch state by state."""
+    (check,) = guarantees.idempotent_checks(in_flight, broker, False, "stuck")
+    properties = (*check.properties, "no_endless_retry", "no_dead_end")
+    result = explore_native(check.spec(**check.constants), Plan(properties, stop="all", quick=True))
+    found = {violation.property for violation in result.violations}
+    assert ("batch_is_completed" in found) == bool(found & {"no_endless_retry", "no_dead_end"})
+    assert result.undecided == {}
+
+
+@pytest.mark.slow
 def test_a_no_reports_its_explorations(computed):
     cell = computed[1]["all", ">0", "5", "on", LATER, "no"]["cells"]["duplicate"]
     (explored,) = cell["explored"]
