@@ -133,13 +133,13 @@ class IdlePartition(Spec):
 
 scenarios = [
     Bug(
-        "i6_bumps_never_end",
+        "bumps_never_end",
         IdlePartition,
         {"bumps_end": 5},
         faulty=dict(resets_idle=False),
         larger=dict(partitions=3, rejections=2),
         description="I6: every batch is completed, and every batch costs an epoch, as long as partitions take turns.",
-        fixed_name="i6_bumps_end",
+        fixed_name="bumps_end_after_reset",
         remedy="I6 since 2.7.1 and 2.8: the other partitions also begin at sequence 0, and no further bump follows.",
     ),
 ]
