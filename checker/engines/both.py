@@ -1,6 +1,7 @@
 """Engine `both`: runs the native explorer and Z3 on one configuration and compares verdicts and trace lengths.
 
-Z3 decides no liveness properties. The interpreter decides them again, on small configurations.
+The interpreter checks each lasso. On small configurations it also decides the liveness properties again. Z3 searches
+for lassos of a few states, which does not depend on the size of the configuration.
 
 `explore` has the signature of `engines.native.engine.explore`.
 """
@@ -22,11 +23,12 @@ from checker.engines.smt.lowering.logic import Truth, all_of, any_of, negate
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
 from checker.errors import InternalError, UserError
+from checker.explain.lassos import WrongLassoError, check_lasso
 from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, Plan
-from checker.run.result import Result
+from checker.run.result import Result, Violation
 
 MAX_STATES = 50_000
 """Limit of the comparison: larger configurations are explored natively only."""
@@ -35,7 +37,13 @@ MAX_INSTANCES = 300
 """Limit for deadlocks: with more action instances only the explorer checks them. Z3 gets a formula for each."""
 
 MAX_LIVENESS_STATES = 5_000
-"""Limit of the comparison of liveness: the interpreter keeps every step of every state."""
+"""Limit of the comparison of liveness with the interpreter, which keeps every step of every state."""
+
+LASSO_STATES = 10
+"""The longest lassos that Z3 searches for: within `LASSO_SECONDS`, it completes 8 to 10 states of most specs."""
+
+LASSO_SECONDS = 20.0
+"""Time after which Z3 does not go on to longer lassos."""
 
 QUERY_SECONDS = 10.0
 """Time limit of one query; a longer one ends the comparison at the lengths completed so far."""
@@ -63,10 +71,12 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
     lengths = [found.length for found in result.violations if found.length and found.kind != "liveness"]
     depth = max(lengths, default=result.depth)
     if result.distinct_states > MAX_STATES:
-        return dataclasses.replace(result, engine=f"native (too large for z3{compared})")
+        return dataclasses.replace(result, engine=f"native (too large for z3){compared}")
     provable = (Role.INVARIANT, Role.STEP_INVARIANT)
     names = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] in provable]
     reachables = [name for name in plan.properties if name != DEADLOCK and spec.roles[name] is Role.REACHABLE]
+    if not (names or reachables or plan.deadlock) and compared:
+        return dataclasses.replace(result, engine=f"native{compared}")
     try:
         found = _searched(spec, names, reachables, plan.deadlock, depth)
     except UserError as error:
@@ -80,25 +90,82 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
 
 
 def _compare_liveness(spec: Spec, plan: Plan, result: Result) -> str:
-    """Decide liveness properties again with the interpreter; return a note on the comparison, or "" without any.
+    """Compare the decisions on liveness properties; return a note on what was compared, or "" without any decision.
 
-    Raises EngineDisagreementError if a decision or the length of a stem differs.
+    Raises EngineDisagreementError if a lasso is wrong, or if a decision or the length of a stem differs.
     """
-    names = liveness_names(spec, plan.properties)
-    if not names or result.ended != "complete":
-        return ""
-    if result.distinct_states > MAX_LIVENESS_STATES:
-        return "; too large to compare liveness"
-    again = explorer.explore(spec, Plan(tuple(names), stop="all"))
+    for violation in result.violations:
+        if violation.kind == "liveness":
+            _check_lasso(spec, violation)
     # A run may stop before it has decided every property.
-    decided = {found.property for found in result.liveness} | result.undecided.keys()
+    decided = {found.property for found in result.liveness} - result.undecided.keys()
+    names = [name for name in liveness_names(spec, plan.properties) if name in decided]
+    if not names or result.verdict == "error":
+        return ""
+    if result.ended != "complete":
+        return "; lassos checked with the interpreter"
+    compared, omitted = [], []
+    if result.distinct_states > MAX_LIVENESS_STATES:
+        omitted.append(f"the interpreter (over {MAX_LIVENESS_STATES:,} states)")
+    else:
+        _compare_liveness_with_interpreter(spec, names, result)
+        compared.append("the interpreter")
+    try:
+        depth = _compare_lassos_with_z3(spec, names, result)
+        compared.append(f"z3's lassos of up to {depth} states")
+    except UserError as error:
+        omitted.append(f"z3 ({error.message})")
+    notes = [f"compared with {' and '.join(compared)}"] if compared else []
+    notes += [f"not compared with {' and '.join(omitted)}"] if omitted else []
+    return f"; liveness {', '.join(notes)}"
+
+
+def _check_lasso(spec: Spec, violation: Violation) -> None:
+    try:
+        check_lasso(spec, violation)
+    except WrongLassoError as error:
+        message = f"internal error: the lasso of {violation.property} of {spec.name} {spec.constants} is wrong: {error}"
+        raise EngineDisagreementError(message) from error
+
+
+def _compare_liveness_with_interpreter(spec: Spec, names: list[str], result: Result) -> None:
+    again = explorer.explore(spec, Plan(tuple(names), stop="all"))
     for name in names:
-        if name not in decided:
-            continue
         one, other = _length_of(result, name), _length_of(again, name)
-        if (one, name in result.undecided) != (other, name in again.undecided):
+        if one != other or name in again.undecided:
             raise _disagreement(spec, name, one, other, "the interpreter")
-    return "; liveness compared with the interpreter"
+
+
+def _compare_lassos_with_z3(spec: Spec, names: list[str], result: Result) -> int:
+    """Search for lassos with Z3; return up to which number of states. Raises UserError if Z3 cannot take the spec."""
+    started = time.monotonic()
+    limits = QueryLimits(min(QUERY_SECONDS, LASSO_SECONDS))
+
+    def give_up(length: int, seconds: float) -> bool:
+        return time.monotonic() - started > LASSO_SECONDS
+
+    try:
+        found = search(TransitionSystem(spec, []), names, LASSO_STATES, limits, stop="all", is_over=give_up)
+    except AssertionError as error:
+        raise EngineDisagreementError(f"internal error: on {spec.name} {error}") from error
+    check_lassos(spec, names, result, found)
+    return found.depth
+
+
+def check_lassos(spec: Spec, names: list[str], result: Result, found: BoundedSearch) -> None:
+    """Raise EngineDisagreementError if a search for lassos differs from decisions on liveness properties.
+
+    No lasso has a shorter stem than the explorer's. Z3 finds the length of that stem if the lasso fits into its bound.
+    """
+    searched = {violation.property: violation.length for violation in found.violations}
+    explored = {violation.property: violation for violation in result.violations}
+    for name in names:
+        one = explored.get(name)
+        other = searched.get(name)
+        is_within = one is not None and len(one.trace) <= found.depth
+        is_wrong = other is not None and (one is None or other < one.length)
+        if is_wrong or (one is not None and is_within and other != one.length):
+            raise _disagreement(spec, name, None if one is None else one.length, other)
 
 
 def _length_of(result: Result, name: str) -> int | None:

@@ -1,13 +1,17 @@
 """Engine `both`: explorer and Z3 agree on all small scenarios: verdicts, lengths, reachables and deadlocks."""
 
+import dataclasses
+
 import pytest
 from liveness_toys import Retry
 
 from checker.engines import both
 from checker.engines.native import engine
 from checker.engines.python import explorer
+from checker.engines.smt import fair_steps, lassos
 from checker.engines.smt.lowering.expressions import SymbolicExpressions
 from checker.engines.smt.lowering.statements import SymbolicStatements
+from checker.explain.lassos import lasso_violation
 from checker.language import Range, Spec, action, invariant, reachable, require
 from checker.run import registry
 from checker.run.expectation import checked_properties, stop_for
@@ -45,6 +49,7 @@ SCENARIOS = [
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_engines_agree_on_small_scenarios(scenario, monkeypatch):
     monkeypatch.setattr(both, "TOTAL_SECONDS", SECONDS)
+    monkeypatch.setattr(both, "LASSO_SECONDS", SECONDS)
     names = checked_properties(scenario)
     plan = Plan(names, stop=stop_for(scenario.expect), deadlock="deadlock" in names)
     both.explore(scenario.configured_spec(), plan)
@@ -121,18 +126,81 @@ def test_a_wrong_result_of_the_explorer_is_an_internal_error(monkeypatch, reache
         both.explore(Counter(), PLAN)
 
 
-def test_the_interpreter_decides_liveness_again(monkeypatch):
-    spec = Retry(batches=1).with_fairness({"deliver": "weak"})
-    plan = Plan(("is_done",), stop="all")
-    found = both.explore(spec, plan)
-    assert found.engine.endswith("; liveness compared with the interpreter")
+WEAK = Retry(batches=1).with_fairness({"deliver": "weak"})
+ONE_LASSO = Plan(("is_done",), stop="all")
+
+
+def test_liveness_is_compared_with_the_interpreter_and_with_z3():
+    found = both.explore(WEAK, ONE_LASSO)
+    note = "; liveness compared with the interpreter and z3's lassos of up to 10 states"
+    assert found.engine == f"native{note}"
     assert [violation.length for violation in found.violations] == [2]
-    holds = Retry(batches=1)
-    monkeypatch.setattr(explorer, "explore", lambda _, plan: engine.explore(holds, plan))
-    with pytest.raises(both.EngineDisagreementError, match="finds a counterexample of 2 states, the interpreter none"):
-        both.explore(spec, plan)
+    assert both.explore(Retry(batches=1), Plan(("is_done", "none_lost"))).engine == f"native{note}"
 
 
-def test_liveness_of_a_large_configuration_is_not_compared(monkeypatch):
+def test_liveness_of_a_large_configuration_is_compared_with_z3(monkeypatch):
     monkeypatch.setattr(both, "MAX_LIVENESS_STATES", 3)
-    assert both.explore(Retry(batches=1), Plan(("is_done",))).engine.endswith("; too large to compare liveness")
+    found = both.explore(WEAK, ONE_LASSO)
+    note = "; liveness compared with z3's lassos of up to 10 states, not compared with the interpreter (over 3 states)"
+    assert found.engine == f"native{note}"
+    monkeypatch.setattr(fair_steps, "MAX_INSTANCES", 2)
+    note = "; liveness not compared with the interpreter (over 3 states) and z3 (the fair actions of"
+    assert both.explore(WEAK, ONE_LASSO).engine.startswith(f"native{note}")
+
+
+def test_a_time_limit_ends_the_comparison_with_z3(monkeypatch):
+    monkeypatch.setattr(both, "LASSO_SECONDS", 0.0)
+    assert both.explore(WEAK, ONE_LASSO).engine.endswith("and z3's lassos of up to 0 states")
+
+
+def test_a_wrong_decision_of_the_interpreter_is_an_internal_error(monkeypatch):
+    explore, holds = explorer.explore, Retry(batches=1)
+    monkeypatch.setattr(explorer, "explore", lambda _, plan: explore(holds, plan))
+    with pytest.raises(both.EngineDisagreementError, match="finds a counterexample of 2 states, the interpreter none"):
+        both.explore(WEAK, ONE_LASSO)
+
+
+def missed(result):
+    result.violations = []
+
+
+def misplaced(result):
+    # The loop of the lasso is entered one state later: its stem is too long.
+    (found,) = result.violations
+    trace = (*found.trace, found.trace[2])
+    result.violations = [lasso_violation(WEAK, "is_done", (found.bindings[0][1],), trace, 2)]
+
+
+def unfair(result):
+    (found,) = result.violations
+    result.violations = [dataclasses.replace(found, trace=found.trace[:2])]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (missed, "the explorer finds none, Z3 a counterexample of 2 states"),
+        (misplaced, "the explorer finds a counterexample of 3 states, Z3 a counterexample of 2 states"),
+        (unfair, "the lasso of is_done of .* is wrong: .* it is not weakly fair to deliver"),
+    ],
+)
+def test_a_wrong_lasso_of_the_explorer_is_an_internal_error(monkeypatch, change, words):
+    monkeypatch.setattr(both, "MAX_LIVENESS_STATES", 0)
+
+    def wrong(spec, plan):
+        result = engine.explore(spec, plan)
+        change(result)
+        return result
+
+    with pytest.raises(both.EngineDisagreementError, match=words):
+        both.explore(WEAK, ONE_LASSO, wrong)
+
+
+def test_a_missed_lasso_of_z3_is_an_internal_error(monkeypatch):
+    monkeypatch.setattr(both, "MAX_LIVENESS_STATES", 0)
+    shape = lassos._LassoPath.shape
+    monkeypatch.setattr(
+        lassos._LassoPath, "shape", lambda self, is_same: [*shape(self, is_same), self.starts_at(self.last)]
+    )
+    with pytest.raises(both.EngineDisagreementError, match="a counterexample of 2 states, Z3 none"):
+        both.explore(WEAK, ONE_LASSO)
