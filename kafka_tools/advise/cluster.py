@@ -20,6 +20,7 @@ from kafka_tools.advise.configuration_keys import (
     key_of,
     names_of,
 )
+from kafka_tools.advise.kubernetes_files import NOT_READ
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
 
 CHANGED = "changed"
@@ -278,8 +279,11 @@ class _Gathering:
 def suggestion(name: str, client: Client) -> str:
     """Return the known name that a misspelt one is closest to, as text; an empty text if none is close.
 
-    The end of a longer name may be one that affects the answers: `spring.kafka.producer.ack`.
+    The end of a longer name may be one that affects the answers: `spring.kafka.producer.ack`. The name of settings that
+    are written elsewhere has an explanation instead.
     """
+    if name in NOT_READ:
+        return f" ({NOT_READ[name]})"
     plain = name.replace("_", ".").lower()
     known = {known: role for role in reversed(ROLES) for known in names_of(role, client)}
     found = difflib.get_close_matches(plain, known, 1, _SIMILAR)

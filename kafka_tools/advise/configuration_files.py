@@ -113,6 +113,9 @@ def _read_environments(path: Path, document: Table) -> ConfigurationFile:
         else:
             unclear = tuple(given for given in settings if environment_files.hides_setting(given.name))
             found.append(ConfigurationFile(path.name, {"producer": unclear} if unclear else {}))
+    elsewhere = tuple(kubernetes_files.settings_elsewhere(path, document))
+    if elsewhere:
+        found.append(ConfigurationFile(path.name, {"producer": elsewhere}))
     if not any(part.roles for part in found) and "services" in document:
         raise InputError(f"{path}: no service has variables of Kafka: name the configuration files instead")
     return combined(path.name, found)
@@ -148,6 +151,11 @@ def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
     try:
         for element in javaproperties.parse(text):
             if isinstance(element, javaproperties.KeyValue):
+                if element.key.startswith("[") and element.key.endswith("]") and not element.value:
+                    raise InputError(
+                        f"{path}:{line}: a section of an INI file: write all settings that the producer gets, and all "
+                        "that the consumer gets, into a file for each (producer=FILE, consumer=FILE)"
+                    )
                 yield _without_shell(WrittenSetting(element.key, element.value, path.name, line))
             line += element.source.count("\n")
     except javaproperties.InvalidUEscapeError:

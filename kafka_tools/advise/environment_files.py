@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role
 from kafka_tools.advise.written_settings import WrittenSetting
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -50,7 +50,7 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
             found.append(_replication_factor(given))
         elif prefix is None or _OF_IMAGES.fullmatch(name):
             # A setting that the application reads itself may have an effect that is not known here.
-            (found if hides_setting(name) or name == "SPRING_APPLICATION_JSON" else without_effect).append(given)
+            (found if hides_setting(name) else without_effect).append(given)
         elif prefix == "SPRING_KAFKA_":
             found.append(given.renamed(_spring_name(name.removeprefix(prefix))))
         else:
@@ -84,14 +84,37 @@ def _spring_name(name: str) -> str:
 
 def hides_setting(name: str) -> bool:
     """Return whether a name that follows no convention ends in a client's setting, such as `ORDERS_PRODUCER_ACKS`."""
+    return names_other_settings(name) or _ends_in(name, _OF_CLIENTS)
+
+
+def names_other_settings(name: str) -> bool:
+    """Return whether a setting of Spring contains other settings, or names a file with some, in any spelling."""
+    return re.sub(r"[._-]", "", name.lower()) in _WITH_OTHER_SETTINGS
+
+
+_WITH_OTHER_SETTINGS = (
+    "springapplicationjson",
+    "springconfigimport",
+    "springconfiglocation",
+    "springconfigadditionallocation",
+)
+
+
+def is_on_command_line(name: str) -> bool:
+    """Return whether a name on a command line is a setting of a client, topic or broker: `--replication-factor 1`."""
+    return name == "replication-factor" or _ends_in(name, _OF_CLIENTS | _OF_SERVERS)
+
+
+def _ends_in(name: str, settings: frozenset[str]) -> bool:
     dotted = _dotted(name)
-    return any(
-        dotted == setting or dotted.endswith(f".{setting}")
-        for role in CLIENT_ROLES
-        for setting in KEYS[role]
-        if setting not in _COMMON_WORDS
-    )
+    return any(dotted == setting or dotted.endswith(f".{setting}") for setting in settings)
 
 
-_COMMON_WORDS = ("retries", "request.timeout.ms")
-"""Settings whose names other programs use, too."""
+def _settings_of(roles: Sequence[Role]) -> frozenset[str]:
+    return frozenset(setting for role in roles for setting in KEYS[role] if setting not in _COMMON_WORDS)
+
+
+_COMMON_WORDS = ("retries", "request.timeout.ms", "process.roles", "zookeeper.connect")
+"""Settings of which other programs use the names, too."""
+
+_OF_CLIENTS, _OF_SERVERS = _settings_of(CLIENT_ROLES), _settings_of(("topic", "broker"))

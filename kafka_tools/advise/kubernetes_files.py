@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError
+from kafka_tools.advise.environment_files import is_on_command_line
 from kafka_tools.advise.nested_settings import Table, flat, line_of
 from kafka_tools.advise.written_settings import WrittenSetting
 
@@ -81,25 +83,77 @@ def topic_settings(path: Path, document: Table) -> list[WrittenSetting]:
 
 def environments(path: Path, document: Table) -> Iterator[list[WrittenSetting]]:
     """Yield the environment variables of each container of a workload, and of each service of a Compose file."""
-    for service in section(document, "services").values():
-        if isinstance(service, dict) and "environment" in service:
-            yield _variables(path, service["environment"])
+    for container in _containers(document):
+        for name in ("environment", "env"):
+            if name in container:
+                yield _variables(path, container[name])
+
+
+def settings_elsewhere(path: Path, document: Table) -> list[WrittenSetting]:
+    """Return what containers and services take from elsewhere and what is not read, under the names in NOT_READ.
+
+    A setting of Kafka on a command line has the prefix `command.`; no file has such a name.
+    """
+    found = []
+    for container in _containers(document):
+        for part, name in (("env_file", "env_file"), ("envFrom", "env-from"), ("extends", "extends-service")):
+            if container.get(part):
+                found.append(WrittenSetting(name, part, path.name, line_of(_texts(container[part]))))
+        for text, line in _command_lines(path, container):
+            names = [match[1] for match in _ASSIGNMENT.finditer(text) if is_on_command_line(match[1])]
+            found += [WrittenSetting(f"command.{name}", "set", path.name, line) for name in names]
+    return found
+
+
+def _command_lines(path: Path, container: Table) -> Iterator[tuple[str, int | None]]:
+    """Yield the parts of a container's command line, also those in variables such as JAVA_OPTS, with their lines."""
+    for part in ("command", "args", "entrypoint"):
+        yield from ((str(text), line_of([text])) for text in _texts(container.get(part)))
+    for given in (*_variables(path, container.get("environment")), *_variables(path, container.get("env"))):
+        if given.name.endswith(("OPTS", "OPTIONS", "ARGS")):
+            yield given.value, given.line
+
+
+NOT_READ = {
+    "env_file": "the variables of `env_file` are not read: write them under `environment`",
+    "env-from": "the variables of `envFrom` are not read: write them under `env`",
+    "extends-service": "the service of `extends` is not read: write its variables under `environment`",
+}
+"""The explanations of names that stand for settings that are written elsewhere."""
+
+_ASSIGNMENT = re.compile(r"(?:-D)?([A-Za-z][A-Za-z0-9._\[\]-]*)(?:[= ]|$)")
+"""A name in front of a value, as in `-Dspring.kafka.producer.acks=1` or `--replication-factor 1`."""
+
+
+def _containers(document: Table) -> Iterator[Table]:
+    """Yield the services of a Compose file and the containers of a workload."""
+    yield from (service for service in section(document, "services").values() if isinstance(service, dict))
     spec = section(document, "spec")
     for pod in (spec, section(spec, "template", "spec"), section(spec, "jobTemplate", "spec", "template", "spec")):
-        for container in pod.get("containers") or []:
-            if isinstance(container, dict) and "env" in container:
-                yield _variables(path, container["env"])
+        for name in ("initContainers", "containers"):
+            yield from (container for container in pod.get(name) or [] if isinstance(container, dict))
+
+
+def _texts(value: Any) -> list[Any]:
+    """Return the texts in a value, at any depth."""
+    if isinstance(value, (dict, list)):
+        return [text for part in (value.values() if isinstance(value, dict) else value) for text in _texts(part)]
+    return [] if value is None else [value]
 
 
 def _variables(path: Path, environment: Any) -> list[WrittenSetting]:
-    """Return variables written as a mapping, as `NAME=VALUE`, or as `{name, value}`."""
+    """Return variables written as a mapping, as `NAME=VALUE`, or as `{name, value}`.
+
+    A variable without a value gets it from elsewhere: its value is a placeholder.
+    """
     if isinstance(environment, dict):
-        return flat(path, environment)
+        return flat(path, {name: "${" + name + "}" if value is None else value for name, value in environment.items()})
     found = []
     for item in environment if isinstance(environment, list) else []:
         if isinstance(item, dict):
             name, value = str(item.get("name", "")), item.get("value", "${valueFrom}")
         else:
-            name, _, value = str(item).partition("=")
+            name, separator, value = str(item).partition("=")
+            value = value if separator else "${" + name + "}"
         found.append(WrittenSetting(name, str(value), path.name, line_of([item, value])))
     return found

@@ -9,7 +9,7 @@ from checker.language.interpreter import State
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION
 from kafka_tools.advise.effective_config import EffectiveConfig
-from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, HIGH_WATERMARK_WAITS_FOR_MIN_ISR
+from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, HIGH_WATERMARK_WAITS_FOR_MIN_ISR, MIN_ISR_CAPPED
 
 PIPELINE = "pipeline/pipeline"
 """The spec that answers the questions."""
@@ -139,10 +139,19 @@ def is_decidable(question: GuaranteeQuestion, cluster: ClusterConfig, config: Ef
     """Return whether a complete exploration without a counterexample is a no.
 
     The model has the idempotent client of 2.5 and later. An earlier client resets its sequences when a broker has lost
-    them, and numbers batches in the order of a heap (entries I4 and I5 of docs/idempotence.md).
+    them, and numbers batches in the order of a heap (entries I4 and I5 of docs/idempotence.md). If the leader refuses
+    every record because min.insync.replicas is above the replication factor, each is retried until it expires.
     """
+    if question.name == "stuck" and refuses_every_write(cluster, config):
+        return False
     has_earlier_client = not BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version)
     return not (has_earlier_client and config["enable.idempotence"] == "true" and question.name in OF_PRODUCER_STATE)
+
+
+def refuses_every_write(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
+    """Return whether acks=all never succeeds: min.insync.replicas above the replication factor (KAFKA-15583)."""
+    is_above = int(config["min.insync.replicas"]) > int(config["replication.factor"])
+    return is_above and config["acks"] == "all" and not MIN_ISR_CAPPED.applies_to(cluster.version)
 
 
 OF_PRODUCER_STATE = ("duplicates", "reorder", "stuck")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, names_of
+from kafka_tools.advise.environment_files import names_other_settings
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _KAFKA = re.compile(r"spring\.kafka\.(.+)", re.IGNORECASE)
@@ -86,8 +87,9 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
             )
         if match:
             _add(builder, given, match.group(1))
-        elif "kafka" in given.name.lower() or _ends_in_setting(given.name):
-            # A setting that the application reads itself may have an effect that is not known here.
+        elif "kafka" in given.name.lower() or _ends_in_setting(given.name) or names_other_settings(given.name):
+            # A setting that the application reads itself may have an effect that is not known here, and an imported
+            # file may have settings of Kafka.
             builder.add("producer", given)
     return builder.build()
 
