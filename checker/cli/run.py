@@ -74,6 +74,14 @@ def run(
     update_ledger: Annotated[
         bool, typer.Option("--update-ledger", help="Record the results in the ledger and show the differences.")
     ] = False,
+    simulate: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Take N random walks in this process instead of exploring."),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, max=65_535, metavar="N", help="With --simulate: maximum steps of a walk (100).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="With --simulate: the random seed (1).")] = None,
     table: Annotated[
         bool, typer.Option("--table", help="Compute the families' tables of guarantees, by settings.")
     ] = False,
@@ -86,6 +94,9 @@ def run(
     Each result is compared with the verdict that its scenario expects. A run of all scenarios is also compared with
     the ledger of recorded results. With --set or --fair, a spec runs once, and no verdict is expected. The options
     --master, --checkpoint and --partitions need --engine spark.
+
+    With --simulate, random walks stop at the first violation (with --keep-going: walk on). They decide nothing:
+    without a violation the result is "no violation in N walks".
 
     Exit status: 0 as expected, 1 violated or not as expected, 2 wrong input, 3 stopped before the answer.
     """
@@ -121,6 +132,30 @@ def run(
         update_ledger=update_ledger,
         spark=SparkOptions(master=master, checkpoint=checkpoint, partitions=partitions),
     )
+    if simulate is not None:
+        others = {
+            "--engine": engine != "native",
+            "--max-states": max_states is not None,
+            "--max-depth": max_depth is not None,
+            "--coverage": coverage,
+            "--strict": strict,
+            "--junit": junit is not None,
+            "--sarif": sarif is not None,
+            "--html": html is not None,
+            "--graph": graph is not None,
+            "--ledger": ledger is not None,
+            "--update-ledger": update_ledger,
+            "--table": table,
+        }
+        if unused := [option for option, is_given in others.items() if is_given]:
+            raise InputError(f"{unused[0]} belongs to an exploration: leave it out, or leave out --simulate")
+        # Imported here: it loads the native engine, which other engines do not need.
+        from checker.execution.run_walks import WalkSettings, execute_walks
+
+        walks = WalkSettings(walks=simulate, depth=depth or 100, seed=1 if seed is None else seed, json=json, out=out)
+        raise typer.Exit(execute_walks(request, walks))
+    if depth is not None or seed is not None:
+        raise InputError("--depth and --seed need --simulate: run SPEC --simulate 100000 --depth 60 --seed 7")
     if table:
         raise typer.Exit(tabulate(request, how, update_docs))
     if update_docs is not None:

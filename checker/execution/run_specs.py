@@ -103,7 +103,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
                 if screen is not None:
                     screen.show(done)
                 results.add(done)
-                folder.write(run, done.result)
+                folder.write(run, done.result.violations)
                 if settings.graph is not None:
                     write_graph(settings.graph, run)
                 if cancelled.is_set():

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
 
@@ -17,7 +17,7 @@ from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_wr
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
-from checker.run.result import Result, Violation
+from checker.run.result import Violation
 from traces import trace_file
 
 
@@ -131,14 +131,14 @@ class CounterexampleFolder:
         if folder is not None:
             make_folder(folder)
 
-    def write(self, run: Run, result: Result) -> None:
+    def write(self, run: Run, violations: Iterable[Violation]) -> None:
         """Write the counterexamples of a run; raise OutputError if the folder cannot be written.
 
         A format is omitted if it needs a program that is missing; `close` reports that.
         """
         if self._folder is None:
             return
-        for violation in result.violations:
+        for violation in violations:
             if violation.trace:
                 self._write(self._folder / stem_of(run, violation), run, violation)
 

@@ -13,9 +13,13 @@ _LINE_INTERVAL, _REDRAW_INTERVAL = 5.0, 0.25
 
 
 class WalkProgress:
-    """Shows how many of `total` walks are made; an earlier run made `done` of them. It is a context manager."""
+    """Shows how many of `total` walks are made; an earlier run made `done` of them. It is a context manager.
 
-    def __init__(self, name: str, total: int, done: int, stream: TextIO):
+    `beginning` is the text before the first walk.
+    """
+
+    def __init__(self, name: str, total: int, done: int, stream: TextIO, beginning: str = "starting Spark"):
+        self._beginning = beginning
         self._name, self._total, self._before, self._stream = name, total, done, stream
         self._is_terminal = stream.isatty()
         self._live: Live | None = None
@@ -24,7 +28,7 @@ class WalkProgress:
 
     def __enter__(self) -> Self:
         if self._is_terminal:
-            self._redraw(f"{self._name}: starting Spark")
+            self._redraw(f"{self._name}: {self._beginning}")
         return self
 
     def __exit__(self, *_: object) -> None:

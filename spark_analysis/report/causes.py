@@ -20,7 +20,7 @@ from spark_analysis.report.walk_counts import ViolationPattern
 from traces.failed_conjunct import false_conjunct
 from traces.schedule import calls_of
 from traces.shrink import ShorteningSearch, ShrunkViolation, reduce, search_shorter
-from traces.walks.replay_walk import violation_from_row
+from traces.walks.row_violations import violation_from_row
 
 MOST_PATTERNS = 200
 """Number of patterns of which the first walk is shrunk by removing steps."""

@@ -8,7 +8,7 @@ from checker.explain import violations
 from checker.run import registry
 from traces.schedule import calls_of
 from traces.shrink import reduce, search_shorter
-from traces.walks.replay_walk import trace_of_instances
+from traces.walks.row_violations import trace_of_instances
 
 CASES = [
     ("producer/plain_producer/p1_reorder_by_retry", "no_reorder"),

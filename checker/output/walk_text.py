@@ -1,0 +1,61 @@
+"""Random walks of a run in this process, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checker.output.counterexample_text import counterexample_lines
+from checker.output.files import violation_to_json
+from checker.output.styled_lines import BLANK, Line, line
+from checker.run.request import Run
+from traces.walks.local_walks import LocalWalks
+
+
+def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> list[Line]:
+    """Return what the walks found; `left_out` names the properties that walks do not check."""
+    walks = f"{made.walks:,} walk{'' if made.walks == 1 else 's'}"
+    if made.found:
+        names = ", ".join(f"{name} in walk {found.walk}" for name, found in made.found.items())
+        head = line((f"violation found: {names}", "red"))
+    else:
+        style = "green" if made.is_whole else "yellow"
+        head = line((f"no violation in {walks}", style), (" (interrupted)" if not made.is_whole else "", style))
+    about = "about " if made.sampling else ""
+    rate = made.steps / max(seconds, 1e-6)
+    lines = [
+        line((run.name, "bold")),
+        head,
+        line(f"  {walks} of at most {made.depth} steps, seed {made.seed}: {made.steps:,} steps"),
+        line(f"  {about}{made.distinct_states:,} distinct states visited; other states were not checked"),
+        line(f"  {seconds:.2f} s, {rate:,.0f} steps per second"),
+    ]
+    if left_out:
+        lines.append(line((f"  not checked by walks: {', '.join(left_out)}", "yellow")))
+    for found in made.found.values():
+        lines += [BLANK, *counterexample_lines(run.spec, run.name, found.violation)]
+        if found.violation.length < found.found_length:
+            lines.append(line((f"  the walk had {found.found_length} states; this trace leaves steps out", "dim")))
+    return lines
+
+
+def walks_to_json(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> dict[str, Any]:
+    """Return the JSON object of the walks of a run."""
+    return {
+        "spec": run.entry.name,
+        "scenario": run.scenario,
+        "constants": run.spec.constants,
+        "seed": made.seed,
+        "depth": made.depth,
+        "walks": made.walks,
+        "wanted_walks": made.wanted,
+        "steps": made.steps,
+        "failed_walks": made.failures,
+        "distinct_states": made.distinct_states,
+        "distinct_states_are_estimated": made.sampling > 0,
+        "seconds": round(seconds, 6),
+        "not_checked": left_out,
+        "violations": [
+            violation_to_json(run.spec, found.violation) | {"walk": found.walk, "found_length": found.found_length}
+            for found in made.found.values()
+        ],
+    }

@@ -1,0 +1,94 @@
+"""`run --simulate`: random walks in the process of the command."""
+
+import json
+import threading
+
+import pytest
+
+from checker.errors import InputError
+from specs.examples.peterson import Peterson, PetersonHasty
+from tests.toy import Counter, Overflow
+from traces.replay import replay
+from traces.walks import local_walks
+from traces.walks.local_walks import walk_locally
+
+EXCLUSION = "mutual_exclusion"
+
+
+def walks(spec, *properties, **options):
+    return walk_locally(spec, list(properties), **({"walks": 200, "depth": 20, "seed": 7} | options))
+
+
+def test_walks_without_a_violation_decide_nothing(checker):
+    outcome = checker("run", "examples/peterson/exclusive", "--simulate", "300", "--depth", "60", "--seed", "7")
+    assert outcome.status == 0
+    assert "no violation in 300 walks\n" in outcome.out and "holds" not in outcome.out
+    assert "  20 distinct states visited; other states were not checked\n" in outcome.out
+
+
+def test_a_violation_is_shown_and_written(checker, tmp_path):
+    options = ("--simulate", "300", "--seed", "7", "--out", tmp_path)
+    outcome = checker("run", "examples/peterson_hasty", *options, "--json", tmp_path / "found.json")
+    assert outcome.status == 1
+    assert "violation found: mutual_exclusion in walk" in outcome.out and "counterexample of" in outcome.out
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["walks"], found["failed_walks"], found["seed"]) == (found["violations"][0]["walk"] + 1, 1, 7)
+    assert any(path.suffix == ".json" and EXCLUSION in path.name for path in tmp_path.iterdir())
+
+
+def test_the_same_seed_finds_the_same_walk_for_every_batch(monkeypatch):
+    spec = PetersonHasty()
+    found = [walks(spec, EXCLUSION, seed=seed) for seed in (7, 7, 8)]
+    monkeypatch.setattr(local_walks, "BATCH_STEPS", 40)
+    found.append(walks(spec, EXCLUSION))
+    texts = [[str(step) for step in made.found[EXCLUSION].violation.trace] for made in found]
+    assert texts[0] == texts[1] == texts[3]
+    assert [made.found[EXCLUSION].walk for made in (found[0], found[3])] == [found[1].found[EXCLUSION].walk] * 2
+    assert (found[0].steps, found[0].distinct_states) == (found[3].steps, found[3].distinct_states)
+    replay(spec, found[0].found[EXCLUSION].violation)
+
+
+def test_keep_going_counts_every_failed_walk():
+    made = walks(PetersonHasty(), EXCLUSION, keep_going=True)
+    assert made.is_whole and made.failures > 1
+    assert made.found[EXCLUSION].walk == walks(PetersonHasty(), EXCLUSION).found[EXCLUSION].walk
+
+
+def test_an_error_in_an_action_is_a_violation():
+    made = walks(Overflow())
+    (found,) = made.found.values()
+    assert (found.violation.kind, made.is_whole) == ("bounds_error", False)
+
+
+def test_a_deadlock_is_a_violation():
+    made = walks(Counter(), "deadlock")
+    assert made.found["deadlock"].violation.kind == "deadlock"
+
+
+def test_an_interrupt_ends_after_a_batch(monkeypatch):
+    monkeypatch.setattr(local_walks, "BATCH_STEPS", 100)
+    cancelled = threading.Event()
+    made = walks(Peterson(), EXCLUSION, cancelled=cancelled, on_progress=lambda done, failures: cancelled.set())
+    assert made.walks == 5 and not made.is_whole and not made.found
+
+
+def test_many_states_are_sampled(monkeypatch):
+    whole = walks(Peterson(), EXCLUSION)
+    monkeypatch.setattr(local_walks, "MOST_HASHES", 8)
+    sampled = walks(Peterson(), EXCLUSION)
+    assert whole.sampling == 0 and sampled.sampling > 0 and len(sampled.hashes) <= 8
+    assert sampled.distinct_states == len(sampled.hashes) << sampled.sampling
+
+
+@pytest.mark.parametrize(
+    "options", [("--simulate", "9", "--coverage"), ("--depth", "9"), ("--simulate", "9", "--engine", "python")]
+)
+def test_options_that_do_not_fit_are_refused(checker, options):
+    outcome = checker("run", "examples/peterson", *options)
+    assert outcome.status == InputError.exit_status
+    assert "--simulate" in outcome.err
+
+
+def test_liveness_is_not_checked_by_walks(checker):
+    outcome = checker("run", "examples/echo", "--simulate", "5")
+    assert "not checked by walks: " in outcome.out

@@ -1,0 +1,62 @@
+"""The trace and the violation of a row of walks, by the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from checker.errors import BoundsError, Disabled, InputError, UserError
+from checker.explain import violations
+from checker.language.spec import Spec
+from checker.run.plan import DEADLOCK
+from checker.run.result import TraceStep, Violation
+
+WALK = "walk"
+"""The property name for a walk that violates no property."""
+
+_ENDINGS = {
+    "depth": "{steps} violate no property; the walk reached its depth",
+    "deadlock": "after {steps} no action is enabled; no property is violated",
+    "constraint": "after {steps} a constraint is false; no property is violated",
+}
+
+
+def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
+    """Return the violation that a row (by column) records; raise UserError if the spec does not allow its steps.
+
+    `name` selects a property that the last state violates, instead of the first one.
+    """
+    instances = np.frombuffer(row["actions"], dtype="<u2").tolist()
+    trace = trace_of_instances(spec, row["initial"], instances)
+    # In this order: an error in an action has no false property, and the name of an error may be that of a constraint.
+    if row["verdict"] == "holds":
+        steps = f"{len(instances)} step{'' if len(instances) == 1 else 's'}"
+        return Violation(WALK, "walk", trace, _ENDINGS[row["ending"]].format(steps=steps))
+    if row["failed_instance"] is not None:
+        action, arguments = spec.arguments_of(row["failed_instance"], trace[-1].state)
+        return violations.bounds_in_action(spec, action, arguments, trace)
+    if row["verdict"] == "error":
+        return violations.bounds_in_property(spec, row["property"], trace)
+    if (name or row["property"]) == DEADLOCK:
+        return violations.deadlock(trace)
+    return violations.false_property(spec, name or row["property"], trace)
+
+
+def trace_of_instances(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:
+    """Return the trace of action instances from an initial state; raise InputError if one cannot be taken."""
+    states = spec.initial_states()
+    if not 0 <= initial < len(states):
+        raise InputError(f"the spec has no initial state {initial}")
+    trace = [TraceStep(None, (), states[initial])]
+    for number, instance in enumerate(instances, 1):
+        before = trace[-1].state
+        try:
+            action, arguments = spec.arguments_of(instance, before)
+            trace.append(TraceStep(action, arguments, spec.step(before, action, *arguments)))
+        # The steps were taken by machine code. If the interpreter refuses one, the row is damaged or the spec has
+        # changed.
+        except (Disabled, BoundsError, UserError):
+            raise InputError(f"step {number}, action instance {instance}, is not enabled") from None
+    return tuple(trace)
