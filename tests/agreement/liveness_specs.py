@@ -1,8 +1,8 @@
 """Random specs with liveness properties, random fairness, and the comparison of the interpreter with the native engine.
 
 A spec is a random graph: each action has a table from places and parameters to places. Some specs also have a bag of
-messages, so that the instances of an action number positions in a collection, and most have unions of actions. One
-spec is compiled and explored once, and then decided under many assignments of fairness.
+messages, so that the instances of an action number positions in a collection. Most have unions of actions, and some
+have actions that choose. One spec is compiled and explored once, and then decided under many assignments of fairness.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from checker.run.plan import Plan
 HEADER = '''"""A random spec with liveness properties."""
 
 from checker.language import (
-    Bag, Constant, Domain, FairUnion, Map, Range, Spec, Struct, action, always_eventually, constraint, eventually,
-    eventually_always, leads_to, require,
+    Bag, Constant, Domain, FairUnion, Map, Range, Spec, Struct, action, always_eventually, choose, constraint,
+    eventually, eventually_always, leads_to, require,
 )
 
 class Node(Domain):
@@ -83,8 +83,10 @@ def _unions(actions: list[str], below: Below) -> list[str]:
 
 def _action(number: int, places: int, below: Below) -> list[str]:
     parameters = [("node", "Node", "Node[{}]", 2), ("third", "Third", "{}", 3)][: below(3)]
-    head = ", ".join(["self", *(f"{name}: {kind}" for name, kind, _, _ in parameters)])
-    body = []
+    # The last parameter may be a choice instead, which no fairness distinguishes.
+    chosen = parameters[-1:] if below(3) == 0 else []
+    head = ", ".join(["self", *(f"{name}: {kind}" for name, kind, _, _ in parameters[: len(parameters) - len(chosen)])])
+    body = [f"{name} = choose({kind})" for name, kind, _, _ in chosen]
     for place in range(places):
         for _ in range(below(3)):
             tests = [f"self.at == {place}"]
@@ -150,7 +152,7 @@ def random_fairness(spec: Spec, chooser: random.Random) -> dict[str, Fairness | 
     Of a union, each choice of some parameters that all of its actions have is fair.
     """
     found: dict[str, Fairness | str | None] = {}
-    parameters = {shape.name: [parameter.name for parameter in shape.parameters] for shape in spec.shapes()}
+    parameters = {shape.name: shape.signature for shape in spec.shapes()}
     for name, members in [*((name, (name,)) for name in parameters), *spec.fair_unions.items()]:
         first, *others = (parameters[member] for member in members)
         names = [parameter for parameter in first if all(parameter in other for other in others)]
