@@ -83,10 +83,7 @@ def _unions(actions: list[str], below: Below) -> list[str]:
 
 def _action(number: int, places: int, below: Below) -> list[str]:
     parameters = [("node", "Node", "Node[{}]", 2), ("third", "Third", "{}", 3)][: below(3)]
-    # The last parameter may be a choice instead, which no fairness distinguishes.
-    chosen = parameters[-1:] if below(3) == 0 else []
-    head = ", ".join(["self", *(f"{name}: {kind}" for name, kind, _, _ in parameters[: len(parameters) - len(chosen)])])
-    body = [f"{name} = choose({kind})" for name, kind, _, _ in chosen]
+    body = []
     for place in range(places):
         for _ in range(below(3)):
             tests = [f"self.at == {place}"]
@@ -98,6 +95,11 @@ def _action(number: int, places: int, below: Below) -> list[str]:
             body += [f"    self.flag = {below(2)}"] if below(5) == 0 else []
             body += ["    return"]
     body.append("require(False)")
+    # The last parameter may be a choice instead, which no fairness distinguishes. A choice must be read.
+    if parameters and below(2) and any(f"{parameters[-1][0]} ==" in line for line in body):
+        name, kind, _, _ = parameters.pop()
+        body.insert(0, f"{name} = choose({kind})")
+    head = ", ".join(["self", *(f"{name}: {kind}" for name, kind, _, _ in parameters)])
     return ["", "    @action", f"    def act{number}({head}):", *("        " + line for line in body)]
 
 

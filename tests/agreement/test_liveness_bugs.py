@@ -183,7 +183,7 @@ BUGS = {
     "the obligation ends after a step": (
         replaced(
             decision.NativeLiveness,
-            "_region",
+            "_reached",
             lambda right, self, owed, *given: (right(self, owed, *given), owed.sources)[1],
         ),
         CANNOT_RETRY,

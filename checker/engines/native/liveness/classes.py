@@ -110,10 +110,24 @@ class StepClasses:
         """Whether the class of a step depends on the state before it."""
         return any(layer.collected for layer in self._layers)
 
-    def of_steps(self, instances: NDArray[np.uint16], states: Words | None) -> tuple[Classes, NDArray[np.bool_]]:
-        """Return the class of each step (layers, n), or NO_CLASS, and whether each class is strongly fair (classes,).
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of a state that `of_steps` takes: the words of the state."""
+        return 8 * self._layout.words if self.needs_states else 0
 
-        `states` (n, words) are the states before the steps; they are needed if `needs_states`.
+    @property
+    def step_bytes(self) -> int:
+        """The bytes of a step that `of_steps` takes: at most those of its keys, their sorted copies, and its places."""
+        keys = [1 + len(members[0].items) for layer in self._layers for members in layer.collected]
+        return 16 + 32 * max(keys) if keys else 0
+
+    def of_steps(
+        self, instances: NDArray[np.uint16], sources: NDArray[np.int32], states: Words | None
+    ) -> tuple[Classes, NDArray[np.bool_]]:
+        """Return the class of each step (layers, m), or NO_CLASS, and whether each class is strongly fair (classes,).
+
+        `instances` and `sources` (m,) are the action instance of each step and the position of the state before it in
+        `states` (n, words), which are needed if `needs_states`.
         """
         found = np.empty((len(self._layers), len(instances)), np.int32)
         strong = np.array(self._strong, np.bool_)
@@ -122,7 +136,7 @@ class StepClasses:
             np.take(layer.of_instance, instances, out=classes, mode="clip")
             for members in layer.collected:
                 assert states is not None
-                strong = self._distinguish(members, classes, instances, states, strong)
+                strong = self._distinguish(members, classes, instances, sources, states, strong)
         return found, strong
 
     def _distinguish(
@@ -130,16 +144,17 @@ class StepClasses:
         members: Sequence[_Member],
         classes: Classes,
         instances: NDArray[np.uint16],
+        sources: NDArray[np.int32],
         states: Words,
         strong: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
-        """Replace classes (n,) of some members by classes for each choice of items; return `strong` with these."""
+        """Replace classes (m,) of some members by classes for each choice of items; return `strong` with these."""
         chosen, keys = [], []
         for member in members:
             steps = np.flatnonzero((instances >= member.first) & (instances < member.last))
             numbers = instances[steps].astype(np.int64) - member.first
             items = [
-                self._items(states[steps], item.variable, numbers // item.divisor % item.capacity)
+                self._items(states, sources[steps], item.variable, numbers // item.divisor % item.capacity)
                 for item in member.items
             ]
             chosen.append(steps)
@@ -148,15 +163,15 @@ class StepClasses:
         classes[np.concatenate(chosen)] = len(strong) + inverse.reshape(-1)
         return np.concatenate([strong, strong[distinct[:, 0].astype(np.int64)]])
 
-    def _items(self, states: Words, variable: str, positions: NDArray[np.int64]) -> Words:
-        """Return the packed items (n,) at positions (n,) in a collection of each of some states (n, words)."""
+    def _items(self, states: Words, rows: NDArray[np.int32], variable: str, positions: NDArray[np.int64]) -> Words:
+        """Return the packed items (k,) at positions (k,) in a collection of the states (n, words) in some rows (k,)."""
         place = self._layout.places[variable]
         items = place.layout.items
         assert items is not None
         words = place.word + items.word + positions // items.per_word
         shifts = place.shift + items.shift + (positions % items.per_word) * items.step
         mask = np.uint64(items.layout.mask)
-        found: Words = states[np.arange(len(states)), words] >> shifts.astype(np.uint64) & mask
+        found: Words = states[rows, words] >> shifts.astype(np.uint64) & mask
         return found
 
 

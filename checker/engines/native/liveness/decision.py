@@ -29,7 +29,7 @@ from checker.engines.native.liveness.components import FairGraph, Flags, fair_co
 from checker.engines.native.liveness.edges import Edges, EdgeStore, StateNumbers, States
 from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
 from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
-from checker.engines.native.liveness.lassos import FoundStem, RegionGraph
+from checker.engines.native.liveness.lassos import LassoSearch
 from checker.engines.native.liveness.memory_budget import MemoryBudget
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import Path
@@ -60,14 +60,31 @@ class _Obligation:
 
 
 @dataclass(frozen=True)
+class _Region:
+    """The states that are reached with an obligation open, and their graph.
+
+    `states` (n,) has the number of each state, `local` (distinct + 1,) the position of each stored state in `states` or
+    -1, and `positions` the steps of the graph in the store of steps.
+    """
+
+    states: States
+    local: NDArray[np.int32]
+    positions: Edges | slice
+    graph: FairGraph
+
+
+@dataclass(frozen=True)
 class _Lasso:
-    """A counterexample in the graph of a region, of which `states` are the numbers and `positions` the steps."""
+    """A counterexample: a shortest path to `source`, and steps of the region from there on.
+
+    `distance` is the number of states before the loop. A step is an action instance and the number of the state after
+    it.
+    """
 
     arguments: tuple[Any, ...]
-    stem: FoundStem
-    states: States
+    distance: int
     source: int
-    stem_steps: tuple[tuple[int, int], ...]
+    stem: tuple[tuple[int, int], ...]
     loop: tuple[tuple[int, int], ...]
 
 
@@ -78,22 +95,6 @@ class _Totals:
     states: int = 0
     edges: int = 0
     components: int = 0
-
-    def add(self, states: int, edges: int, components: int) -> None:
-        """Add those of a region."""
-        self.states, self.edges, self.components = (
-            self.states + states,
-            self.edges + edges,
-            self.components + components,
-        )
-
-
-@dataclass
-class _Size:
-    """The number of states and steps of a part of a region."""
-
-    states: int = 0
-    steps: int = 0
 
 
 class NativeLiveness:
@@ -204,10 +205,10 @@ class NativeLiveness:
         if best is None:
             return None
         path = self._path_to(best.source)
-        stem = len(path) + len(best.stem_steps)
-        for instance, state in (*best.stem_steps, *best.loop):
+        loop_start = len(path) + len(best.stem) - 1
+        for instance, state in (*best.stem, *best.loop):
             path.append((instance, self._words_of(np.array([state]))[0]))
-        return lasso_violation(spec, found.name, best.arguments, self._trace_of(path), stem - 1)
+        return lasso_violation(spec, found.name, best.arguments, self._trace_of(path), loop_start)
 
     def _words_of(self, states: States) -> Words:
         """Return the packed states (n, words) by their numbers."""
@@ -238,95 +239,87 @@ class NativeLiveness:
 
     # Regions.
 
-    def _region(self, obligation: _Obligation, layers: int) -> States:
+    def _shortest_lasso(
+        self, obligation: _Obligation, classes: StepClasses, totals: _Totals, best: _Lasso | None
+    ) -> _Lasso | None:
+        """Return a lasso for an obligation with a stem that is shorter than that of the best one, or None."""
+        if self._cancelled.is_set():
+            raise LivenessInterrupted
+        if not len(obligation.sources):
+            return None
+        region = self._region(obligation, classes)
+        components = fair_components(region.graph)
+        component = components.of_state
+        totals.states += len(region.states)
+        totals.edges += int(np.count_nonzero(region.graph.targets >= 0))
+        totals.components += components.decomposed
+        if not (component >= 0).any():
+            return None
+        # If all states are sources, those of a component are: no other source has a shorter stem.
+        sources = region.states[component >= 0] if obligation.is_whole else obligation.sources
+        depths = self._store.depths_of(self._numbers.ids(sources))
+        search = LassoSearch(region.graph)
+        stem = search.shortest_stem(region.local[sources].astype(np.int64), depths, component)
+        if best is not None and best.distance <= stem.distance:
+            return None
+        loop = search.fair_loop(stem.first, component)
+        source = int(region.states[stem.source])
+        return _Lasso(
+            obligation.arguments, stem.distance, source, self._taken(region, stem.steps), self._taken(region, loop)
+        )
+
+    def _taken(self, region: _Region, steps: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """Return the action instances of some steps of a graph, and the numbers of the states to which they lead."""
+        chosen = np.array(steps, np.int64)
+        positions = region.positions
+        chosen = chosen + positions.start if isinstance(positions, slice) else positions[chosen]
+        instances = self._edges.instances(chosen).tolist()
+        return tuple(zip(instances, self._edges.targets(chosen).tolist(), strict=True))
+
+    def _region(self, obligation: _Obligation, classes: StepClasses) -> _Region:
+        """Return the region of an obligation."""
+        states = self._reached(obligation, classes)
+        positions = self._edges.positions(states)
+        # The last item is that of a successor that is not stored.
+        local = np.full(self._numbers.count + 1, -1, np.int32)
+        local[states] = np.arange(len(states), dtype=np.int32)
+        targets = local[np.minimum(self._edges.targets(positions), np.uint32(self._numbers.count))]
+        sources = np.repeat(np.arange(len(states), dtype=np.int32), self._edges.count_of(states))
+        words = self._words_of(states) if classes.needs_states else None
+        step_classes, is_strong = classes.of_steps(self._edges.instances(positions), sources, words)
+        must_visit = obligation.must_visit[states] if obligation.must_visit is not None else None
+        graph = FairGraph(len(states), sources, targets, step_classes, is_strong, classes.next_is_fair, must_visit)
+        return _Region(states, local, positions, graph)
+
+    def _reached(self, obligation: _Obligation, classes: StepClasses) -> States:
         """Return the numbers of the states that are reached with the obligation open, each once; expand them.
 
         New states are in the order in which they are expanded, so that their steps follow one another. Raises
-        TooLargeError before states are expanded that do not fit into memory, with `layers` of fair classes.
+        TooLargeError before states are expanded that do not fit into memory.
         """
         if obligation.is_whole:
-            self._expand(obligation.sources, _Size(), layers)
+            self._expand(obligation.sources, 0, 0, classes)
             return obligation.sources
-        size = _Size()
         is_reached = np.zeros(self._numbers.count, np.bool_)
         frontier = obligation.sources
-        reached = []
+        reached: list[States] = []
+        states = steps = 0
         while len(frontier):
             is_reached[frontier] = True
             reached.append(frontier)
-            self._expand(frontier, size, layers)
+            states, steps = self._expand(frontier, states, steps, classes)
             targets = self._edges.targets(self._edges.positions(frontier))
             targets = targets[targets != NOT_STORED]
             targets = targets[obligation.open[targets] & ~is_reached[targets]]
             frontier = np.unique(targets).astype(np.int64)
         return np.concatenate(reached)
 
-    def _expand(self, states: States, size: _Size, layers: int) -> None:
-        """Expand some states of a region of which `size` was expanded before, and add theirs."""
-        self._budget.require_region(size.states + len(states), size.steps + self._edges.expected_steps(states), layers)
-        self._edges.expand(states)
-        size.states += len(states)
-        size.steps += int(self._edges.count_of(states).sum())
+    def _expand(self, frontier: States, states: int, steps: int, classes: StepClasses) -> tuple[int, int]:
+        """Expand a part of a region, which has some states and steps so far; return these numbers with the part."""
+        states += len(frontier)
+        self._budget.require_region(states, steps + self._edges.expected_steps(frontier), classes)
+        self._edges.expand(frontier)
+        steps += int(self._edges.count_of(frontier).sum())
         # The exact number may be larger than the expected one.
-        self._budget.require_region(size.states, size.steps, layers)
-
-    def _shortest_lasso(
-        self, obligation: _Obligation, classes: StepClasses, totals: _Totals, best: _Lasso | None
-    ) -> _Lasso | None:
-        """Return a lasso for an obligation with a stem that is shorter than the best one, or None."""
-        if self._cancelled.is_set():
-            raise LivenessInterrupted
-        if not len(obligation.sources):
-            return None
-        states = self._region(obligation, classes.layers)
-        counts = self._edges.count_of(states)
-        positions = self._edges.positions(states)
-        local = np.full(self._numbers.count + 1, -1, np.int32)
-        local[states] = np.arange(len(states), dtype=np.int32)
-        graph = self._graph(obligation, classes, states, counts, positions, local)
-        components = fair_components(graph)
-        totals.add(len(states), int(np.count_nonzero(graph.targets >= 0)), components.decomposed)
-        if not (components.of_state >= 0).any():
-            return None
-        region = RegionGraph(graph)
-        sources = obligation.sources
-        if obligation.is_whole:
-            # Each state of a component is a source, so the other states lie on no shorter stem.
-            sources = states[components.of_state >= 0]
-        depths = self._store.depths_of(self._numbers.ids(sources))
-        stem = region.shortest_stem(local[sources].astype(np.int64), depths, components.of_state)
-        if best is not None and best.stem.distance <= stem.distance:
-            return None
-        loop = region.fair_loop(stem.first, components.of_state)
-
-        def taken(steps: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-            """Return the action instances of some steps, and the numbers of the states to which they lead."""
-            chosen = np.array(steps, np.int64)
-            chosen = chosen + positions.start if isinstance(positions, slice) else positions[chosen]
-            instances = self._edges.instances(chosen).tolist()
-            return tuple(zip(instances, self._edges.targets(chosen).tolist(), strict=True))
-
-        return _Lasso(obligation.arguments, stem, states, int(states[stem.source]), taken(stem.steps), taken(loop))
-
-    def _graph(
-        self,
-        obligation: _Obligation,
-        classes: StepClasses,
-        states: States,
-        counts: NDArray[np.int64],
-        positions: Edges | slice,
-        local: NDArray[np.int32],
-    ) -> FairGraph:
-        """Return the graph of a region: the steps at some positions, `counts` of each state.
-
-        `local` (distinct + 1,) has the number of each state within the region, or -1.
-        """
-        # The last item of `local` is that of a successor that is not stored.
-        targets = np.minimum(self._edges.targets(positions), np.uint32(self._numbers.count))
-        sources = np.repeat(np.arange(len(states), dtype=np.int32), counts)
-        before = self._words_of(states)[sources] if classes.needs_states else None
-        step_classes, is_strong = classes.of_steps(self._edges.instances(positions), before)
-        must_visit = obligation.must_visit[states] if obligation.must_visit is not None else None
-        return FairGraph(
-            len(states), sources, local[targets], step_classes, is_strong, classes.next_is_fair, must_visit
-        )
+        self._budget.require_region(states, steps, classes)
+        return states, steps

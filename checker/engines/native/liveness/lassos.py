@@ -28,8 +28,8 @@ class FoundStem:
     first: int
 
 
-class RegionGraph:
-    """A region with an index of its steps by state."""
+class LassoSearch:
+    """Searches for stems and loops in the graph of a region, with an index of its steps by state."""
 
     def __init__(self, graph: FairGraph):
         self.graph = graph

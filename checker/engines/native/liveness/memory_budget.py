@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from checker.engines.native.liveness.classes import StepClasses
 from checker.run.liveness import TooLargeError
 from checker.run.memory import available_memory
 
@@ -32,12 +33,13 @@ class MemoryBudget:
         """Raise TooLargeError if the rows of the store of steps do not fit."""
         self._require(states * ROW_BYTES, f"indexes of {states:,} states ({ROW_BYTES} bytes a state)")
 
-    def require_region(self, states: int, steps: int, layers: int) -> None:
-        """Raise TooLargeError if the steps of a region and its decomposition do not fit."""
-        step_bytes = STEP_BYTES + layers * LAYER_BYTES
-        each = f"{STATE_BYTES} bytes a state and {step_bytes} a step"
+    def require_region(self, states: int, steps: int, classes: StepClasses) -> None:
+        """Raise TooLargeError if the steps of a region, their fair classes and its decomposition do not fit."""
+        state_bytes = STATE_BYTES + classes.state_bytes
+        step_bytes = STEP_BYTES + classes.layers * LAYER_BYTES + classes.step_bytes
+        each = f"{state_bytes} bytes a state and {step_bytes} a step"
         subject = f"{states:,} states of a region and their {steps:,} steps ({each})"
-        self._require(states * STATE_BYTES + steps * step_bytes, subject)
+        self._require(states * state_bytes + steps * step_bytes, subject)
 
     def _require(self, needed: int, subject: str) -> None:
         available = available_memory() if self._limit is None else self._limit
