@@ -29,7 +29,7 @@ from checker.engines.native.liveness.components import FairGraph, Flags, fair_co
 from checker.engines.native.liveness.edges import Edges, EdgeStore, StateNumbers, States
 from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
 from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
-from checker.engines.native.liveness.lassos import LassoSearch
+from checker.engines.native.liveness.lassos import RegionSearch
 from checker.engines.native.liveness.memory_budget import MemoryBudget
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import Path
@@ -258,7 +258,7 @@ class NativeLiveness:
         # If all states are sources, those of a component are: no other source has a shorter stem.
         sources = region.states[component >= 0] if obligation.is_whole else obligation.sources
         depths = self._store.depths_of(self._numbers.ids(sources))
-        search = LassoSearch(region.graph)
+        search = RegionSearch(region.graph)
         stem = search.shortest_stem(region.local[sources].astype(np.int64), depths, component)
         if best is not None and best.distance <= stem.distance:
             return None

@@ -28,7 +28,7 @@ class FoundStem:
     first: int
 
 
-class LassoSearch:
+class RegionSearch:
     """Searches for stems and loops in the graph of a region, with an index of its steps by state."""
 
     def __init__(self, graph: FairGraph):
