@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import functools
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
@@ -14,6 +15,7 @@ from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
 from checker.language.declarations import Constant, is_type
 from checker.language.declared_types import Domain
+from checker.language.spec import Spec
 from checker.language.symbols import is_open
 from checker.language.type_joins import NOTHING, is_bounded, join, set_of
 from checker.language.types import (
@@ -174,6 +176,9 @@ class ExpressionTyping:
             return nodes.ConstantRead(kind, self.scope.site(node), node.attr)
         if node.attr in spec.constants:
             literal = self.scope.literal(node, spec.constant_values[node.attr])
+            if literal is not None and isinstance(literal.type, NameType):
+                # Of all its names, so that a comparison with another text is an error.
+                return nodes.Literal(NameType(_names_of(type(spec), node.attr)), literal.site, literal.value)
             assert literal is not None
             return literal
         if callable(getattr(type(spec), node.attr, None)):
@@ -403,6 +408,11 @@ class ExpressionTyping:
 
     def equality(self, node: ast.AST, symbol: str, left: nodes.Expr, right: nodes.Expr) -> nodes.Expr:
         """Return `==` or `!=` of two values of one type, of any kind."""
+        if isinstance(left.type, NameType) and isinstance(right.type, NameType):
+            if not set(left.type.names) & set(right.type.names):
+                raise self.scope.error(node, f"{left.type} is never equal to {right.type}: write one of its names")
+        elif join(left.type, right.type) is None and _is_known(left) and _is_known(right):
+            raise self.scope.error(node, f"{left.type:a} is never equal to {right.type:a}")
         if _is_known(left) and _is_known(right):
             return nodes.Literal(nodes.BOOL, self.scope.site(node), OPERATIONS[symbol](left.value, right.value))
         left, right = _positions_of(left, right)
@@ -573,6 +583,13 @@ class ExpressionTyping:
 
     def _Call(self, node: ast.Call, wanted: Type | None) -> nodes.Expr:
         return call_typing.call(self, node, wanted)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _names_of(spec: type[Spec], constant: str) -> tuple[str, ...]:
+    """Return the names that a constant may have in a spec or in one of its bases: methods of a base know more names."""
+    declared = [vars(base).get(constant) for base in spec.__mro__]
+    return tuple(dict.fromkeys(str(name) for found in declared for name in getattr(found, "one_of", None) or ()))
 
 
 def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:

@@ -34,7 +34,8 @@ class ClassBody(dict[str, Any]):
         before = self.get(name)
         # A name may be decorated in a second statement: `go = action(go)`.
         is_declared = _is_declaration(before) or _is_declaration(value)
-        if name in self and before is not value and is_declared and not name.startswith("__"):
+        is_same_method = before is value and isinstance(value, FunctionType)
+        if name in self and is_declared and not is_same_method and not name.startswith("__"):
             first = self.lines[name][1]
             message = f"{self._class_name}.{name} is declared twice, first in line {first}: use two names"
             raise line_error(file, line, message)

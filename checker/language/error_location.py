@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 from collections.abc import Iterable
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 from checker.errors import Disabled, SpecError
+from checker.language.source import node_error
 from checker.language.spec import Spec
 
 
@@ -47,3 +49,11 @@ def with_location(error: BaseException, files: Iterable[str]) -> SpecError:
         return SpecError(message)
     file, line = place
     return SpecError(message, file=file, line=line, text=linecache.getline(file, line))
+
+
+def assignment_error(module: ModuleType, name: str, message: str) -> SpecError:
+    """Return a SpecError that points at the last assignment to a name at the top of a module."""
+    file = module.__file__ or ""
+    body = ast.parse("".join(linecache.getlines(file))).body
+    found = [node for node in body if isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets)]
+    return node_error(file, found[-1].targets[0], message) if found else SpecError(message, file=file)

@@ -6,7 +6,8 @@ import copy
 import html
 import inspect
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, Self
@@ -163,7 +164,10 @@ class Spec(Interpreter, metaclass=SpecClass):
             raise SpecError(f"{self.name} has no constant {unknown[0]}; the constants are: {known}")
         defaults = {name: constant.default for name, constant in self.declared_constants.items()}
         # Defaults are checked too: a wrong one is reported at the first use of the spec.
-        values = {name: self.declared_constants[name].check(value) for name, value in (defaults | constants).items()}
+        values = {}
+        for name, value in (defaults | constants).items():
+            with self._located(name, constants):
+                values[name] = self.declared_constants[name].check(value)
         self._values = None
         self.fairness = dict(self.declared_fairness)
         if self.fair_next is not None:
@@ -171,9 +175,20 @@ class Spec(Interpreter, metaclass=SpecClass):
         # Before the types, of which the messages would not name the constant.
         binding = Binding(values)
         for name, constant in self.declared_constants.items():
-            constant.check_bounds(values[name], binding)
+            with self._located(name, constants):
+                constant.check_bounds(values[name], binding)
         self._bind(values)
         self._check_assumptions()
+
+    @contextmanager
+    def _located(self, name: str, given: Collection[str]) -> Iterator[None]:
+        """Add the place of a constant's declaration to an error about its default."""
+        try:
+            yield
+        except SpecError as error:
+            if name in given:
+                raise
+            raise declaration_error(type(self), name, f"{type(self).__name__}.{name}: {error.message}") from None
 
     def _bind(self, values: dict[str, Plain]) -> None:
         """Set the constants, and resolve the types of the variables with them."""

@@ -11,6 +11,7 @@ import importlib.machinery
 import importlib.util
 import pkgutil
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from types import ModuleType
 from typing import Never
 
 from checker.errors import SpecError
-from checker.language.error_location import with_location
+from checker.language.error_location import assignment_error, with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
 
@@ -152,7 +153,10 @@ def load_any_file(path: Path) -> Family:
     sys.modules[module_name] = module
     sys.path.insert(0, str(path.parent.resolve()))
     try:
-        description.loader.exec_module(module)
+        with warnings.catch_warnings():
+            # Python warns of `x is 1` and the like; the front end refuses it with a sentence.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            description.loader.exec_module(module)
     except (Exception, SystemExit, GeneratorExit) as error:
         raise _import_error(error, path) from error
     finally:
@@ -275,7 +279,8 @@ def _scenarios_of(module: ModuleType) -> list[Scenario]:
     if isinstance(found, ModuleType):
         return []
     if not isinstance(found, (list, tuple)) or not all(isinstance(item, Scenario | Bug) for item in found):
-        raise SpecError("scenarios must be a list of Scenario(...) and Bug(...)", file=module.__file__)
+        message = "scenarios must be a list of Scenario(...) and Bug(...): write scenarios = [Scenario(...), ...]"
+        raise assignment_error(module, "scenarios", message)
     return [scenario for item in found for scenario in (item.scenarios() if isinstance(item, Bug) else [item])]
 
 
@@ -284,5 +289,7 @@ def _tables_of(module: ModuleType) -> list[Table]:
     if isinstance(found, ModuleType):
         return []
     if not isinstance(found, (list, tuple)) or not all(isinstance(item, Table) for item in found):
-        raise SpecError("tables must be a list of Table(...)", file=module.__file__)
+        raise assignment_error(
+            module, "tables", "tables must be a list of Table(...): write tables = [Table(...), ...]"
+        )
     return list(found)

@@ -113,7 +113,8 @@ class WorkerPool(Consumer):
 
     def contiguous_end(self):
         """Return the offset of the first record that is still in a queue, or the position."""
-        return min(self.held_records(), default=self.position)
+        held = self.held_records()
+        return min(held) if len(held) > 0 else self.position
 
     # Properties.
 

@@ -167,7 +167,7 @@ STATEMENTS = {
     "x = self.pair.first": "write [0] for its first item",
     "self.flag = self.pair < self.pair": "only tuples of integers, of one length, have an order",
     "self.pair = (1, 2)": "expected tuple[Small 0..5, Node], found tuple[int 0..5, int 2..2]",
-    "x = (self.acks, 1)": "items of type one of all cannot be stored",
+    "x = (self.acks, 1)": "items of type one of 0, 1, all cannot be stored",
     "x = {(1, [2])}": "Python cannot put a tuple[int 1..1, Seq(int 2..2, 1)] into a set: write frozenset(...)",
     "x = [n for n, in self.names]": "a Node cannot be unpacked into 1 names",
     "x = y = 1": "assign to one target at a time",
