@@ -8,6 +8,7 @@ import pytest
 from checker.engines.native import engine as native
 from checker.engines.python import explorer
 from checker.explain.lassos import check_lasso
+from checker.language.fairness import Fairness
 from checker.run.plan import Plan
 from tests.golden.transaction_diary_1 import TransactionDiary1
 from tests.golden.transaction_diary_2 import TransactionDiary2
@@ -48,3 +49,15 @@ def test_without_fairness_no_client_needs_to_get_a_producer_id(row):
     spec = spec.with_fairness(dict.fromkeys(spec.fairness))
     (lasso,) = explorer.explore(spec, Plan(tuple(row["unfair"]), stop="all")).violations
     assert row["unfair"] == {lasso.property: "violated"}
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in GOLDEN["part 1"] if "weak" in row], ids=lambda row: f"{row['distinct_states']}-states"
+)
+@pytest.mark.slow
+def test_a_client_that_tries_brokers_needs_strong_fairness(row):
+    """A send to one broker disables the sends to the others, so weak fairness of each does not suffice."""
+    spec = TransactionDiary1(**{name: row[name] for name in TransactionDiary1.declared_constants})
+    spec = spec.with_fairness({"send_init_pid_request": Fairness("weak", for_each=("client", "broker"))})
+    found = native.explore(spec, Plan(tuple(row["weak"]), stop="all")).violations
+    assert list(row["weak"].values()) == ["violated" if found else "holds"]
