@@ -239,6 +239,18 @@ class Overflow(Spec):
         return 6 // (2 - self.count) == divisor
 
 
+class OverflowBeside(Overflow):
+    """Other properties do not leave their bounds: one holds, one is violated."""
+
+    @eventually
+    def ends(self):
+        return self.count == 3
+
+    @eventually
+    def overshoots(self):
+        return self.count > 3
+
+
 class Bridge(Spec):
     """A walker paces on a bridge. At each end an action leads off it, so at any time one of the two is enabled."""
 

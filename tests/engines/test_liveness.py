@@ -11,6 +11,7 @@ from liveness_toys import (
     DeadEnd,
     Mail,
     Overflow,
+    OverflowBeside,
     PartlyIdle,
     Retry,
     SelfLoop,
@@ -197,6 +198,14 @@ def test_a_goal_that_leaves_its_bounds_is_an_error(explore):
     found = only(result)
     assert (found.kind, found.property, len(found.trace)) == ("bounds_error", "is_even", 3)
     assert "is_even(1) cannot be evaluated" in found.explanation
+
+
+@pytest.mark.parametrize("names", [("ends", "overshoots", "is_even"), ("is_even", "overshoots", "ends")])
+def test_a_goal_that_leaves_its_bounds_is_an_error_of_its_property_only(explore, names):
+    result = decide(explore, OverflowBeside(), *names)
+    kinds = {found.property: found.kind for found in result.violations}
+    assert kinds == {"is_even": "bounds_error", "overshoots": "liveness"}
+    assert violated(result)["overshoots"] == 4
 
 
 def test_a_run_that_ends_at_another_violation_decides_nothing(explore):

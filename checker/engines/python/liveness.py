@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import BoundsError
@@ -56,8 +56,31 @@ class _Edge:
     classes: tuple[FairClass, ...]
 
 
+@dataclass(frozen=True)
+class _Obligation:
+    """An obligation: it begins in `sources` and stays open in the states `open`.
+
+    With `must_visit`, only behaviours that visit one of these states again and again violate the property.
+    """
+
+    arguments: tuple[Any, ...]
+    sources: list[int]
+    open: frozenset[int]
+    must_visit: frozenset[int] | None = None
+
+
+class _EvaluationError(Exception):
+    """The evaluation of a goal or premise left its bounds in a state."""
+
+    def __init__(self, method: str, arguments: tuple[Any, ...], state: int):
+        super().__init__(method)
+        self.method, self.arguments, self.state = method, arguments, state
+
+
 @dataclass
 class _Totals:
+    """The sums over the regions of a property, see `LivenessStatistics`."""
+
     states: int = 0
     edges: int = 0
     components: int = 0
@@ -366,24 +389,3 @@ class LivenessDecider:
                     arrivals[target] = (number, edge)
                     queue.append(target)
         raise AssertionError("a fair component has a step of each wanted kind")
-
-
-@dataclass(frozen=True)
-class _Obligation:
-    """An obligation: it begins in `sources` and stays open in the states `open`.
-
-    With `must_visit`, only behaviours that visit one of these states again and again violate the property.
-    """
-
-    arguments: tuple[Any, ...]
-    sources: list[int]
-    open: frozenset[int]
-    must_visit: frozenset[int] | None = field(default=None)
-
-
-class _EvaluationError(Exception):
-    """The evaluation of a goal or premise left its bounds in a state."""
-
-    def __init__(self, method: str, arguments: tuple[Any, ...], state: int):
-        super().__init__(method)
-        self.method, self.arguments, self.state = method, arguments, state

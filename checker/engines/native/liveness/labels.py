@@ -43,6 +43,7 @@ class StateLabels:
         self._sizes: list[int] = []
         self._kernels: list[LabelKernel] = []
         self._words: dict[int, Words] = {}
+        self._fails: dict[int, bool] = {}
         for first in range(0, len(predicates), MOST_LABELS):
             chosen = list(predicates[first : first + MOST_LABELS])
             labelled = nodes.Program(program.name, program.variables, properties=chosen)
@@ -53,20 +54,14 @@ class StateLabels:
         """Return the truth of a label in each state (distinct,), shard by shard; raise LabelFailure."""
         word, bit = divmod(label, MOST_LABELS)
         if word not in self._words:
-            self._words[word] = self._evaluated(word)
-        return (self._words[word] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_)
-
-    def _evaluated(self, word: int) -> Words:
-        self._budget.require_labels(self._store.distinct)
-        bits = self._kernels[word].label(self._store, (1 << self._sizes[word]) - 1)
-        if int(np.bitwise_or.reduce(bits)) >> OUT_OF_BOUNDS_BIT:
-            raise self._failure(word)
-        return bits
-
-    def _failure(self, word: int) -> LabelFailure:
-        """Return the failure of the first label that leaves its bounds in some state."""
-        for bit in range(self._sizes[word]):
-            failed = np.flatnonzero(self._kernels[word].label(self._store, 1 << bit) >> np.uint64(OUT_OF_BOUNDS_BIT))
+            self._budget.require_labels(self._store.distinct)
+            self._words[word] = self._kernels[word].label(self._store, (1 << self._sizes[word]) - 1)
+            self._fails[word] = bool(int(np.bitwise_or.reduce(self._words[word])) >> OUT_OF_BOUNDS_BIT)
+        bits = self._words[word]
+        if self._fails[word]:
+            # Some label of the word leaves its bounds. The others must not: each is evaluated alone.
+            bits = self._kernels[word].label(self._store, 1 << bit)
+            failed = np.flatnonzero(bits >> np.uint64(OUT_OF_BOUNDS_BIT))
             if len(failed):
-                return LabelFailure(word * MOST_LABELS + bit, failed)
-        raise AssertionError("a label left its bounds among others, but not alone")
+                raise LabelFailure(label, failed)
+        return (bits >> np.uint64(bit) & np.uint64(1)).astype(np.bool_)
