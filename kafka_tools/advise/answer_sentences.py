@@ -36,15 +36,23 @@ _OF_PARTITION = (
     "flush.messages",
 )
 
-_OF_CONSUMER = ("enable.auto.commit", "enable.auto.offset.store", "group.protocol", "commits", "auto.offset.reset")
+_OF_CONSUMER = (
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "group.protocol",
+    "commits",
+    "auto.offset.reset",
+    "isolation.level",
+)
 
 ASSUMPTIONS = (
     "One partition. A batch is one record. Followers copy without faults (the families `replication` and `producer` "
     "model those faults).",
     "The failures of a row occur at every moment, and followers may fall behind. Power loss removes unflushed records, "
     "any number of them. If unclean elections are allowed, they may follow every failure.",
-    "delivery.timeout.ms does not expire; if it does, the application receives an error.",
-    "Transactions are not explored: with a transactional.id, a producer restart is left out.",
+    "A delivery timeout of two minutes or more does not pass. After a shorter one, the application sends the record "
+    "again.",
+    "With a transactional.id, the effect of transactions on a producer restart is not explored.",
     "If offsets are not committed automatically, the application commits after processing, or as --commits says. "
     "The consumer keeps its partition: no rebalance, no offset out of range.",
 )
@@ -106,7 +114,13 @@ def caveats(advice: Advice) -> list[str]:
             "broker has lost them (docs/idempotence.md, I4 and I5). So a no of the model about records that are "
             "written twice or out of order, or stuck, decides nothing for this release."
         )
-    if config["enable.idempotence"] == "true" and is_pipelined and advice.cluster.client == "java":
+    if config.hides_aborted_records:
+        found.append(
+            "The answers are for consumers with isolation.level=read_committed. The client aborts the transaction "
+            "where an idempotent producer raises its epoch. Other consumers also read the records of aborted "
+            "transactions."
+        )
+    elif config["enable.idempotence"] == "true" and is_pipelined and advice.cluster.client == "java":
         found.append(
             "An idempotent producer with several requests in flight can still write a record twice: after it raised "
             "its epoch while an earlier batch was being retried (docs/idempotence.md, I3)."

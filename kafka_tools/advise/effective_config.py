@@ -43,6 +43,7 @@ class EffectiveConfig:
 
     `notes` are sentences for the user. `refusal` is the reason why Kafka would not start, in its own terms, or None.
     `has_short_delivery_timeout`: delivery.timeout.ms is set below Kafka's default.
+    `hides_aborted_records`: the producer is transactional, and consumers read committed records only.
     """
 
     choices: Mapping[str, EffectiveSetting]
@@ -50,6 +51,7 @@ class EffectiveConfig:
     refusal: str | None = None
     is_transactional: bool = False
     has_short_delivery_timeout: bool = False
+    hides_aborted_records: bool = False
 
     def __getitem__(self, name: str) -> str:
         return self.choices[name].value
@@ -104,12 +106,14 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     _resolve_consumer(resolution)
     resolution.notes.extend(filter(None, [unexplored_bugs(cluster.version, cluster.client)]))
     is_transactional = ("producer", "transactional.id") in cluster.written
+    hides_aborted_records = is_transactional and _resolve_isolation(resolution) == "read_committed"
     return EffectiveConfig(
         resolution.choices,
         tuple(resolution.notes),
         resolution.refusal,
         is_transactional,
         _has_short_delivery_timeout(cluster),
+        hides_aborted_records,
     )
 
 
@@ -349,6 +353,12 @@ def _resolve_consumer(resolution: _ConfigResolution) -> None:
         resolution.choose("commits", cluster.commits, "--commits")
     else:
         resolution.choose("commits", "last", "assumed; set it with --commits")
+
+
+def _resolve_isolation(resolution: _ConfigResolution) -> str:
+    """Set isolation.level, which matters with a transactional producer; return it."""
+    default = "read_committed" if resolution.cluster.client == "librdkafka" else "read_uncommitted"
+    return resolution.take("isolation.level", default, ("consumer", "isolation.level"))
 
 
 def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:

@@ -192,6 +192,7 @@ def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consum
         "acks": config["acks"],
         "idempotent": config["enable.idempotence"] == "true",
         "retries": config["retries"] != "0",
+        "transactional": config.hides_aborted_records,
         "no_state": "any" if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else "unknown_producer_id",
         "implicit_acks": acknowledges_implicitly(cluster, config),
         "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",

@@ -76,12 +76,35 @@ _STORE = SettingChange(
     "consumer", "enable.auto.offset.store", "false", "the application stores offsets, after processing"
 )
 
+_COMMITTED = SettingChange(
+    "consumer",
+    "isolation.level",
+    "read_committed",
+    "consumers get the records of a transaction when it is committed, and skip those of aborted ones",
+)
+
 _DURABLE = (_ACKS, _ONE_WITHOUT_IMPLICIT_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
 
 _CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
     "loss": _DURABLE,
-    "duplicates": (_IDEMPOTENCE, _EARLIER_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
-    "reorder": (_IDEMPOTENCE, _EARLIER_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
+    "duplicates": (
+        _IDEMPOTENCE,
+        _EARLIER_IDEMPOTENCE,
+        _LIBRDKAFKA_IDEMPOTENCE,
+        _ACKS,
+        _FIVE_IN_FLIGHT,
+        _RETRIES,
+        _COMMITTED,
+    ),
+    "reorder": (
+        _IDEMPOTENCE,
+        _EARLIER_IDEMPOTENCE,
+        _LIBRDKAFKA_IDEMPOTENCE,
+        _ACKS,
+        _FIVE_IN_FLIGHT,
+        _RETRIES,
+        _COMMITTED,
+    ),
     "stuck": (_IDEMPOTENCE, _EARLIER_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
     "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
     "gaps": (_EARLIEST, _STORE, _MANUAL),

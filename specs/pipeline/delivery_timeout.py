@@ -46,6 +46,9 @@ class ExpiringProducer(RetryingProducer, abstract=True):
         require(self.delivery_timeouts_left > 0 and not self.bump_due)
         require(any(self.is_pending(record) for record in RecordId))
         self.delivery_timeouts_left -= 1
+        if self.transactional:
+            self.abort_transaction()
+            return
         record = min(record for record in RecordId if self.is_pending(record))
         if record in self.retried and record in self.numbered:
             self.unresolved = self.sequence_of(record) + 1

@@ -25,6 +25,7 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
     retries = Constant(True)  # retries > 0
     late_requests = Constant(False)  # a broker may handle requests that it had not read when the connection closed
+    transactional = Constant(False)  # one transaction has every record, and consumers read committed records only
     implicit_acks = Constant(False)  # a success also acknowledges earlier records in the queue (librdkafka)
 
     sent = Range(0, "records")  # the last record that was sent for the first time
@@ -40,6 +41,7 @@ class RetryingProducer(RememberingPartition, abstract=True):
     epoch = ProducerEpoch
     numbered = SetOf(RecordId)  # the records with a sequence in this epoch
     bump_due = bool
+    is_aborted = bool  # the transaction is aborted
     lost_responses_left = Range(0, "lost_responses")
     producer_restarts_left = Range(0, "producer_restarts")
     rejections_left = Range(0, "rejections")
@@ -56,7 +58,7 @@ class RetryingProducer(RememberingPartition, abstract=True):
     @action
     def producer_write(self):
         """The producer sends a record: the first of its queue, or a new one."""
-        require(self.leader is not None and not self.bump_due and self.may_send_more())
+        require(self.leader is not None and not self.bump_due and not self.is_aborted and self.may_send_more())
         if len(self.queue) > 0:
             record = self.queue.pop(0)
             # Source: RecordAccumulator.shouldStopDrainBatchesForPartition. A retry waits for the records before it.
@@ -185,9 +187,12 @@ class RetryingProducer(RememberingPartition, abstract=True):
         if error == Error.INVALID_PRODUCER_EPOCH:
             self.fail(batch)
             return
-        if error == Error.UNKNOWN_PRODUCER_ID and batch.epoch == self.epoch:
-            self.bump_due = True
-        if error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self.finds_gap(batch):
+        has_lost_state = error == Error.UNKNOWN_PRODUCER_ID and batch.epoch == self.epoch
+        has_gap = error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self.finds_gap(batch)
+        if self.transactional and (has_lost_state or has_gap):
+            self.abort_transaction()
+            return
+        if has_lost_state or has_gap:
             self.bump_due = True
         self.send_again(batch)
 
@@ -196,9 +201,29 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
         Source: TransactionManager.handleFailedBatch.
         """
+        if self.transactional:
+            self.abort_transaction()
+            return
         self.failed.add(batch.record)
         if self.idempotent:
             self.bump_due = True
+
+    def abort_transaction(self):
+        """Abort the transaction: a transactional producer does not raise its epoch on its own.
+
+        Consumers that read committed records do not see what it wrote. The application starts a new transaction, which
+        is explored from the initial state.
+
+        Source: TransactionManager (canRetry, handleFailedBatch, maybeTransitionToErrorState); KIP-98.
+        """
+        self.is_aborted = True
+        self.queue.clear()
+        self.requests.clear()
+        self.handled.clear()
+        self.stranded.clear()
+        self.late.clear()
+        self.acked.clear()
+        self.numbered.clear()
 
     def finds_gap(self, batch):
         """Return whether the leader should have taken a batch: it has its newest epoch, and is the next one."""

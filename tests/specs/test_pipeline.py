@@ -117,6 +117,25 @@ def test_a_leader_change_to_a_broker_outside_the_isr_loses_records():
     assert "no_acked_loss" in violated(MovesAnywhere(**constants), "no_acked_loss")
 
 
+def test_a_transactional_producer_aborts_instead_of_raising_its_epoch():
+    """TransactionManager.canRetry; handleFailedBatch, maybeTransitionToErrorState."""
+    calls = [
+        "producer_write",
+        "producer_write",
+        "leader_append",
+        "leader_append",
+        "broker_crash n1",
+        "broker_restart n1",
+    ]
+    calls += ["controller_elect n1", "producer_write", "leader_refuse"]
+    idempotent = play(Pipeline(broker_crashes=1, **LONELY), *calls)
+    spec = Pipeline(broker_crashes=1, transactional=True, **LONELY)
+    transactional = play(spec, *calls)
+    assert (idempotent.bump_due, idempotent.is_aborted) == (True, False)
+    assert (transactional.bump_due, transactional.is_aborted) == (False, True)
+    assert not is_enabled(spec, transactional, "producer_write")
+
+
 def test_an_idempotent_producers_duplicate_is_acknowledged_and_not_appended():
     spec = Pipeline(records=1, lost_responses=1, **LONELY)
     state = play(spec, *APPENDED, "connection_close", "producer_write", "leader_append")

@@ -183,6 +183,19 @@ def test_a_delivery_timeout_that_outlasts_an_election_is_named_as_not_explored()
     assert "delivery.timeout.ms" in answer_sentences.why_impossible(advice.impossible[0])
 
 
+def test_a_transactional_producer_aborts_where_an_idempotent_one_raises_its_epoch():
+    """TransactionManager.canRetry: OUT_OF_ORDER_SEQUENCE_NUMBER is not retried (I7); read_committed hides the rest."""
+    names = ["exactly-once-producer.properties", "server-durable.properties"]
+    advice, found = answers("3.7", *names, failures=["crash"], questions=PARTITION[:3], changes=1)
+    assert yeses(found) == {("duplicates", "crash"), ("reorder", "crash")}
+    (remedy,) = [remedy for remedy in advice.remedies if remedy.fixes]
+    assert [str(change) for change in remedy.changes] == ["isolation.level=read_committed"]
+    committed = advice.cluster.changed("consumer", "isolation.level", "read_committed")
+    after = advise(committed, explore, failures=[BY_SLUG["crash"]], questions=PARTITION[:3], largest_change=0)
+    assert {answer.verdict for answer in after.answers} == {"no"}
+    assert any("read_committed" in note for note in answer_sentences.caveats(after))
+
+
 def test_transactions_are_reported_as_not_explored():
     advice, found = answers("3.7", "exactly-once-producer.properties", failures=["producer-restart"])
     assert found == {}
