@@ -22,6 +22,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
 )
 from checker.language.values import show
 
@@ -33,6 +34,9 @@ def to_plain_json(kind: Type, value: Any) -> Plain:
     match kind:
         case OptionType():
             return None if value is None else to_plain_json(kind.item, value)
+        case UnionType():
+            found = kind.alternative_of(value)
+            return {str(found): to_plain_json(found, value)}
         case TupleType():
             return [to_plain_json(part, item) for part, item in zip(kind.items, value, strict=True)]
         case StructType():
@@ -52,6 +56,12 @@ def from_plain_json(kind: Type, plain: Any) -> Any:
     match kind:
         case OptionType():
             return None if plain is None else from_plain_json(kind.item, plain)
+        case UnionType():
+            named = {str(alternative): alternative for alternative in kind.alternatives}
+            if not isinstance(plain, dict) or len(plain) != 1 or next(iter(plain)) not in named:
+                raise BoundsError(f"{plain!r} is not a value of {kind}")
+            ((name, fields),) = plain.items()
+            return from_plain_json(named[name], fields)
         case TupleType():
             items = _array(kind, plain)
             if len(items) != len(kind.items):

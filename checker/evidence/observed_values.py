@@ -23,6 +23,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
 )
 from checker.language.values import show
 
@@ -76,6 +77,9 @@ def observe(observations: Observations, path: str, kind: Type, value: Any) -> No
         _seen(observations, path, kind).add(int(value is not None))
         if value is not None:
             observe(observations, path, kind.item, value)
+    elif isinstance(kind, UnionType):
+        found = kind.alternative_of(value)
+        observe(observations, f"{path}.{found}", found, value)
     elif isinstance(kind, StructType):
         for name, part in kind.fields:
             observe(observations, field_path(path, kind, name), part, value.field(name))

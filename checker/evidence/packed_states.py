@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 
 from checker.engines.native.lowering.state_layout import StateLayout, ValueLayout, bit_items, item_place
 from checker.evidence.observed_values import MOST_LISTED, Observations, field_path, is_scalar, observe_numbers, path_key
-from checker.language.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, Type
+from checker.language.types import (
+    BagType,
+    IntType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+    UnionType,
+)
 
 Words = NDArray[np.uint64]
 
@@ -68,6 +78,12 @@ class _Columns:
             present = self._bits(word + flag.word, shift + flag.shift, 1)
             observe_numbers(self.observations, path, kind, _distinct(present, 2))
             self._where(present == 1).observe(path, inner.layout, word + inner.word, shift + inner.shift)
+        elif isinstance(kind, UnionType):
+            tag, *parts = layout.parts
+            positions = self._bits(word + tag.word, shift + tag.shift, tag.layout.bits)
+            for position, part in enumerate(parts):
+                chosen = self._where(positions == position)
+                chosen.observe(f"{path}.{part.layout.type}", part.layout, word + part.word, shift + part.shift)
         elif isinstance(kind, StructType):
             for (name, _), part in zip(kind.fields, layout.parts, strict=True):
                 self.observe(field_path(path, kind, name), part.layout, word + part.word, shift + part.shift)

@@ -8,7 +8,14 @@ from typing import Any
 
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import MapType, SeqType, StructType, TupleType, Type
+from checker.language.types import (
+    MapType,
+    SeqType,
+    StructType,
+    TupleType,
+    Type,
+    UnionType,
+)
 from checker.language.values import show
 
 
@@ -52,6 +59,8 @@ def _parts(path: str, kind: Type, before: Any, after: Any) -> list[tuple[str, Ty
         keys = [f"{path}[{show(key)}]" for key in kind.key.values()]
         entries = zip(keys, before.items_in_order(), after.items_in_order(), strict=True)
         return [(key, kind.value, old, new) for key, old, new in entries]
+    if isinstance(kind, UnionType) and type(before) is type(after):
+        kind = kind.alternative_of(after)
     if isinstance(kind, StructType) and not isinstance(kind, TupleType):
         fields = [(f"{path}.{name}", part, before.field(name), after.field(name)) for name, part in kind.fields]
         is_all_new = all(old != new for _, _, old, new in fields)

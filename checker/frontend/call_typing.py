@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from checker.frontend import hints
+from checker.frontend import hints, narrowing
 from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import union_type, widened_towards
 from checker.frontend.typers import ExpressionTyper
@@ -21,7 +21,7 @@ from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.parameters import MOST_SUBSETS_OF
 from checker.language.roles import implies, require
 from checker.language.symbols import upper_bound
-from checker.language.type_joins import NONE, is_bounded, join, join_integers, set_of
+from checker.language.type_joins import NONE, is_bounded, join, join_integers, set_of, without_option
 from checker.language.types import (
     LARGEST,
     BagType,
@@ -38,6 +38,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
 )
 from checker.language.value_types import sequence_type
 
@@ -52,12 +53,14 @@ Bind = Callable[[ast.AST, str, Type], nodes.Local]
 def inner_locals(scope: TypingScope) -> Iterator[None]:
     """While this holds, new locals belong to a comprehension; they are removed after it."""
     known, assigned = dict(scope.locals), set(scope.assigned)
+    alternatives = dict(scope.alternatives)
     # The locals of a comprehension are new in every pass, so their changes must not cause another one.
     changed = scope.changed
     try:
         yield
     finally:
         scope.locals, scope.assigned, scope.changed = known, assigned, changed
+        scope.alternatives = alternatives
 
 
 def call(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
@@ -203,6 +206,25 @@ def _implies(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nod
     return nodes.Logical(nodes.BOOL, site, "or", (nodes.Not(nodes.BOOL, site, premise), conclusion), eager=True)
 
 
+def _isinstance(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+    value_node, structs_node = plain_arguments(typer, node, 2)
+    structs = narrowing.structs_in(typer.scope, structs_node)
+    value, site = typer.expression(value_node), typer.scope.site(node)
+    kind = without_option(value.type)
+    chosen = narrowing.alternatives_among(kind, structs)
+    if not isinstance(kind, (UnionType, StructType)) or (isinstance(kind, UnionType) and not chosen):
+        raise typer.scope.error(node, f"{kind:a} is never {ast.unparse(structs_node)}")
+    if isinstance(kind, UnionType):
+        inner = typer.unwrapped(value)
+        test: nodes.Expr = nodes.IsAlternative(nodes.BOOL, site, inner, tuple(map(kind.alternatives.index, chosen)))
+    else:
+        test = nodes.Literal(nodes.BOOL, site, bool(chosen))
+    if kind == value.type:
+        return test
+    is_there = typer.equality(node, "!=", value, nodes.Literal(NONE, site, None))
+    return nodes.Logical(nodes.BOOL, site, "and", (is_there, test))
+
+
 def _set(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     arguments = plain_arguments(typer, node)
     site = typer.scope.site(node)
@@ -263,6 +285,7 @@ def items_of(typer: ExpressionTyper, node: ast.expr, argument: ast.expr, kind: s
 _FUNCTIONS: dict[Any, Any] = {
     builtins.len: _length,
     builtins.abs: _absolute,
+    builtins.isinstance: _isinstance,
     builtins.set: _set,
     builtins.frozenset: _frozenset,
     builtins.sorted: _sorted,
@@ -505,7 +528,9 @@ def _clauses(typer: ExpressionTyper, generators: list[ast.comprehension]) -> tup
             # the names of later clauses hide the function's locals even before they are bound.
             later = {name for clause in generators[1:] for name in _names(clause.target)}
             typer.scope.hide(later - set(_names(generator.target)))
-        clauses.extend(nodes.IfClause(typer.condition(test)) for test in generator.ifs)
+        for test in generator.ifs:
+            clauses.append(nodes.IfClause(typer.condition(test)))
+            narrowing.narrow(typer.scope, test, is_true=True)
     return tuple(clauses)
 
 

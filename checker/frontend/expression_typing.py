@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
-from checker.frontend import call_typing, hints
+from checker.frontend import call_typing, hints, narrowing
 from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
 from checker.frontend.typers import HelperTyper
@@ -34,6 +34,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
     tuple_type,
 )
 from checker.language.values import TupleValue
@@ -157,6 +158,12 @@ class ExpressionTyping:
         if self.scope.object_of(node.value) is not None:
             return self._object(node)
         base = self.unwrapped(self.expression(node.value))
+        if isinstance(base.type, UnionType):
+            text, kinds = ast.unparse(node.value), " or ".join(map(str, base.type.alternatives))
+            hint = (
+                "test it with isinstance, or use match" if isinstance(node.value, ast.Name) else "name it with a local"
+            )
+            raise self.scope.error(node, f"{text} is {kinds}: {hint}, before you read .{node.attr}")
         if not isinstance(base.type, StructType):
             raise self.scope.error(node, f"{base.type:a} has no field {node.attr}")
         kind = base.type.type_of(node.attr)
@@ -327,7 +334,10 @@ class ExpressionTyping:
     def _BoolOp(self, node: ast.BoolOp) -> nodes.Expr:
         operator = "and" if isinstance(node.op, ast.And) else "or"
         operands: list[nodes.Expr] = []
-        for value in node.values:
+        before = dict(self.scope.alternatives)
+        for position, value in enumerate(node.values):
+            if position:
+                narrowing.narrow(self.scope, node.values[position - 1], is_true=operator == "and")
             operand = self.condition(value)
             if isinstance(operand, nodes.Literal):
                 # This operand decides: `and` ends at a false one, `or` at a true one. Those before it stay, because
@@ -337,6 +347,7 @@ class ExpressionTyping:
                     break
                 continue
             operands.append(operand)
+        self.scope.alternatives = before
         if not operands:
             return nodes.Literal(nodes.BOOL, self.scope.site(node), operator == "and")
         if len(operands) == 1:
@@ -347,8 +358,14 @@ class ExpressionTyping:
         test = self.condition(node.test)
         if isinstance(test, nodes.Literal):
             return self.expression(node.body if test.value else node.orelse, wanted)
-        then, otherwise = self.expression(node.body, wanted), self.expression(node.orelse, wanted)
+        before = dict(self.scope.alternatives)
+        narrowing.narrow(self.scope, node.test, is_true=True)
+        then, self.scope.alternatives = self.expression(node.body, wanted), dict(before)
+        narrowing.narrow(self.scope, node.test, is_true=False)
+        otherwise, self.scope.alternatives = self.expression(node.orelse, wanted), before
         kind = join(then.type, otherwise.type)
+        if kind is None and isinstance(wanted, UnionType):
+            kind = join(join(wanted, then.type) or then.type, otherwise.type)
         if kind is None:
             raise self.scope.error(node, f"one branch is {then.type:a}, the other {otherwise.type:a}")
         then, otherwise = self.scope.convert(node, then, kind), self.scope.convert(node, otherwise, kind)
@@ -480,7 +497,7 @@ class ExpressionTyping:
 
     def _items(self, node: ast.List | ast.Set, wanted: Type | None) -> tuple[list[nodes.Expr], Type]:
         items = [self.expression(item, wanted) for item in node.elts]
-        kind: Type = NOTHING
+        kind: Type = wanted if isinstance(wanted, UnionType) else NOTHING
         for item, item_node in zip(items, node.elts, strict=True):
             joined = join(kind, item.type)
             if joined is None:

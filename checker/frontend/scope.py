@@ -16,7 +16,7 @@ from checker.language.parameters import ParameterDeclaration
 from checker.language.source import Source, source_of
 from checker.language.spec import Spec
 from checker.language.type_joins import NOTHING, is_bounded, join, join_integers
-from checker.language.types import LARGEST, IntType, Type
+from checker.language.types import LARGEST, IntType, StructType, Type
 from checker.language.value_types import value_type
 
 WIDEN_AFTER = 3
@@ -48,6 +48,8 @@ class TypingScope:
     locals: dict[str, nodes.Local] = field(default_factory=dict)
     parts: dict[nodes.Local, nodes.Expr] = field(default_factory=dict)
     """The values of the variables of a comprehension that are parts of another one: `for a, b in pairs`."""
+    alternatives: dict[nodes.Local, list[StructType]] = field(default_factory=dict)
+    """The structs that a local with a union can be at the current expression, as far as a test says so."""
     assigned: set[str] = field(default_factory=set)
     """The locals that have a value on every path to the current statement."""
     writes: bool = False
@@ -75,6 +77,7 @@ class TypingScope:
         self.passes += 1
         self.changed = False
         self.assigned = set(parameters)
+        self.alternatives = {}
 
     def assign(self, node: ast.AST, name: str, kind: Type) -> nodes.Local:
         """Note that a local gets a value of type `kind`; raise SpecError if it has values of an unrelated type."""
@@ -94,6 +97,7 @@ class TypingScope:
                 # The `Local` is changed in place, because nodes of earlier statements refer to it.
                 known.type = self._widened(known.type, joined)
         self.assigned.add(name)
+        self.alternatives.pop(known, None)
         return known
 
     def bind(self, node: ast.AST, name: str, kind: Type) -> nodes.Local:
@@ -130,9 +134,11 @@ class TypingScope:
             return None
         if node.id not in self.assigned:
             raise self.error(node, f"{node.id} may have no value here: give it one before the branch or loop")
-        if known in self.parts:
-            return self.parts[known]
-        return nodes.LocalRead(known.type, self.site(node), known)
+        value = self.parts.get(known) or nodes.LocalRead(known.type, self.site(node), known)
+        found = self.alternatives.get(known, [])
+        if len(found) != 1 or value.type == found[0]:
+            return value
+        return nodes.Convert(found[0], self.site(node), value)
 
     def object_of(self, node: ast.expr) -> Any:
         """Return the Python object of a name, or of an attribute of a module or class; None for locals and values."""

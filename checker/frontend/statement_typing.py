@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from checker.frontend import call_typing, choice_typing, hints
+from checker.frontend import call_typing, choice_typing, hints, matching, narrowing
 from checker.frontend.expression_typing import ARITHMETIC, SETS, ExpressionTyping
 from checker.frontend.scope import TypingScope
 from checker.frontend.typers import HelperTyper
@@ -94,7 +94,6 @@ _REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str]] = {
     ast.Global: ("`global`", "declare a state variable"),
     ast.Import: ("an import inside a method", "import at the top of the module"),
     ast.ImportFrom: ("an import inside a method", "import at the top of the module"),
-    ast.Match: ("`match`", "use `if` and `elif`"),
     ast.Nonlocal: ("`nonlocal`", "declare a state variable"),
     ast.Raise: ("`raise`", "disable the action with `require`"),
     ast.Try: ("`try`", "test the condition first"),
@@ -159,6 +158,8 @@ class StatementTyping(ExpressionTyping):
             return [kind(self.scope.site(node))], False
         if isinstance(node, ast.For):
             return [self._for(node)], True
+        if isinstance(node, ast.Match):
+            return self._match(node)
         if isinstance(node, ast.Expr):
             typed = self._expression_statement(node)
             return typed, not any(_ends_path(statement) for statement in typed)
@@ -181,16 +182,38 @@ class StatementTyping(ExpressionTyping):
         if isinstance(test, nodes.Literal):
             statements, goes_on = self.block(node.body if test.value else node.orelse)
             return list(statements), goes_on
-        before = set(self.scope.assigned)
+        before, alternatives = set(self.scope.assigned), dict(self.scope.alternatives)
+        narrowing.narrow(self.scope, node.test, is_true=True)
         then, then_goes_on = self.block(node.body)
-        after_then = self.scope.assigned
-        self.scope.assigned = set(before)
+        after_then, known_after_then = self.scope.assigned, self.scope.alternatives
+        self.scope.assigned, self.scope.alternatives = set(before), alternatives
+        narrowing.narrow(self.scope, node.test, is_true=False)
         otherwise, otherwise_goes_on = self.block(node.orelse)
+        # What is known after the `if` is known at the end of each side that reaches it.
+        if then_goes_on:
+            ends = [known_after_then, self.scope.alternatives] if otherwise_goes_on else [known_after_then]
+            self.scope.alternatives = {
+                local: kinds
+                for local, kinds in known_after_then.items()
+                if all(end.get(local) == kinds for end in ends)
+            }
         # A local has a value after the `if` if both sides give it one. A side that cannot reach the end does not count.
         if then_goes_on:
             both = after_then & self.scope.assigned
             self.scope.assigned = both if otherwise_goes_on else after_then
         return [nodes.If(self.scope.site(node), test, then, otherwise)], then_goes_on or otherwise_goes_on
+
+    def _match(self, node: ast.Match) -> tuple[list[nodes.Stmt], bool]:
+        assigned: list[nodes.Stmt] = []
+        subject = node.subject
+        if not isinstance(subject, ast.Name) or subject.id not in self.scope.locals:
+            # The subject is evaluated once. The space keeps the name from being one that a spec could use.
+            name = f" subject {subject.lineno}:{subject.col_offset}"
+            store = ast.copy_location(ast.Name(name, ast.Store()), subject)
+            assigned.append(self._assign_local(store, self.expression(subject)))
+            subject = ast.copy_location(ast.Name(name, ast.Load()), subject)
+        statements, goes_on = self.block(matching.if_chain(self.scope, node, subject))
+        return [*assigned, *statements], goes_on
 
     def _return(self, node: ast.Return) -> nodes.Stmt:
         if node.value is None:
@@ -211,12 +234,14 @@ class StatementTyping(ExpressionTyping):
         before = set(self.scope.assigned)
         clause, tests = call_typing.for_clause(self, node.target, node.iter, self.scope.assign)
         call_typing.require_order(self, node.iter, (clause,))
+        narrowing.forget_assigned(self.scope, node.body)
         target = call_typing.item_target(node.target, clause)
         unpacked = [] if isinstance(target, ast.Name) else self._unpacked(target, clause.local)
         statements, _ = self.block(node.body)
         body = (*unpacked, *statements)
         for test in reversed(tests):
             body = (nodes.If(self.scope.site(node), test, body, ()),)
+        narrowing.forget_assigned(self.scope, node.body)
         # The loop may run zero times, so locals that only its body assigns have no value after it.
         self.scope.assigned = before
         return nodes.For(self.scope.site(node), clause, body)
@@ -234,7 +259,9 @@ class StatementTyping(ExpressionTyping):
         if call_typing.is_require(self, call):
             (test,) = call_typing.plain_arguments(self, call, 1)
             self.scope.requires = True
-            return [nodes.Require(self.scope.site(node), self.condition(test))]
+            required = nodes.Require(self.scope.site(node), self.condition(test))
+            narrowing.narrow(self.scope, test, is_true=True)
+            return [required]
         place = self._changed_place(call)
         if place is not None:
             assert isinstance(call.func, ast.Attribute)

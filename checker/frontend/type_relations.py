@@ -18,6 +18,7 @@ from checker.language.types import (
     SetType,
     TupleType,
     Type,
+    UnionType,
 )
 
 
@@ -44,6 +45,9 @@ def can_become(found: Type, wanted: Type) -> bool:
         return can_become(without_option(found), wanted.item)
     if isinstance(found, OptionType):
         return can_become(found.item, wanted)
+    for one, other in ((found, wanted), (wanted, found)):
+        if isinstance(one, UnionType) and other in one.alternatives:
+            return True
     # Also for ranges without a common value: whether this is an error depends on whether the code runs.
     if isinstance(found, IntType) and isinstance(wanted, IntType):
         return True

@@ -150,6 +150,14 @@ class Contains(Expr):
 
 
 @dataclass(frozen=True, eq=False)
+class IsAlternative(Expr):
+    """Whether a value of a union is of one of the alternatives at some positions."""
+
+    base: Expr
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Length(Expr):
     """The number of items of a set, sequence or bag."""
 

@@ -100,6 +100,10 @@ class ExpressionVisitor(ABC, Generic[Result]):
         """Visit `item in container`."""
 
     @abstractmethod
+    def is_alternative(self, node: nodes.IsAlternative) -> Result:
+        """Visit a test of the alternative of a union."""
+
+    @abstractmethod
     def length(self, node: nodes.Length) -> Result:
         """Visit `len(container)`."""
 

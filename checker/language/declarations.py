@@ -166,9 +166,24 @@ class Bag:
     capacity: Bound
 
 
+@dataclass(frozen=True, init=False)
+class OneOf:
+    """`OneOf(Fetch, Append)`: a value of one of several structs."""
+
+    alternatives: tuple[type[Struct], ...]
+
+    def __init__(self, *alternatives: type[Struct]):
+        object.__setattr__(self, "alternatives", alternatives)
+        for kind in alternatives:
+            if not (isinstance(kind, type) and issubclass(kind, Struct)) or kind is Struct:
+                raise SpecError(f"OneOf takes classes that derive from Struct, not {kind!r}")
+        if len(set(alternatives)) < max(2, len(alternatives)):
+            raise SpecError("OneOf takes two or more different structs: OneOf(Fetch, Append)")
+
+
 def is_type(declaration: Any) -> bool:
     """Return whether a class attribute declares a type, and so a state variable."""
-    if isinstance(declaration, (Option, Map, SetOf, Seq, Bag)) or _is_tuple(declaration):
+    if isinstance(declaration, (Option, OneOf, Map, SetOf, Seq, Bag)) or _is_tuple(declaration):
         return True
     return isinstance(declaration, type) and (
         declaration is bool or issubclass(declaration, (Range, Domain, Struct, enum.Enum))
@@ -244,13 +259,15 @@ class Binding:
             if isinstance(declaration, Bag):
                 return resolved.BagType(item, self._bounded_capacity(declaration))
             return resolved.SeqType(item, self._capacity(declaration))
+        if isinstance(declaration, OneOf):
+            return resolved.UnionType(tuple(self.resolve(kind) for kind in declaration.alternatives))
         if _is_tuple(declaration):
             return resolved.tuple_type([self.resolve(item) for item in declaration.__args__])
         if isinstance(declaration, type):
             return self._resolve_class(declaration)
         raise SpecError(
             f"{declaration!r} is not a type: "
-            "use bool, Range, Enum, Domain, Struct, tuple[A, B], Option, Map, SetOf, Seq or Bag"
+            "use bool, Range, Enum, Domain, Struct, tuple[A, B], OneOf, Option, Map, SetOf, Seq or Bag"
         )
 
     def _item(self, declaration: Any) -> resolved.Type:

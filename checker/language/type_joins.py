@@ -19,6 +19,7 @@ from checker.language.types import (
     SetType,
     TupleType,
     Type,
+    UnionType,
     count_codes,
     tuple_type,
 )
@@ -61,6 +62,9 @@ def join(left: Type, right: Type) -> Type | None:
     if isinstance(left, OptionType) or isinstance(right, OptionType):
         item = join(without_option(left), without_option(right))
         return None if item is None else OptionType(item)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, UnionType) and other in one.alternatives:
+            return one
     if isinstance(left, IntType) and isinstance(right, IntType):
         return join_integers(left, right)
     if isinstance(left, SetType) and isinstance(right, SetType):

@@ -55,7 +55,7 @@ class Type:
         text = str(self)
         if form != "a" or isinstance(self, (NeverType, NameType)):
             return text
-        return f"an {text}" if text[0] in "AEIOaeio" else f"a {text}"
+        return f"an {text}" if text[0] in "AEIOaeio" and not text.startswith("One") else f"a {text}"
 
     def _not_a_value(self, value: Any) -> BoundsError:
         return BoundsError(f"{show(value)} is not a value of {self}")
@@ -295,6 +295,45 @@ class TupleType(StructType):
         return f"tuple[{', '.join(map(str, self.items))}]"
 
 
+@dataclass(frozen=True)
+class UnionType(Type):
+    """The values of several structs, ordered by the position of the struct and then as the struct orders them."""
+
+    alternatives: tuple[StructType, ...]
+
+    def cardinality(self) -> int:
+        return sum(kind.cardinality() for kind in self.alternatives)
+
+    def first(self) -> Any:
+        return self.alternatives[0].first()
+
+    def values(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(kind.values() for kind in self.alternatives)
+
+    def coerce(self, value: Any) -> Any:
+        position = self.position_of(value)
+        if position is None:
+            raise self._not_a_value(value)
+        return self.alternatives[position].coerce(value)
+
+    def position_of(self, value: Any) -> int | None:
+        """Return the position of the struct of a value, or None if it is no alternative."""
+        return next((i for i, kind in enumerate(self.alternatives) if kind.declared is type(value)), None)
+
+    def alternative_of(self, value: Any) -> StructType:
+        """Return the struct of a value of the type."""
+        position = self.position_of(value)
+        assert position is not None
+        return self.alternatives[position]
+
+    def sort_key(self, value: Any) -> Any:
+        position = self.position_of(value)
+        return (position, self.alternative_of(value).sort_key(value))
+
+    def __str__(self) -> str:
+        return f"OneOf({', '.join(map(str, self.alternatives))})"
+
+
 def tuple_type(items: Iterable[Type]) -> TupleType:
     """Return the type of tuples with items of these types."""
     return TupleType(TupleValue, tuple((str(index), kind) for index, kind in enumerate(items)))
@@ -355,6 +394,9 @@ def count_codes(kind: Type) -> int:
         return 2 * _power_of_two(count_codes(kind.item))
     if isinstance(kind, StructType):
         return math.prod(_power_of_two(count_codes(field)) for _, field in kind.fields)
+    if isinstance(kind, UnionType):
+        largest = max(_power_of_two(count_codes(alternative)) for alternative in kind.alternatives)
+        return _power_of_two(len(kind.alternatives)) * largest
     if isinstance(kind, MapType):
         return int(_power_of_two(count_codes(kind.value)) ** kind.key.cardinality())
     if isinstance(kind, SetType) and kind.capacity is None:

@@ -20,7 +20,18 @@ from checker.engines.python import explorer
 from checker.errors import BoundsError
 from checker.language import Spec, State
 from checker.language.roles import Role
-from checker.language.types import BagType, IntType, MapType, OptionType, SeqType, SetType, StructType, TupleType, Type
+from checker.language.types import (
+    BagType,
+    IntType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    TupleType,
+    Type,
+    UnionType,
+)
 from checker.run.plan import Plan
 from checker.run.result import Result
 
@@ -50,6 +61,8 @@ def random_value(kind: Type, random: random.Random) -> object:
         )
     if isinstance(kind, OptionType):
         return None if random.random() < 0.3 else random_value(kind.item, random)
+    if isinstance(kind, UnionType):
+        return random_value(random.choice(kind.alternatives), random)
     if isinstance(kind, TupleType):
         return kind.coerce(tuple(random_value(item, random) for item in kind.items))
     if isinstance(kind, StructType):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from spec_types import (
     BOOL,
     Bool,
+    Either,
     Group,
     Heap,
     Int,
@@ -219,6 +220,9 @@ class Expressions:
             return "None" if self.chance(30) else self.value(kind.item, depth, direct=direct)
         if isinstance(kind, Rec):
             return self.struct(kind, depth)
+        if isinstance(kind, Either):
+            # Without a wanted type, all structs of a display need to be the same.
+            return self.struct(self.pick(list(kind.alternatives)) if direct else kind.alternatives[0], depth)
         if isinstance(kind, Tup):
             items = [self.value(inner, depth - 1) for inner in kind.items]
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
@@ -583,7 +587,9 @@ class Expressions:
             return f"{self.pick(['all', 'any'])}({_inside(brackets, f'{self.truth(depth - 1)} {clauses}')})"
 
     def test(self, depth: int) -> str:
-        choice = self.below(12)
+        choice = self.below(13)
+        if choice == 12:
+            return self.alternative(depth)
         if choice < 3:
             texts = [self.integer(depth, grows=True)[0] for _ in range(2 + (self.below(4) == 0))]
             operators = [self.pick(["<", "<=", ">", ">=", "==", "!="]) for _ in texts[1:]]
@@ -634,6 +640,20 @@ class Expressions:
             return f"subsets({self.path_text(path, depth)}{size})", path.kind.item
         kind = self.pick(list(kinds))
         return f"subsets({kind.text}{size})", kind
+
+    def alternative(self, depth: int) -> str:
+        """Return a test of the alternative of a union, with a test of a field where it has that alternative."""
+        path = self.some_path(lambda kind: isinstance(kind, Either), depth)
+        if path is None:
+            return "True"
+        assert isinstance(path.kind, Either)
+        text, struct = self.path_text(path, depth), self.pick(list(path.kind.alternatives))
+        test = f"isinstance({text}, {struct.text})"
+        if len(path.parts) > 1 or "." in text:
+            return test
+        name, kind = self.pick(list(struct.fields))
+        field_test = f"{text}.{name} == {self.value(kind, 0)}"
+        return self.pick([f"({test} and {field_test})", f"(not {test} or {field_test})", f"not {test}"])
 
     def equality(self, depth: int) -> str:
         path = self.some_path(lambda kind: True, depth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec_expressions import Expressions, Helper, Name, World
-from spec_types import Bool, Group, Heap, Int, Kind, Line, Tup, integers, most_items
+from spec_types import Bool, Either, Group, Heap, Int, Kind, Line, Tup, integers, most_items
 
 
 class Statements(Expressions):
@@ -67,6 +67,8 @@ class Statements(Expressions):
         path = self.some_path(lambda kind: True, 1)
         if path is None:
             return ["pass"]
+        if isinstance(path.kind, Either) and self.chance(70):
+            return self.matched(path.kind, self.path_text(path, 1))
         if isinstance(path.kind, Tup) and self.chance(60):
             return self.unpacked(path.kind, self.path_text(path, 1))
         name = self.fresh()
@@ -78,6 +80,22 @@ class Statements(Expressions):
         names = [self.fresh() for _ in kind.items]
         self.names += [Name(name, inner) for name, inner in zip(names, kind.items, strict=True)]
         return [f"{', '.join(names)}{',' if len(names) == 1 else ''} = {text}"]
+
+    def matched(self, kind: Either, text: str) -> list[str]:
+        lines = [f"match {text}:"]
+        for struct in kind.alternatives[self.below(2) :]:
+            with self.scope():
+                name, field_kind = self.pick(list(struct.fields))
+                if self.chance(50):
+                    bound = self.fresh()
+                    self.names.append(Name(bound, field_kind))
+                    pattern = f"{struct.text}({name}={bound})"
+                else:
+                    bound = self.fresh()
+                    self.names.append(Name(bound, struct))
+                    pattern = f"{struct.text}() as {bound}"
+                lines += [f"    case {pattern}:", *("    " + line for line in self.block(2, 0))]
+        return [*lines, "    case _:", "        pass"] if self.chance(30) else lines
 
     def reassigned(self) -> list[str]:
         growing = [name for name in self.names if name.grows]

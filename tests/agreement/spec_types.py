@@ -50,6 +50,11 @@ class Tup(Kind):
 
 
 @dataclass(frozen=True)
+class Either(Kind):
+    alternatives: tuple[Rec, ...]
+
+
+@dataclass(frozen=True)
 class Table(Kind):
     key: Kind
     value: Kind
@@ -155,6 +160,10 @@ class Types:
         self.records: list[Rec] = []
         for name in ("Pair", "Trio", "Outer"):
             self.records.append(self._struct(name))
+        chosen = tuple(self.records[: 2 + below(2)])
+        self.classes.append(f"Either = OneOf({', '.join(kind.text for kind in chosen)})\n")
+        bits = width(len(chosen)) + max(kind.bits for kind in chosen)
+        self.either = Either("Either", capped(sum(kind.count for kind in chosen)), bits, chosen)
         fields = (("id", self.big), ("to", self.node))
         self.message = self._declared("Message", fields)
 
@@ -231,7 +240,7 @@ class Types:
             elif choice == 5:
                 kind = self.big
             elif choice < 8:
-                kind = self.pick([*self.records, self.message])
+                kind = self.pick([*self.records, self.message, self.either])
             elif choice == 8:
                 kind = self.tuple(is_item=True)
             else:
@@ -258,7 +267,7 @@ class Types:
             return table(self.key(), self.inner())
         if choice == 6:
             return option(self.pick([*self.records, self.small, self.node]))
-        return self.tuple() if self.below(2) else self.pick(list(self.records))
+        return self.pick([self.tuple(), self.either, *self.records])
 
     def _universe(self) -> tuple[Kind, None]:
         kind = self.item()
@@ -277,7 +286,7 @@ class Types:
         if choice == 4:
             return option(self.pick([*self.records, self.small, self.node]))
         if choice < 7:
-            return self.tuple() if choice == 6 else self.pick([*self.records, self.message])
+            return self.pick([self.tuple(), self.either] if choice == 6 else [*self.records, self.message])
         if choice == 7:
             return group(*self._universe())
         if choice == 8:

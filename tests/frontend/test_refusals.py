@@ -15,7 +15,7 @@ from checker.run import registry
 
 HEADER = """
 from checker.language import (
-    Bag, Constant, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct,
+    Bag, Constant, Domain, Enum, Map, OneOf, Option, Range, Seq, SetOf, Spec, Struct,
     action, choose, constraint, implies, invariant, reachable, replace, require, step_invariant, subsets,
 )
 
@@ -46,6 +46,11 @@ class Message(Struct):
 def plain(x):
     return x + 1
 
+class Note(Struct):
+    text: Small
+
+Letter = OneOf(Record, Note)
+
 class Odd(Spec):
     nodes = Constant(3)
     acks = Constant("all", one_of=("0", "1", "all"))
@@ -62,6 +67,7 @@ class Odd(Spec):
     nets = Map(Small, Bag(Message, 2))
     table = Map(Node, Small)
     pair = tuple[Small, Node]
+    letter = Letter
     fifty = 50
 
     @action
@@ -161,6 +167,19 @@ STATEMENTS = {
     "x, y = 1, 2, 3": "3 values are unpacked into 2 names",
     "x, y = self.head": "a Record cannot be unpacked: only a tuple can",
     "x, y, z = self.pair": "a tuple[Small 0..5, Node] cannot be unpacked into 3 names",
+    "self.small = self.letter.id": "self.letter is Record or Note: name it with a local, before you read .id",
+    "letter = self.letter\nself.small = letter.id": "test it with isinstance, or use match, before you read .id",
+    "letter = self.letter\nif isinstance(letter, Note):\n    self.small = letter.id": "Note has no field id",
+    "x = self.letter\nrequire(isinstance(x, Note) or x.text == 1)": "Record has no field text",
+    "self.flag = isinstance(self.letter, Message)": "a OneOf(Record, Note) is never Message",
+    "self.flag = isinstance(self.letter, Node)": "Node is not a struct",
+    "self.flag = isinstance(self.small, Note)": "a Small 0..5 is never Note",
+    "self.letter = Message(Node[0], 1)": "expected OneOf(Record, Note), found Message",
+    "self.letter.text = 1": "self.letter.text cannot be assigned",
+    "match self.letter:\n    case Note(1):\n        pass": "a pattern names the fields: case Fetch(replica=r)",
+    "match self.letter:\n    case Note() if self.flag:\n        pass": "a case has no guard in this language",
+    "match self.letter:\n    case [x]:\n        self.small = x": "this pattern is not part of the language",
+    "match self.letter:\n    case Note(text=x) | Record(id=x):\n        self.small = x": "write a case for each",
     "self.pair[0] = 1": "a part of a tuple cannot be changed: assign a new tuple",
     "x = self.pair[2]": "a tuple[Small 0..5, Node] has 2 items, numbered from 0",
     "x = self.pair[self.small]": "have no common type: write [0] for the first item",
@@ -355,7 +374,7 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be at least 0",
     "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
     "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
-    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 71: use two names",
+    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 77: use two names",
     "class Odd(Spec):\n    x = bool\n    @invariant\n    def x(self):\n        return True": "Odd.x is declared twice",
     "class Odd(Spec):\n    x = bool\n    @action\n    def go(self): pass\n    @action\n    def go(self): pass": "twice",
     "class Odd(First):\n    def small(self):\n        return 1": "small is a state variable of First",

@@ -11,7 +11,17 @@ from checker.errors import BoundsError, Disabled, InputError
 from checker.language.declared_types import Struct
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import BagType, DomainType, MapType, OptionType, SeqType, SetType, StructType, Type
+from checker.language.types import (
+    BagType,
+    DomainType,
+    MapType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    Type,
+    UnionType,
+)
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
 
 _BUILTINS = {
@@ -85,6 +95,9 @@ def _members(kind: Type) -> Iterator[Any]:
             yield from _members(kind.value)
         case SetType() | SeqType() | BagType() | OptionType():
             yield from _members(kind.item)
+        case UnionType():
+            for alternative in kind.alternatives:
+                yield from _members(alternative)
         case StructType():
             for _, part in kind.fields:
                 yield from _members(part)

@@ -32,6 +32,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
 )
 
 MAX_VALUES = 256
@@ -130,6 +131,12 @@ def _expressions(kind: Type, here: ConstantExpression) -> Iterator[ConstantExpre
         for name, field in kind.fields:
             part = f"{text}[{name}]" if isinstance(kind, TupleType) else f"{text}.{name}"
             yield from _expressions(field, ConstantExpression(part, {}, absent, 0, readable))
+    elif isinstance(kind, UnionType):
+        # The alternative cannot be part of an expression before a test of it, so these constants are not readable.
+        tags = {position: str(alternative) for position, alternative in enumerate(kind.alternatives)}
+        yield ConstantExpression(text, tags, absent, 0, False)
+        for alternative in kind.alternatives:
+            yield from _expressions(alternative, ConstantExpression(text, {}, absent, 0, False))
     elif isinstance(kind, MapType):
         for name in _names(kind.key):
             yield from _expressions(kind.value, ConstantExpression(f"{text}[{name}]", {}, absent, 0, readable))

@@ -23,6 +23,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
 )
 from checker.language.values import show
 from checker.output.formats import Counterexample
@@ -85,6 +86,9 @@ def itf_value(kind: Type, value: Any) -> Any:
             if value is None:
                 return {"tag": "None", "value": {"#tup": []}}
             return {"tag": "Some", "value": itf_value(kind.item, value)}
+        case UnionType():
+            found = kind.alternative_of(value)
+            return {"tag": str(found), "value": itf_value(found, value)}
         case TupleType():
             return {"#tup": [itf_value(part, item) for part, item in zip(kind.items, value, strict=True)]}
         case StructType():

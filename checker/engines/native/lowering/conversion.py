@@ -8,7 +8,19 @@ from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
 from checker.engines.native.lowering.emitter import Emitter, Fail, MemoryPlace, Number, PackedValue, Value
 from checker.engines.native.lowering.state_layout import bit_items, layout_of, packed_number
 from checker.errors import BoundsError
-from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, TupleType, Type
+from checker.language.types import (
+    BagType,
+    IntType,
+    MapType,
+    NeverType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    TupleType,
+    Type,
+    UnionType,
+)
 
 
 def _within(number: int, kind: IntType) -> int:
@@ -38,6 +50,10 @@ class ConversionLowering:
             return self._option(value, source, target, fail)
         if isinstance(source, OptionType):
             return self._unwrapped(value, source, target, fail)
+        if isinstance(target, UnionType):
+            return self._alternative(value, source, target)
+        if isinstance(source, UnionType):
+            return self._narrowed(value, source, target, fail)
         if isinstance(target, SetType) and isinstance(source, SetType) and is_bit_set(source):
             return self._from_bit_set(value, source, target, fail)
         if isinstance(target, MapType):
@@ -143,6 +159,23 @@ class ConversionLowering:
             item = self.emit.load(self.emit.item(source, index), copy=False)
             self.emit.store(self.emit.item(result, index), self.convert(item, target.value, fail))
         return self.emit.load(result, copy=False)
+
+    def _alternative(self, value: Value, source: Type, target: UnionType) -> Value:
+        """Return a struct as a value of a union."""
+        assert isinstance(source, StructType)
+        position, place = target.alternatives.index(source), self.emit.temporary(target)
+        tag, *parts = place.layout.parts
+        self.emit.store_bits(self.emit.part(place, tag), position)
+        self.emit.store(self.emit.part(place, parts[position]), value)
+        return self.emit.load(place, copy=False)
+
+    def _narrowed(self, value: Value, source: UnionType, target: Type, fail: Fail) -> Value:
+        """Return a value of a union as a struct, or emit `fail` if it is another alternative."""
+        assert isinstance(target, StructType)
+        position, place = source.alternatives.index(target), self.emit.spill(value)
+        tag, *parts = place.layout.parts
+        self.emit.check(self.emit.compare("==", self.emit.load_bits(self.emit.part(place, tag)), position), fail)
+        return self.emit.load(self.emit.part(place, parts[position]), copy=False)
 
     def _tuple(self, value: Value, target: TupleType, fail: Fail) -> Value:
         source, result = self.emit.spill(value), self.emit.temporary(target)

@@ -125,6 +125,9 @@ class ExpressionLowering(Evaluator):
     def contains(self, node: nodes.Contains) -> Value:
         return self.collections.contains(node)
 
+    def is_alternative(self, node: nodes.IsAlternative) -> Value:
+        return self._structs.is_alternative(node)
+
     def length(self, node: nodes.Length) -> Value:
         return self.collections.length(node)
 

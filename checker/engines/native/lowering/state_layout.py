@@ -15,6 +15,7 @@ starts at a word and takes whole words. Its parts are packed into them in order.
     domain, enum       the position of the member
     option of those    0 for None, else the bits of the item plus 1
     other option       a presence bit, then the item
+    union              the position of the alternative, then as many bits as the largest alternative needs
     set, no capacity   bit i is set if the item with bits i is in the set
 
 Invariants. Equal values have equal bits: bits that a value does not use are zero, and the items of bags and sets with a
@@ -43,6 +44,7 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
+    UnionType,
     count_codes,
 )
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue
@@ -127,6 +129,8 @@ def layout_of(kind: Type) -> ValueLayout:
         return _composite(kind, [_bits(1), layout_of(kind.item)], None, 0)
     if isinstance(kind, StructType):
         return _composite(kind, [layout_of(field) for _, field in kind.fields], None, 0)
+    if isinstance(kind, UnionType):
+        return _union(kind)
     if isinstance(kind, MapType):
         return _composite(kind, [], layout_of(kind.value), kind.key.cardinality())
     if isinstance(kind, SetType) and kind.capacity is None:
@@ -170,6 +174,21 @@ def _composite(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None,
     total = sum(part.bits for part in layouts) + (item.bits * count if item is not None else 0)
     is_wide = total > WORD or any(part.is_wide for part in layouts) or (item is not None and item.is_wide and count > 0)
     return _wide(kind, layouts, item, count) if is_wide else _packed(kind, layouts, item, count, total)
+
+
+def _union(kind: UnionType) -> ValueLayout:
+    """Return the layout of a union: part 0 is the position of the alternative; all alternatives begin at one place."""
+    tag = _bits(width(len(kind.alternatives)))
+    layouts = [layout_of(alternative) for alternative in kind.alternatives]
+    largest = max(layout.bits for layout in layouts)
+    if tag.bits + largest <= WORD and not any(layout.is_wide for layout in layouts):
+        # A smaller alternative has the lowest bits: those above are zero, so the order of bits is that of values.
+        parts = (ValuePart(tag, 0, largest), *(ValuePart(layout, 0, 0) for layout in layouts))
+        return ValueLayout(kind, tag.bits + largest, 0, parts)
+    words = 1 + max(layout.storage for layout in layouts)
+    return ValueLayout(
+        kind, words * WORD, words, (ValuePart(tag, 0, 0), *(ValuePart(layout, 1, 0) for layout in layouts))
+    )
 
 
 def _packed(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, count: int, total: int) -> ValueLayout:
@@ -317,6 +336,11 @@ def encode(layout: ValueLayout, value: Any, words: list[int], word: int = 0, shi
     elif isinstance(kind, StructType):
         for (name, _), part in zip(kind.fields, layout.parts, strict=True):
             _encode_part(part, value.field(name), words, word, shift)
+    elif isinstance(kind, UnionType):
+        position = kind.position_of(value)
+        assert position is not None
+        _encode_part(layout.parts[0], position, words, word, shift)
+        _encode_part(layout.parts[1 + position], value, words, word, shift)
     elif isinstance(kind, SetType) and kind.capacity is None:
         words[word] |= sum(1 << packed_number(kind.item, item) for item in value) << shift
     else:
@@ -347,6 +371,9 @@ def decode(layout: ValueLayout, words: list[int], word: int = 0, shift: int = 0)
     if isinstance(kind, StructType):
         fields = zip(kind.fields, layout.parts, strict=True)
         return kind.declared.of({name: _decode_part(part, words, word, shift) for (name, _), part in fields})
+    if isinstance(kind, UnionType):
+        position = _decode_part(layout.parts[0], words, word, shift)
+        return _decode_part(layout.parts[1 + position], words, word, shift)
     if isinstance(kind, SetType) and kind.capacity is None:
         bits = words[word] >> shift & layout.mask
         return SetValue(kind, tuple(item for index, item in bit_items(kind) if bits >> index & 1))

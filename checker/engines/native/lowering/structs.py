@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checker.engines.native.lowering.emitter import Number, PackedValue, Value
+from checker.engines.native.lowering.emitter import Number, PackedValue, Truth, Value
 from checker.engines.native.lowering.evaluation import SubjectLowering
 from checker.engines.native.lowering.state_layout import layout_of
 from checker.ir import nodes
@@ -10,7 +10,7 @@ from checker.language.types import MapType, Type
 
 
 class StructLowering(SubjectLowering):
-    """Emits new structs and maps: values with a fixed number of parts."""
+    """Emits new structs and maps, which have a fixed number of parts, and tests of the alternatives of a union."""
 
     def struct_new(self, node: nodes.StructNew) -> Value:
         return self._composed(node.type, [self.expressions.evaluate(value) for value in node.values])
@@ -22,6 +22,14 @@ class StructLowering(SubjectLowering):
         for name, value in node.values:
             self.emit.store(self.emit.field(place, name), self.expressions.evaluate(value))
         return self.emit.load(place, copy=False)
+
+    def is_alternative(self, node: nodes.IsAlternative) -> Value:
+        base = self.emit.spill(self.expressions.view(node.base))
+        tag = self.emit.load_bits(self.emit.part(base, base.layout.parts[0]))
+        result: Truth = False
+        for position in node.positions:
+            result = self.emit.either(result, self.emit.compare("==", tag, position))
+        return PackedValue(nodes.BOOL, result)
 
     def map_items(self, node: nodes.MapItems) -> Value:
         return self._composed(node.type, [self.expressions.evaluate(value) for value in node.values])

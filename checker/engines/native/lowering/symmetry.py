@@ -35,6 +35,7 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
+    UnionType,
 )
 from checker.language.values import CollectionValue, MapValue
 
@@ -257,6 +258,8 @@ def _mentions(kind: Type, domain: DomainType) -> bool:
         return _mentions(kind.key, domain) or _mentions(kind.value, domain)
     if isinstance(kind, StructType):
         return any(_mentions(field, domain) for _, field in kind.fields)
+    if isinstance(kind, UnionType):
+        return any(_mentions(alternative, domain) for alternative in kind.alternatives)
     if isinstance(kind, (OptionType, SetType, SeqType, BagType)):
         return _mentions(kind.item, domain)
     return False

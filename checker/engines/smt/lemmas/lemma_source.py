@@ -23,6 +23,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
 )
 
 _COUNTER = itertools.count(1)
@@ -67,6 +68,8 @@ def _declared(kind: Type) -> Iterator[type]:
     parts: list[Type] = []
     if isinstance(kind, StructType):
         parts = [field for _, field in kind.fields]
+    elif isinstance(kind, UnionType):
+        parts = [*kind.alternatives]
     elif isinstance(kind, MapType):
         parts = [kind.key, kind.value]
     elif isinstance(kind, (OptionType, SetType, SeqType, BagType)):

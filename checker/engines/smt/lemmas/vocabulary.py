@@ -25,6 +25,7 @@ from checker.language.types import (
     StructType,
     TupleType,
     Type,
+    UnionType,
 )
 
 SLOTS = ("a", "b")
@@ -95,6 +96,8 @@ def atoms_of(spec: Spec) -> list[Atom]:
 def _terms(term: StateTerm) -> Iterator[StateTerm]:
     """Iterate over a term and the parts of its value."""
     kind = term.kind
+    if isinstance(kind, UnionType):
+        return
     if isinstance(kind, StructType):
         for name, field in kind.fields:
             text = f"{term.text}[{name}]" if isinstance(kind, TupleType) else f"{term.text}.{name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checker.engines.smt.lowering import arrays, integers
-from checker.engines.smt.lowering.encoding import blank, constant
+from checker.engines.smt.lowering.encoding import alternative, blank, constant
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies, negate
 from checker.engines.smt.lowering.open_bounds import bounds_of, fits, within_open_bound
@@ -21,7 +21,19 @@ from checker.engines.smt.lowering.symbolic_values import (
     merged,
 )
 from checker.errors import BoundsError
-from checker.language.types import BagType, IntType, MapType, NeverType, OptionType, SeqType, SetType, TupleType, Type
+from checker.language.types import (
+    BagType,
+    IntType,
+    MapType,
+    NeverType,
+    OptionType,
+    SeqType,
+    SetType,
+    StructType,
+    TupleType,
+    Type,
+    UnionType,
+)
 
 
 def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
@@ -47,6 +59,13 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
     if isinstance(source, MapType) and isinstance(target, MapType):
         parts = [converted(part, source.value, target.value) for part in value.parts]
         return SymbolicTuple(tuple(part for part, _ in parts)), all_of(has_it for _, has_it in parts)
+    if isinstance(target, UnionType):
+        assert isinstance(source, StructType)
+        return alternative(target, target.alternatives.index(source), value), True
+    if isinstance(source, UnionType):
+        assert isinstance(target, StructType)
+        position = source.alternatives.index(target)
+        return value.parts[1 + position], compare("==", value.parts[0], concrete(position))
     if isinstance(source, TupleType) and isinstance(target, TupleType):
         zipped = zip(value.parts, source.items, target.items, strict=True)
         parts = [converted(part, item, wanted) for part, item, wanted in zipped]
@@ -171,6 +190,10 @@ def shaped(kind: Type, value: Value) -> Value:
         return integers.fitted(value, low, high)
     if isinstance(kind, OptionType):
         return SymbolicOption(value.present, shaped(kind.item, value.item))
+    if isinstance(kind, UnionType):
+        tag = integers.fitted(value.parts[0], 0, len(kind.alternatives) - 1)
+        zipped = zip(kind.alternatives, value.parts[1:], strict=True)
+        return SymbolicTuple((tag, *(shaped(part_kind, part) for part_kind, part in zipped)))
     if isinstance(value, SymbolicTuple):
         kinds = [kind.value] * len(value.parts) if isinstance(kind, MapType) else [k for _, k in kind.fields]  # type: ignore[attr-defined]
         return SymbolicTuple(tuple(shaped(part_kind, part) for part_kind, part in zip(kinds, value.parts, strict=True)))

@@ -41,6 +41,7 @@ from checker.language.types import (
     SetType,
     StructType,
     Type,
+    UnionType,
 )
 
 
@@ -64,6 +65,10 @@ def constant(kind: Type, value: Any) -> Value:
         )
     if isinstance(kind, StructType):
         return SymbolicTuple(tuple(constant(field, value.field(name)) for name, field in kind.fields))
+    if isinstance(kind, UnionType):
+        position = kind.position_of(value)
+        assert position is not None
+        return alternative(kind, position, constant(kind.alternatives[position], value))
     if isinstance(kind, MapType):
         return SymbolicTuple(tuple(constant(kind.value, item) for item in value.items_in_order()))
     if is_bit_set(kind):
@@ -76,6 +81,12 @@ def constant(kind: Type, value: Any) -> Value:
         return UnboundedSequence(concrete(len(items)), lambda index: _picked(items, index, kind.item))
     blanks = [blank(kind.item)] * (kind.capacity - len(items))
     return SymbolicArray(concrete(len(items)), (*items, *blanks))
+
+
+def alternative(kind: UnionType, position: int, value: Value) -> SymbolicTuple:
+    """Return the value of the alternative at a position as a value of the union."""
+    others = [blank(other) for other in kind.alternatives]
+    return SymbolicTuple((concrete(position), *others[:position], value, *others[position + 1 :]))
 
 
 def _picked(items: list[Value], index: SymbolicInteger, kind: Type) -> Value:
@@ -98,6 +109,8 @@ def blank(kind: Type) -> Value:
         return SymbolicOption(False, blank(kind.item))
     if isinstance(kind, StructType):
         return SymbolicTuple(tuple(blank(field) for _, field in kind.fields))
+    if isinstance(kind, UnionType):
+        return alternative(kind, 0, blank(kind.alternatives[0]))
     if isinstance(kind, MapType):
         return SymbolicTuple((blank(kind.value),) * kind.key.cardinality())
     if isinstance(kind, BoolType):
@@ -115,7 +128,8 @@ def new_value(kind: Type, name: str) -> Value:
     """Return a value of new Z3 constants with names that begin with `name`.
 
     For a variable `x` the names are: `x.field` of a struct, `x[i]` of a map or sequence, `x?` and `x!` for the presence
-    and the item of an option, `x#` for a length, `x{i}` for membership of value i, `x[]` for the function of an
+    and the item of an option, `x#` for a length, `x@` for the position of the
+    alternative of a union, `x{i}` for membership of value i, `x[]` for the function of an
     unbounded sequence, which takes the place of the constants of its item.
 
     The constants can have more values than the type: `well_formed` restricts them.
@@ -132,6 +146,9 @@ def new_value(kind: Type, name: str) -> Value:
         return SymbolicOption(z3.Bool(f"{name}?"), new_value(kind.item, f"{name}!"))
     if isinstance(kind, StructType):
         return SymbolicTuple(tuple(new_value(field, f"{name}.{part}") for part, field in kind.fields))
+    if isinstance(kind, UnionType):
+        tag = integers.new_integer(f"{name}@", 0, len(kind.alternatives) - 1)
+        return SymbolicTuple((tag, *(new_value(part, f"{name}.{part}") for part in kind.alternatives)))
     if isinstance(kind, MapType):
         return SymbolicTuple(tuple(new_value(kind.value, f"{name}[{i}]") for i in range(kind.key.cardinality())))
     if is_bit_set(kind):
@@ -187,6 +204,13 @@ def well_formed(kind: Type, value: Value) -> Truth:
         return both(well_formed(kind.item, value.item), rest)
     if isinstance(kind, StructType):
         return all_of(well_formed(field, part) for (_, field), part in zip(kind.fields, value.parts, strict=True))
+    if isinstance(kind, UnionType):
+        tag, *parts = value.parts
+        found = [integers.is_well_formed(tag)]
+        for position, (part, part_kind) in enumerate(zip(parts, kind.alternatives, strict=True)):
+            is_this = compare("==", tag, concrete(position))
+            found += [well_formed(part_kind, part), either(is_this, equal(part, blank(part_kind)))]
+        return all_of(found)
     if isinstance(kind, MapType):
         return all_of(well_formed(kind.value, part) for part in value.parts)
     if isinstance(kind, (SetType, SeqType, BagType)) and not is_bit_set(kind):
@@ -238,6 +262,9 @@ def decoded(kind: Type, value: Value, evaluate: Callable[[Term], Term]) -> Any:
     if isinstance(kind, StructType):
         parts = zip(kind.fields, value.parts, strict=True)
         return kind.declared.of({name: decoded(field, part, evaluate) for (name, field), part in parts})
+    if isinstance(kind, UnionType):
+        position = number_in(value.parts[0], evaluate)
+        return decoded(kind.alternatives[position], value.parts[1 + position], evaluate)
     if isinstance(kind, MapType):
         keys = kind.key.values()
         return kind.coerce(

@@ -83,6 +83,9 @@ class SymbolicExpressions(SymbolicEvaluator):
     def contains(self, node: nodes.Contains) -> Value:
         return self.collections.contains(node)
 
+    def is_alternative(self, node: nodes.IsAlternative) -> Value:
+        return self._structs.is_alternative(node)
+
     def length(self, node: nodes.Length) -> Value:
         return self.collections.length(node)
 

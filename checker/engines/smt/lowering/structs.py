@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from checker.engines.smt.lowering.encoding import constant
 from checker.engines.smt.lowering.evaluation import SymbolicSubject
+from checker.engines.smt.lowering.integers import compare, concrete
+from checker.engines.smt.lowering.logic import any_of
 from checker.engines.smt.lowering.symbolic_values import SymbolicTuple, Value
 from checker.ir import nodes
 from checker.language.types import MapType, StructType, Type
@@ -20,6 +22,10 @@ class SymbolicStructs(SymbolicSubject):
         for name, value in node.values:
             parts[field_index(node.type, name)] = self.expressions.evaluate(value)
         return SymbolicTuple(tuple(parts))
+
+    def is_alternative(self, node: nodes.IsAlternative) -> Value:
+        tag = self.expressions.evaluate(node.base).parts[0]
+        return any_of(compare("==", tag, concrete(position)) for position in node.positions)
 
     def map_items(self, node: nodes.MapItems) -> Value:
         return SymbolicTuple(tuple(self.expressions.evaluate(value) for value in node.values))

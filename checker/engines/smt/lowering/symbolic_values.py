@@ -7,6 +7,7 @@
 | an Enum, a Domain | a `SymbolicInteger`: the member's position |
 | Option | `SymbolicOption` |
 | a Struct, a Map | `SymbolicTuple`: the fields; the values in the order of the keys |
+| OneOf | `SymbolicTuple`: the position of the alternative, then the alternatives, of which all but one are blank |
 | SetOf without a capacity | `SymbolicSet`: a truth value per value of the item type |
 | Seq | `SymbolicArray`, or `UnboundedSequence` if the capacity is unbounded |
 | SetOf with a capacity, Bag | `SymbolicArray` in ascending order |
