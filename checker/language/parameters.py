@@ -277,7 +277,7 @@ class CollectionTyper:
         if found is subsets and node.args:
             of = self.items(node.args[0])
             return None if of is None or of.type.cardinality() > 64 else Items(SetType(of.type), int(2**of.most))
-        if found in (builtins.set, builtins.sorted) and len(node.args) == 1:
+        if found in (builtins.set, builtins.frozenset, builtins.sorted) and len(node.args) == 1:
             return self.items(node.args[0])
         return None
 
@@ -313,6 +313,8 @@ class CollectionTyper:
                 return base if isinstance(base, SeqType) else None
             if isinstance(base, MapType):
                 return base.value
+            if isinstance(base, TupleType) and isinstance(node.slice, ast.Constant):
+                return base.type_of(str(node.slice.value))
             return base.item if isinstance(base, SeqType) else None
         return None
 

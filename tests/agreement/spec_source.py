@@ -200,7 +200,7 @@ class _Source:
                 or (path.kind.item.count > 256 and is_leading and not before and choices < 9)
             )
         ]
-        name = writer.fresh("chosen")
+        name = writer.fresh("_chosen")
         choice = self.below(3)
         if choice == 0 and paths:
             path = paths[self.below(len(paths))]
