@@ -19,6 +19,7 @@ from checker.frontend.scope import TypingScope, parameter_key
 from checker.frontend.statement_typing import StatementTyping
 from checker.frontend.type_relations import can_become
 from checker.frontend.typers import ExpressionTyper
+from checker.frontend.view_check import check_view
 from checker.ir import nodes
 from checker.language.class_body import declaration_error
 from checker.language.parameters import ParameterDeclaration, plain_parameters
@@ -28,6 +29,7 @@ from checker.language.source import source_of
 from checker.language.spec import Spec
 from checker.language.type_joins import NONE, join
 from checker.language.types import BoolType, Type
+from checker.language.views import view_of
 
 
 def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:
@@ -142,6 +144,8 @@ class FrontendCompiler:
                 with errors.collecting():
                     predicates.append(self._predicate(name))
         errors.raise_found()
+        if (view := view_of(self.spec)) is not None:
+            check_view(program, view)
         return program
 
     def _init(self) -> nodes.Action:

@@ -24,6 +24,7 @@ from checker.language.roles import (
     reachable,
     require,
     step_invariant,
+    view,
 )
 from checker.language.spec import Bug, Scenario, Spec
 
@@ -71,4 +72,5 @@ __all__ = [
     "require",
     "step_invariant",
     "subsets",
+    "view",
 ]

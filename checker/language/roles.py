@@ -24,6 +24,7 @@ class Role(enum.Enum):
     CONSTRAINT = "constraint"
     ASSUMPTION = "assumption"
     LEMMA = "lemma"
+    VIEW = "view"
     REFINEMENT = "refinement"
     EVENTUALLY = "eventually"
     ALWAYS_EVENTUALLY = "always eventually"
@@ -156,6 +157,24 @@ def constraint(method: Method) -> Method:
 def assume(method: Method | None = None, *, says: str = "") -> Any:
     """Mark a method as an assumption about the constants; `says` is the message if they do not satisfy it."""
     return _property(method, Role.ASSUMPTION, says)
+
+
+def view(method: Method | None = None, *, unchecked: bool = False) -> Any:
+    """Mark a method as the view: it returns the state variables by which states are told apart.
+
+    With `unchecked`, actions and properties may read the other variables, and a violation may be missed.
+    """
+
+    def mark(found: Method) -> Method:
+        found._unchecked = unchecked  # type: ignore[attr-defined]
+        return _marked(found, Role.VIEW)
+
+    return mark(method) if method is not None else mark
+
+
+def is_unchecked(method: Any) -> bool:
+    """Return whether a view does not refuse reads of the variables that it leaves out."""
+    return getattr(method, "_unchecked", False)
 
 
 def eventually(method: Method | None = None, *, says: str = "") -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Self, TextIO
 
 from checker.errors import InputError, OutputError, UserError
 from checker.language.spec import Spec
+from checker.language.views import view_of
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing, write_whole
 from checker.run.finding import Finding
@@ -29,6 +30,7 @@ def failure_to_json(run: Run, error: UserError) -> dict[str, Any]:
 def result_to_json(done: FinishedRun) -> dict[str, Any]:
     """Return the JSON object of a run; counterexamples contain whole states."""
     run, result, comparison = done.run, done.result, done.comparison
+    view = view_of(run.spec)
     expected = dict(run.expected) if isinstance(run.expected, Mapping) else run.expected
     return {
         "spec": run.entry.name,
@@ -48,6 +50,7 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         "states_outside_constraint": None
         if result.states_within is None
         else result.distinct_states - result.states_within,
+        "view": None if view is None else dataclasses.asdict(view),
         "ended": result.ended,
         "seconds": round(result.seconds, 6),
         "compile_seconds": round(result.compile_seconds, 6),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from checker.language.fairness import Fairness
+from checker.language.views import view_of
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
@@ -35,6 +36,8 @@ class RunScreen:
             self._has_heading = True
         if self._total == 1:
             shown += run_details(done.result)
+        if (view := view_of(done.run.spec)) is not None:
+            shown.append(line((f"  {view.sentence}", "yellow")))
         if self._with_coverage:
             shown += coverage_table(done.result)
         styled_lines.write(shown, sys.stdout)

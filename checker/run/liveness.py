@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from checker.run.plan import Plan
 from checker.run.result import LivenessStatistics, Result, Violation
 
+UNDECIDED_WITH_VIEW = "liveness is not decided with a view: the states that count as one may have different successors"
+"""The reason why a spec with a view leaves its liveness properties undecided."""
+
 
 class TooLargeError(Exception):
     """Liveness cannot be decided within the memory of this machine; the message has the numbers."""

@@ -23,7 +23,7 @@ from checker.engines.native.explore.exploration import Exploration, FoundFailure
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import ResultBuilder, failed_init, initial_states, property_mask, require_sizes
-from checker.errors import BoundsError, InputError
+from checker.errors import BoundsError, InputError, SpecError
 from checker.explain.violations import wrong_starts
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
@@ -31,6 +31,7 @@ from checker.language.interpreter import State
 from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
+from checker.language.views import view_of
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
@@ -82,6 +83,8 @@ def explore(
     keeps its number. The result has no findings, and liveness properties are undecided. Raises UserError if the spec is
     outside the language, the checkpoint belongs to another exploration or is damaged, or a task fails at every attempt.
     """
+    if view_of(spec) is not None:
+        raise SpecError(f"{spec.name} has a view, which the engine spark does not support: use --engine native")
     cores = spark.sparkContext.defaultParallelism
     plan = replace(plan, workers=cores)
     started = time.perf_counter()

@@ -9,6 +9,7 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
 from checker.errors import BoundsError, SpecError
@@ -19,7 +20,8 @@ from checker.language.interpreter import State, Step
 from checker.language.liveness import liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.run.liveness import decide_liveness
+from checker.language.views import view_of
+from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
@@ -78,7 +80,8 @@ class _Exploration:
     def __init__(self, spec: Spec, plan: Plan):
         self._spec, self._plan = spec, plan
         self._started = self._reported = time.perf_counter()
-        self._index: dict[State, int] = {}
+        self._index: dict[Any, int] = {}
+        self._view = view_of(spec)
         self.states: list[State] = []
         self._origins: list[tuple[int, Step] | None] = []
         self._levels: list[int] = []
@@ -153,6 +156,9 @@ class _Exploration:
 
     def decide_liveness(self, names: list[str], result: Result) -> None:
         """Decide liveness properties on the explored states, and add the outcomes to the result."""
+        if self._view is not None:
+            result.undecided.update(dict.fromkeys(names, UNDECIDED_WITH_VIEW))
+            return
         depths = [depth for depth, size in enumerate(self._levels) for _ in range(size)]
         is_inside = [self._spec.within_constraints(state) for state in self.states]
         graph = ExploredGraph(self._spec, self.states, self._index, depths, is_inside, self.trace_to)
@@ -167,9 +173,10 @@ class _Exploration:
             self._fail(violations.bounds_in_init(self._spec))
             return []
         for state in states:
-            self._store(state, None)
+            if self._key(state) not in self._index:
+                self._store(state, None)
         if states:
-            self._levels.append(len(states))
+            self._levels.append(len(self.states))
         for violation in violations.wrong_starts(self._spec, self._step_invariants, states):
             if violation.kind == "bounds_error":
                 self._fail(violation)
@@ -183,6 +190,10 @@ class _Exploration:
             if name not in self._reached:
                 self._violations[name] = violations.never_reached(name, len(self.states))
         return "complete"
+
+    def _key(self, state: State) -> Any:
+        """Return the part of a state by which it is told apart: the state, or the variables of the view."""
+        return state if self._view is None else tuple(state.values[name] for name in self._view.kept)
 
     def _expand_level(self, frontier: list[int]) -> End | None:
         """Expand every state of a level; return why it stopped early, or None."""
@@ -209,7 +220,7 @@ class _Exploration:
             if step.state != state:
                 self.changing.add(step.action)
             self._check_step(number, step)
-            if step.state not in self._index:
+            if self._key(step.state) not in self._index:
                 self._first_found[step.action] += 1
                 self._store(step.state, (number, step))
         if self._plan.deadlock and not steps and not failures and DEADLOCK not in self._violations:
@@ -217,7 +228,7 @@ class _Exploration:
 
     def _store(self, state: State, origin: tuple[int, Step] | None) -> None:
         """Store a new state, and check the properties of states in it."""
-        number = self._index[state] = len(self.states)
+        number = self._index[self._key(state)] = len(self.states)
         self.states.append(state)
         self._origins.append(origin)
         for name in self._invariants:

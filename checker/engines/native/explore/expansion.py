@@ -221,7 +221,7 @@ class _Router:
             *state, instance = read_words(builder, entry, layout.entry_words)
             # The highest bits select the shard. The home slot uses the lowest, so the states of a shard still spread
             # over its table.
-            target = builder.lshr(state_hash(builder, state), word(64 - SHARD_BITS))
+            target = builder.lshr(state_hash(builder, self._spec.key_of(builder, state)), word(64 - SHARD_BITS))
             fill = record.get("fills", target)
             sent = item(builder, record.outbox(target), fill, layout.entry_words)
             # A state id is below 2**32, so `parent` and the shifted instance share no bit.

@@ -18,6 +18,8 @@ largest size when the store is created, and pages that were never written take n
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from checker.engines.native.explore.memory_layout import (
@@ -46,16 +48,22 @@ from checker.engines.native.llvm.words import item, read_words
 _EMPTY = ir.Constant(I32, 0)
 
 
+KeyOf = Callable[[ir.IRBuilder, list[ir.Value]], list[ir.Value]]
+"""Returns the words of a state by which it is told apart from others."""
+
+
 class HashTable:
     """The table and the states of a shard, in a kernel under construction.
 
     The constructor emits the reads of the addresses and the mask. Create a new object after `make_room`, which changes
-    the mask.
+    the mask. `key_of` returns the words of a state that are compared; by default all.
     """
 
-    def __init__(self, builder: ir.IRBuilder, record: ShardRecord, words: int) -> None:
+    def __init__(
+        self, builder: ir.IRBuilder, record: ShardRecord, words: int, key_of: KeyOf = lambda builder, state: state
+    ) -> None:
         self._builder = builder
-        self._words = words
+        self._words, self._key_of = words, key_of
         self._slots = record.table()
         self._mask = record.get("table_mask")
         self._states = record.array("states")
@@ -80,7 +88,7 @@ class HashTable:
         is absent, of the empty slot to which `add` may write it.
         """
         builder = self._builder
-        wanted = builder.trunc(_tag(builder, hashed), I32)
+        wanted, key = builder.trunc(_tag(builder, hashed), I32), self._key_of(builder, state)
         position = LocalVariable(builder, self._home(hashed), "position")
         # Ends: at a load of at most 0.7 some slot is empty.
         with endless_loop(builder, "probe") as probe:
@@ -92,7 +100,7 @@ class HashTable:
                 stored = read_words(
                     builder, item(builder, self._states, self._local_index(held), self._words), self._words
                 )
-                probe.leave_if(_same(builder, stored, state))
+                probe.leave_if(_same(builder, self._key_of(builder, stored), key))
             position.set(self._next(position.get()))
         held = builder.load(self._slot(position.get()))
         return builder.icmp_unsigned("==", held, _EMPTY), self._local_index(held), position.get()
@@ -109,7 +117,7 @@ class HashTable:
         builder = self._builder
         with counted_loop(builder, word(0), count, name="rebuild") as local:
             state = read_words(builder, item(builder, self._states, local, self._words), self._words)
-            hashed = state_hash(builder, state)
+            hashed = state_hash(builder, self._key_of(builder, state))
             position = LocalVariable(builder, self._home(hashed), "position")
             with endless_loop(builder, "probe") as probe:
                 held = builder.load(self._slot(position.get()), name="held")
@@ -157,10 +165,10 @@ def define_grow_table(spec: SpecFunctions) -> ir.Function:
     record = ShardRecord(builder, function.args[0], spec.layout)
     mask = record.get("table_mask")
     # Only the lower half is cleared. The upper half of the doubled table was never written, so it is still zero.
-    HashTable(builder, record, spec.words).clear(builder.add(mask, word(1)))
+    HashTable(builder, record, spec.words, spec.key_of).clear(builder.add(mask, word(1)))
     record.set("table_mask", builder.or_(builder.shl(mask, word(1)), word(1)))
     # A new object, because the first one has the old mask in a register.
-    HashTable(builder, record, spec.words).rebuild(record.get("count"))
+    HashTable(builder, record, spec.words, spec.key_of).rebuild(record.get("count"))
     builder.ret_void()
     return function
 

@@ -82,9 +82,9 @@ class _Inserter:
         # The table grows before the block, as if all its states were new: no slot moves between prefetch and use.
         wanted = builder.add(self.record.get("count"), size)
         make_room(builder, self.record, wanted, self.grow_table)
-        table = HashTable(builder, self.record, self.spec.words)
+        table = HashTable(builder, self.record, self.spec.words, self.spec.key_of)
         with counted_loop(builder, word(0), size, name="hash") as index:
-            hashed = state_hash(builder, self._entry(entries, index)[:-1])
+            hashed = state_hash(builder, self.spec.key_of(builder, self._entry(entries, index)[:-1]))
             builder.store(hashed, item(builder, self.hashes, index, 1))
             table.prefetch_slot(hashed)
         with counted_loop(builder, word(0), size, name="prefetch") as index:

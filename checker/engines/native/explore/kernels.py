@@ -83,11 +83,11 @@ def _shards_taken(builder: ir.IRBuilder, next_shard: ir.Value) -> Iterator[ir.Va
 def _define_find(spec: SpecFunctions) -> None:
     builder, (records, address) = _define(spec, FIND, I64, [WORD_POINTER, WORD_POINTER])
     state = read_words(builder, address, spec.words)
-    hashed = state_hash(builder, state)
+    hashed = state_hash(builder, spec.key_of(builder, state))
     shard = builder.lshr(hashed, word(64 - SHARD_BITS))
     record = ShardRecord.of_shard(builder, records, shard, spec.layout)
     # Reads without synchronisation: the caller runs it between rounds, when no worker writes.
-    absent, local, _ = HashTable(builder, record, spec.words).find(state, hashed)
+    absent, local, _ = HashTable(builder, record, spec.words, spec.key_of).find(state, hashed)
     builder.ret(builder.select(absent, word(NO_STATE), state_id(builder, shard, local)))
 
 

@@ -26,6 +26,7 @@ values as the interpreter orders them.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -247,6 +248,17 @@ class StateLayout:
         for name, place in self.places.items():
             encode(place.layout, values[name], words, place.word, place.shift)
         return words
+
+    def mask_of(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Return the bits of some variables in each word of a state."""
+        masks = [0] * self.words
+        for name in names:
+            place = self.places[name]
+            if place.layout.is_wide:
+                masks[place.word : place.word + place.layout.words] = [2**64 - 1] * place.layout.words
+            else:
+                masks[place.word] |= place.layout.mask << place.shift
+        return tuple(masks)
 
     def decode(self, words: list[int]) -> dict[str, Any]:
         """Return the values of a state's variables."""
