@@ -10,6 +10,7 @@ from checker.language import (
     Domain,
     FairUnion,
     Map,
+    Option,
     Range,
     Seq,
     SetOf,
@@ -866,3 +867,129 @@ class HiddenCat(Spec):
     @eventually
     def is_found(self):
         return self.observed == self.cat
+
+
+class Contender(Domain):
+    size, prefix = "contenders", "p"
+
+
+class MutexLabel(Enum):
+    """A label of the PlusCal text, or the critical or the noncritical section."""
+
+    LI0 = "Li0"
+    LI1 = "Li1"
+    LI2 = "Li2"
+    LI3A = "Li3a"
+    LI3B = "Li3b"
+    LI3C = "Li3c"
+    LI3D = "Li3d"
+    LI4A = "Li4a"
+    LI4B = "Li4b"
+    CRITICAL = "cs"
+    LI5 = "Li5"
+    LI6 = "Li6"
+    NONCRITICAL = "ncs"
+
+
+class DijkstraMutex(Spec):
+    """Dijkstra's mutual exclusion. Module DijkstraMutex of tlaplus/Examples.
+
+    The variable `temp` of the text is a process (`favoured`) or, if `has_set`, a set of processes (`others`).
+    """
+
+    contenders = Constant(2, at_least=1)
+
+    is_outside = Map(Contender, bool)  # b
+    is_not_entering = Map(Contender, bool)  # c
+    turn = Contender  # k
+    at = Map(Contender, MutexLabel)
+    favoured = Map(Contender, Option(Contender))
+    others = Map(Contender, SetOf(Contender))
+    has_set = Map(Contender, bool)
+
+    def init(self, turn: Contender):
+        self.turn = turn
+        for process in Contender:
+            self.is_outside[process] = True
+            self.is_not_entering[process] = True
+
+    @action
+    def move(self, process: Contender, other: Contender):
+        """A step outside the noncritical section. Only Li4b looks at another process."""
+        at = self.at[process]
+        require(at != MutexLabel.NONCRITICAL)
+        if at == MutexLabel.LI4B and len(self.others[process]) > 0:
+            self.look_at(process, other)
+        else:
+            require(other == process)
+            self.enter_or_yield(process)
+
+    def look_at(self, process, other):
+        """Li4b: start again if another process is entering."""
+        require(other in self.others[process])
+        self.others[process].discard(other)
+        if not self.is_not_entering[other]:
+            self.at[process] = MutexLabel.LI1
+
+    def enter_or_yield(self, process):
+        """The labels from Li0 to Li4b, without its loop."""
+        at = self.at[process]
+        if at == MutexLabel.LI0:
+            self.is_outside[process] = False
+            self.at[process] = MutexLabel.LI1
+        elif at == MutexLabel.LI1:
+            self.at[process] = MutexLabel.LI4A if self.turn == process else MutexLabel.LI2
+        elif at == MutexLabel.LI2:
+            self.is_not_entering[process] = True
+            self.at[process] = MutexLabel.LI3A
+        elif at == MutexLabel.LI3A:
+            self.favoured[process] = self.turn
+            self.others[process].clear()
+            self.has_set[process] = False
+            self.at[process] = MutexLabel.LI3B
+        elif at == MutexLabel.LI3B:
+            is_free = any(self.favoured[process] == other and self.is_outside[other] for other in Contender)
+            self.at[process] = MutexLabel.LI3C if is_free else MutexLabel.LI3D
+        elif at == MutexLabel.LI3C:
+            self.turn = process
+            self.at[process] = MutexLabel.LI3D
+        elif at == MutexLabel.LI3D:
+            self.at[process] = MutexLabel.LI1
+        elif at == MutexLabel.LI4A:
+            self.is_not_entering[process] = False
+            self.favoured[process] = None
+            self.others[process] = {other for other in Contender if other != process}
+            self.has_set[process] = True
+            self.at[process] = MutexLabel.LI4B
+        else:
+            self.pass_critical_section(process)
+
+    def pass_critical_section(self, process):
+        """The end of Li4b, and the labels from cs to Li6."""
+        at = self.at[process]
+        if at == MutexLabel.LI4B:
+            self.at[process] = MutexLabel.CRITICAL
+        elif at == MutexLabel.CRITICAL:
+            self.at[process] = MutexLabel.LI5
+        elif at == MutexLabel.LI5:
+            self.is_not_entering[process] = True
+            self.at[process] = MutexLabel.LI6
+        else:
+            self.is_outside[process] = True
+            self.at[process] = MutexLabel.NONCRITICAL
+
+    @action
+    def leave_noncritical_section(self, process: Contender):
+        require(self.at[process] == MutexLabel.NONCRITICAL)
+        self.at[process] = MutexLabel.LI0
+
+    def is_trying(self, process):
+        return self.at[process] == MutexLabel.LI0
+
+    @leads_to("is_trying")
+    def one_enters(self, process: Contender):
+        return any(self.at[other] == MutexLabel.CRITICAL for other in Contender)
+
+    @leads_to("is_trying")
+    def enters(self, process: Contender):
+        return self.at[process] == MutexLabel.CRITICAL
