@@ -367,7 +367,9 @@ def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
     bugs = [name for name in ("C12", "C14") if catalogue_entry(name).exists_in(version)]
     if not CONSUMER_PROTOCOL_EARLY_ACCESS.applies_to(version):
         resolution.choose("commits", "auto", "enable.auto.commit")
-    elif resolution.take("group.protocol", "classic", ("consumer", "group.protocol")) == "consumer" and bugs:
+        return
+    has_new_protocol = resolution.take("group.protocol", "classic", ("consumer", "group.protocol")) == "consumer"
+    if has_new_protocol and bugs:
         resolution.choose("commits", "background", "enable.auto.commit with group.protocol=consumer")
         resolution.notes.append(
             f"with group.protocol=consumer, the consumer of Kafka {version} may commit a returned record automatically "
@@ -376,3 +378,9 @@ def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
         )
     else:
         resolution.choose("commits", "auto", "enable.auto.commit")
+        if has_new_protocol and catalogue_entry("C15").exists_in(version):
+            resolution.notes.append(
+                f"not explored: with group.protocol=consumer, the consumer of Kafka {version} retries an automatic "
+                "commit before a rebalance with its latest position, which may be after records that are not processed "
+                "(C15, docs/consumer.md): set enable.auto.commit=false and commit after processing"
+            )
