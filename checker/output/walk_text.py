@@ -25,7 +25,9 @@ def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) 
     lines = [
         line((run.name, "bold")),
         head,
-        line(f"  {walks} of at most {made.depth} steps, seed {made.seed}: {made.steps:,} steps"),
+        line(
+            f"  {walks} of at most {made.depth} steps, seed {made.seed}: {made.steps:,} step{'' if made.steps == 1 else 's'}"
+        ),
         line(f"  {about}{made.distinct_states:,} distinct states visited; other states were not checked"),
         line(f"  {seconds:.2f} s, {rate:,.0f} steps per second"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from checker.errors import Disabled
@@ -9,12 +10,18 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.values import MapValue
 
+_WORD = re.compile(r"(?:[^\s({\[<]|\([^)]*\)|\{[^}]*\}|\[[^]]*\]|<[^>]*>)+")
+"""A word of a call: spaces in brackets belong to it."""
+
+_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)")
+
 
 def play(spec: Spec, *calls: str, state: State | None = None) -> State:
     """Take steps and return the last state.
 
     A call such as `become_follower b2 0` consists of an action and its arguments, separated by spaces; an argument of
-    digits is a number. The first step starts in `state` (default: the initial state; the spec must have exactly one).
+    digits is a number. An argument may be named, as in `accept b1 quorum={a1, a2}`. The first step starts in `state`
+    (default: the initial state; the spec must have exactly one).
 
     Raises Disabled if a step is not enabled, BoundsError if it leaves the bounds of a type, SpecError for an unknown
     action or argument.
@@ -22,9 +29,16 @@ def play(spec: Spec, *calls: str, state: State | None = None) -> State:
     if state is None:
         (state,) = spec.initial_states()
     for call in calls:
-        name, *arguments = call.split()
-        state = spec.step(state, name, *(int(text) if text.isdigit() else text for text in arguments))
+        action, *words = _WORD.findall(call)
+        parts = [_NAMED.fullmatch(word) for word in words]
+        positional = [_argument(word) for word, part in zip(words, parts, strict=True) if part is None]
+        named = {part["name"]: _argument(part["value"]) for part in parts if part is not None}
+        state = spec.step(state, action, *positional, **named)
     return state
+
+
+def _argument(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
 
 
 def is_enabled(spec: Spec, state: State, call: str) -> bool:

@@ -27,6 +27,7 @@ from checker.language import (
     subsets,
 )
 from checker.run.plan import Plan
+from checker.testing import play
 from traces import trace_file
 
 
@@ -118,6 +119,12 @@ def test_a_trace_names_the_choices(spec, explore):
     step = violation.trace[1]
     assert (step.action, str(step)[:10]) == ("elect", "elect(n2, ")
     assert str(step).endswith("quorum={n2, n3}, leader=n3)")
+
+
+def test_a_schedule_names_the_choices(spec):
+    (state,) = spec.initial_states()
+    elected = spec.step(state, "elect", "n2", leader="n1", quorum="{n1, n2}")
+    assert play(spec, "elect n2 quorum={n1, n2} leader=n1") == elected == play(spec, "elect n2 {n1, n2} n1")
 
 
 def test_a_trace_file_keeps_the_choices(spec, tmp_path):
