@@ -14,6 +14,7 @@ from traces.walks.local_walks import LocalWalks
 def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> list[Line]:
     """Return what the walks found; `left_out` names the properties that walks do not check."""
     walks = f"{made.walks:,} walk{'' if made.walks == 1 else 's'}"
+    steps = f"{made.steps:,} step{'' if made.steps == 1 else 's'}"
     if made.found:
         names = ", ".join(f"{name} in walk {found.walk}" for name, found in made.found.items())
         head = line((f"violation found: {names}", "red"))
@@ -25,9 +26,7 @@ def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) 
     lines = [
         line((run.name, "bold")),
         head,
-        line(
-            f"  {walks} of at most {made.depth} steps, seed {made.seed}: {made.steps:,} step{'' if made.steps == 1 else 's'}"
-        ),
+        line(f"  {walks} of at most {made.depth} steps, seed {made.seed}: {steps}"),
         line(f"  {about}{made.distinct_states:,} distinct states visited; other states were not checked"),
         line(f"  {seconds:.2f} s, {rate:,.0f} steps per second"),
     ]
