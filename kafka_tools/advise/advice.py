@@ -102,7 +102,9 @@ class Advice:
 
 def settings_of(cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion) -> Settings:
     """Return the settings of the pipeline that answers a question."""
-    return tuple(constants_of(cluster, config, with_consumer=question.of_consumer).items())
+    # An application that sends an expired record again may write it twice; one that does not leaves it out.
+    resends = question.name != "stuck"
+    return tuple(constants_of(cluster, config, with_consumer=question.of_consumer, resends=resends).items())
 
 
 def survey_of(settings: Settings, asked: Sequence[tuple[FailureMode, GuaranteeQuestion]]) -> Survey:
@@ -137,14 +139,16 @@ def answer_questions(
     possible = [failure for failure in failures if is_possible(failure, config)]
     advice = Advice(cluster, config, impossible=tuple(failure for failure in failures if failure not in possible))
     asked = [(failure, question) for failure in possible for question in questions if is_relevant(question, failure)]
-    groups: dict[tuple[bool, bool], list[tuple[FailureMode, GuaranteeQuestion]]] = {}
+    groups: dict[tuple[Settings, bool], list[tuple[FailureMode, GuaranteeQuestion]]] = {}
+    keys = []
     for failure, question in asked:
         # The failures of the producer take about as long as those of the brokers: two surveys can run in parallel.
-        groups.setdefault((question.of_consumer, failure.happens_to("producer")), []).append((failure, question))
-    surveys = [survey_of(settings_of(cluster, config, group[0][1]), group) for group in groups.values()]
+        keys.append((settings_of(cluster, config, question), failure.happens_to("producer")))
+        groups.setdefault(keys[-1], []).append((failure, question))
+    surveys = [survey_of(settings, group) for (settings, _), group in groups.items()]
     found = dict(zip(groups, explore(surveys), strict=True))
-    for failure, question in asked:
-        answer = answer_of(found[question.of_consumer, failure.happens_to("producer")], failure, question)
+    for key, (failure, question) in zip(keys, asked, strict=True):
+        answer = answer_of(found[key], failure, question)
         if answer is None:
             advice.is_whole = advice.searched = False
             continue

@@ -173,8 +173,13 @@ def acknowledges_implicitly(cluster: ClusterConfig, config: EffectiveConfig) -> 
     return cluster.client == "librdkafka" and config["enable.idempotence"] == "true"
 
 
-def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool) -> Constants:
-    """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures."""
+def constants_of(
+    cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool, resends: bool = True
+) -> Constants:
+    """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures.
+
+    `resends`: the application sends a record again after a delivery timeout.
+    """
     replicas = int(config["replication.factor"])
     times_out = config.has_short_delivery_timeout and not with_consumer
     return {
@@ -200,7 +205,7 @@ def constants_of(cluster: ClusterConfig, config: EffectiveConfig, *, with_consum
         "late_requests": True,
         "leader_moves": 1,
         "delivery_timeouts": 1 if times_out else 0,
-        "resends": times_out,
+        "resends": times_out and resends,
         "broker_crashes": 2,
         "power_failures": 1,
         "blackouts": 1,

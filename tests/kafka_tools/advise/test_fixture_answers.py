@@ -59,8 +59,7 @@ def test_answers(folder):
             found[answer.question.name].append(answer.failure.slug)
     slugs = [failure.slug for failure in failures]
     wanted = {name: [slug for slug in yes if slug in slugs] for name, yes in expected(folder)["answers"].items()}
-    # What a broker forgets (I2) leaves records out wherever a producer is idempotent: few fixtures list it.
-    assert found == {"stuck": found["stuck"], **wanted}
+    assert found == wanted
 
 
 def distinct(folders):

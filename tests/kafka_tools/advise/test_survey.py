@@ -14,6 +14,7 @@ from kafka_tools.advise.answer_cache import MOST_ENTRIES, AnswerCache, source_di
 from kafka_tools.advise.availability import availability_of
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.pipeline_code import code_for, without_code
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, constants_of, constants_with_failures, includes
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.survey import PipelineExploration, PipelineExplorer, Survey, run
@@ -80,6 +81,26 @@ def test_shared_explorations_answer_as_separate_ones():
 )
 def test_all_shared_explorations_answer_as_separate_ones(configuration):
     compare_with_separate_explorations(configuration, FAILURES, QUESTIONS)
+
+
+@pytest.mark.parametrize("with_consumer", [False, True])
+def test_settings_share_the_machine_code(with_consumer):
+    def spec(**given):
+        found = cluster(**given)
+        return Pipeline(**constants_of(found, resolve(found), with_consumer=with_consumer))
+
+    known = code_for(spec())
+    changed = [
+        spec(producer_acks="1"),
+        spec(producer_acks="0", producer_retries="0"),
+        spec(topic_min_insync_replicas="2", broker_eligible_leader_replicas_version="1"),
+        spec(topic_unclean_leader_election_enable="true", topic_flush_messages="1"),
+        spec(version="3.2.0", consumer_enable_auto_commit="false", consumer_auto_offset_reset="earliest"),
+    ]
+    assert all(code_for(each) is known for each in changed)
+    assert without_code(changed) == []
+    larger = [spec(replicas=4), spec(replicas=4, producer_acks="1"), spec(replicas=5)]
+    assert without_code(larger) == [larger[0], larger[2]]
 
 
 def test_a_counterexample_to_a_smaller_failure_answers_a_larger_one():
