@@ -25,6 +25,7 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     verdict: ProofVerdict = "violated" if found.violations else "unknown" if found.unknown else "no violation"
     fields = {
         "depth": found.depth,
+        "longest_trace": found.longest,
         "unknown": [{"property": u.property, "length": u.length, "reason": u.reason} for u in found.unknown],
         **({"stem_depth": found.stem_depth} if liveness else {}),
         "seconds": [round(seconds, 6) for seconds in found.seconds],

@@ -220,14 +220,21 @@ def bounded_lines(found: BoundedSearch, liveness: Sequence[str]) -> list[Line]:
     """Return the verdict of a bounded search, without its counterexamples; `liveness` names the liveness properties."""
     lines = unknown_lines(found.unknown)
     time = f"  ({sum(found.seconds):.2f} s)"
-    lassos = _lasso_lines(found, liveness)
+    notes = [*_longest_lines(found), *_lasso_lines(found, liveness)]
     if found.violations:
         shown = ", ".join(f"{violation.property} {violation.length}" for violation in found.violations)
-        return [*lines, line((f"violated: {shown}", "bold red"), (time, "dim")), *lassos]
+        return [*lines, line((f"violated: {shown}", "bold red"), (time, "dim")), *notes]
     text = f"no violation by traces of up to {_states(found.depth)}"
     if found.unknown:
-        return [*lines, line((f"{text}; no answer for longer ones", "bold yellow")), *lassos]
-    return [*lines, line((text, "bold green"), (time, "dim")), *lassos]
+        return [*lines, line((f"{text}; no answer for longer ones", "bold yellow")), *notes]
+    return [*lines, line((text, "bold green"), (time, "dim")), *notes]
+
+
+def _longest_lines(found: BoundedSearch) -> Iterator[Line]:
+    """Iterate over the warning that the constraints exclude longer traces."""
+    if found.longest is not None:
+        text = f"  no trace has more than {_states(found.longest)}: the constraints exclude every step after that"
+        yield line((text, "yellow"))
 
 
 def _lasso_lines(found: BoundedSearch, liveness: Sequence[str]) -> Iterator[Line]:
@@ -235,7 +242,8 @@ def _lasso_lines(found: BoundedSearch, liveness: Sequence[str]) -> Iterator[Line
     violated = {violation.property for violation in found.violations}
     unviolated = [name for name in liveness if name not in violated]
     if unviolated:
-        yield line(f"  no lasso of up to {_states(found.depth)} violates {', '.join(unviolated)}: longer ones may")
+        longer = ": longer ones may" if found.longest is None else ""
+        yield line(f"  no lasso of up to {_states(found.depth)} violates {', '.join(unviolated)}{longer}")
     if any(violation.loop_start for violation in found.violations):
         yield line(f"  the stems are shortest among the lassos of up to {_states(found.stem_depth)}")
 

@@ -32,7 +32,7 @@ def test_z3_agrees_on_lassos(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [range(100, 120), range(120, 140), range(140, 160)])
+@pytest.mark.parametrize("seeds", [range(100, 120), range(120, 140)])
 def test_z3_agrees_on_many_specs(tmp_path: Path, seeds: range) -> None:
-    found = [each for seed in seeds for each in decisions(seed, tmp_path, rounds=2, least_depth=10, most_depth=12)]
+    found = [each for seed in seeds for each in decisions(seed, tmp_path, rounds=2, least_depth=8, most_depth=10)]
     assert len(found) == 200

@@ -10,7 +10,7 @@ import z3
 
 from checker.engines.smt.lassos import LassoAnswer, LassoSearch
 from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, truth_term
-from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask_condition, satisfiable
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, ask_condition, satisfiable
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unrolling import Unrolling
 from checker.engines.smt.vacuity import refuse_no_initial_state
@@ -46,12 +46,14 @@ class BoundedSearch:
       `violations` are violated. The trace of a lasso ends with the first state of its loop.
     - `stem_depth`: the number of states of the traces among which no lasso to a violated liveness property has a
       shorter stem than the one in `violations`.
+    - `longest`: the number of states of the longest traces, if the constraints exclude longer ones than that.
     - `seen`: for each watched condition that can be true, the number of states of the shortest trace to it.
     - `seconds`: the time of each length; index 0 is the traces of one state.
     """
 
     depth: int = 0
     stem_depth: int = 0
+    longest: int | None = None
     violations: list[Violation] = field(default_factory=list)
     unknown: list[UnansweredQuery] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=dict)
@@ -115,11 +117,18 @@ class _BoundedSearch:
             began = time.perf_counter()
             if length > 1:
                 self.unrolling.extend()
+                if self._has_no_trace():
+                    self.found.longest = length - 1
+                    break
             is_finished = self._search_length(length)
             self.found.seconds.append(time.perf_counter() - began)
             if is_finished:
                 break
         return self.found
+
+    def _has_no_trace(self) -> bool:
+        """Return whether the constraints exclude all traces of the current length."""
+        return bool(self.system.constraints) and ask(self.unrolling.solver, self.limits).answer == "no"
 
     def _init_fails(self) -> bool:
         initial = self.system.initial

@@ -28,6 +28,9 @@ from checker.run.result import Violation
 MAX_BITS = 300
 """Limit of the state's size: with more bits Spacer does not terminate in practice."""
 
+LEVEL = "SPACER max query lvl"
+"""Z3's name for the level in which Spacer searches for a violation."""
+
 Verdict = Literal["holds", "violated", "unknown"]
 
 
@@ -104,10 +107,23 @@ class _Spacer:
     def _unknown(self, reason: str, started: float) -> PdrResult:
         seconds = time.perf_counter() - started
         if self.limits.seconds is not None and seconds >= self.limits.seconds:
-            reason = f"timeout: no answer within {self.limits.seconds:g} s"
+            states = self._excluded_states()
+            reason = (
+                f"timeout: no answer within {self.limits.seconds:g} s; "
+                f"Spacer excluded violations by traces of up to {states} state{'' if states == 1 else 's'}"
+            )
         elif was_interrupted(reason, seconds, self.limits):
             raise KeyboardInterrupt
         return PdrResult("unknown", seconds, reason=reason)
+
+    def _excluded_states(self) -> int:
+        """Return the number of states up to which Spacer has excluded every violation."""
+        # Spacer excludes one level after the other. A violation in state n, counted from 1, is a derivation of the
+        # rules of level n + 1.
+        statistics = self.fixedpoint.statistics()
+        known = statistics.keys()
+        level = statistics.get_key_value(LEVEL) if LEVEL in known else 0
+        return max(0, int(level) - 2)
 
     # Horn clauses.
 

@@ -9,7 +9,8 @@ import pytest
 from checker.engines.smt.bounded import search
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
-from checker.language import Range, Spec, SpecError, action, invariant, require
+from checker.language import Constant, Range, Spec, SpecError, action, constraint, invariant, require
+from checker.output import proof_text
 from specs.examples.die_hard import DieHard
 from specs.examples.peterson import Peterson, PetersonHasty
 from specs.replication.kip101 import Kip101
@@ -104,3 +105,27 @@ def test_an_action_that_leaves_the_bounds_is_found():
 def test_a_spec_without_initial_state_is_rejected():
     with pytest.raises(SpecError, match="no initial state"):
         found_in(Stuck(), ["is_small"], 3)
+
+
+class Fenced(Overflow):
+    """A constraint ends every trace."""
+
+    last = Constant(3)
+
+    @constraint
+    def is_inside(self):
+        return self.number < self.last
+
+
+@pytest.mark.parametrize(("last", "longest"), [(0, 1), (1, 2), (2, 3)])
+def test_a_constraint_that_ends_all_traces_is_reported(last, longest):
+    found = found_in(Fenced(last=last), ["is_small"], 4)
+    assert (found.violations, found.depth, found.longest) == ([], longest, longest)
+    ((warning, _),) = proof_text.bounded_lines(found, [])[1]
+    states = f"{longest} state{'s' if longest > 1 else ''}"
+    assert warning == f"  no trace has more than {states}: the constraints exclude every step after that"
+
+
+def test_a_constraint_that_ends_no_trace_is_not_reported():
+    found = found_in(Fenced(last=3), ["is_small"], 3)
+    assert (found.depth, found.longest) == (3, None)

@@ -1,20 +1,22 @@
 """PDR: verdicts match the explorer, invariants are inductive as Python lemmas, traces can be replayed."""
 
+import re
+
 import pytest
 
 from checker.engines.native.engine import explore
-from checker.engines.smt import induction
+from checker.engines.smt import induction, pdr
 from checker.engines.smt.invariant_source import UnsupportedInvariantError, constant_expressions, python_conjuncts
 from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.pdr import solve
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
-from checker.language import Range, Spec, SpecError, action, invariant, require, step_invariant
+from checker.language import Range, SetOf, Spec, SpecError, action, invariant, require, step_invariant
 from checker.language.roles import Role
 from checker.run.plan import Plan
 from specs.examples.die_hard import DieHard
 from specs.examples.peterson import Peterson, PetersonHasty
-from specs.replication.async_isr import AsyncIsr
+from specs.replication.async_isr import AsyncIsr, VersionedIsr
 from specs.replication.kip320 import Kip320
 from traces.replay import replay
 
@@ -22,6 +24,13 @@ from traces.replay import replay
 class Bare(Peterson):
     flags_are_up = None
     other_process_has_the_turn = None
+
+
+class SmallAsyncIsr(AsyncIsr):
+    """AsyncIsr with sets of bits: Spacer gives no answer in time if the sets have capacities."""
+
+    requests = SetOf(VersionedIsr)
+    updates = SetOf(VersionedIsr)
 
 
 class Countdown(Spec):
@@ -67,7 +76,7 @@ def solved(spec, seconds=60):
     return solve(TransitionSystem(spec, names_of(spec)), names_of(spec), QueryLimits(seconds))
 
 
-@pytest.mark.parametrize("spec", [Bare(), Countdown(), AsyncIsr(replicas=2, max_offset=1, max_version=2)])
+@pytest.mark.parametrize("spec", [Bare(), Countdown(), SmallAsyncIsr(replicas=2, max_offset=1, max_version=2)])
 def test_an_invariant_translated_to_python_is_inductive(spec):
     system = TransitionSystem(spec, names_of(spec))
     outcome = solve(system, names_of(spec), QueryLimits(60))
@@ -90,7 +99,27 @@ def test_a_violation_matches_the_explorer_and_can_be_replayed(spec):
 
 def test_a_timeout_is_reported_as_unknown():
     outcome = solved(Kip320(replicas=2), seconds=0.5)
-    assert (outcome.verdict, outcome.reason) == ("unknown", "timeout: no answer within 0.5 s")
+    assert outcome.verdict == "unknown"
+    assert re.fullmatch(
+        r"timeout: no answer within 0.5 s; Spacer excluded violations by traces of up to \d states?", outcome.reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "length"),
+    [
+        (Overflow(), "is_not_negative", 5),
+        (DieHard(), "big_jug_never_holds_four", 7),
+        (PetersonHasty(), "mutual_exclusion", 7),
+        # A level of a step invariant has one state more.
+        (Rising(), "falls", 6),
+    ],
+)
+def test_the_levels_of_spacer_exclude_traces_without_a_violation(spec, name, length):
+    spacer = pdr._Spacer(TransitionSystem(spec, [name]), [name], QueryLimits())
+    found = spacer.solve()
+    assert found.violation.length == length
+    assert length - 2 <= spacer._excluded_states() < length
 
 
 def test_a_state_with_too_many_bits_is_rejected():

@@ -69,13 +69,19 @@ class LemmaClause:
         """The sort key of clauses: simplest first."""
         return (self.rank, self.source())
 
+    @property
+    def simplest_first(self) -> list[AtomLiteral]:
+        """The literals in a fixed order: iteration over the set depends on the hash seed of the process."""
+        names = names_for(self.slots)
+        return sorted(self.literals, key=lambda found: (found.atom.rank, found.text_with(names)))
+
     def parts(self, converse: LemmaClause | None = None) -> list[str]:
         """Return the clause as the parts of a comprehension: conclusion, `for` clauses, `if` premises.
 
         A clause without variables is one part. A clause with its converse is written as an equality.
         """
         names = names_for(self.slots)
-        simplest = sorted(self.literals, key=lambda found: (found.atom.rank, found.text_with(names)))
+        simplest = self.simplest_first
         if converse is not None:
             one, other = simplest
             return _quantified(

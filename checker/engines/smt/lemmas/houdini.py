@@ -81,10 +81,10 @@ class Houdini:
 
         A row is a disjunction of literals: (name of the ground atom, sign).
         """
-        found = []
+        found, literals = [], clause.simplest_first
         for values in choices(clause.slots):
             row = []
-            for literal in clause.literals:
+            for literal in literals:
                 atom = self.samples.ground[literal.atom, tuple(values[index] for index in literal.order)]
                 row.append((atom.name, literal.is_true))
             found.append(row)
