@@ -80,11 +80,9 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
     try:
         found = _searched(spec, names, reachables, plan.deadlock, depth)
     except UserError as error:
-        raise EngineDisagreementError(
-            f"internal error: the explorer takes {spec.name}, Z3 does not: {error}"
-        ) from error
+        raise EngineDisagreementError(f"the explorer takes {spec.name}, Z3 does not: {error}") from error
     except AssertionError as error:
-        raise EngineDisagreementError(f"internal error: on {spec.name} {error}") from error
+        raise EngineDisagreementError(f"on {spec.name} {error}") from error
     check_agreement(spec, result, found)
     return dataclasses.replace(result, engine=f"native + z3 to depth {found.depth}{compared}")
 
@@ -124,7 +122,7 @@ def _check_lasso(spec: Spec, violation: Violation) -> None:
     try:
         check_lasso(spec, violation)
     except WrongLassoError as error:
-        message = f"internal error: the lasso of {violation.property} of {spec.name} {spec.constants} is wrong: {error}"
+        message = f"the lasso of {violation.property} of {spec.name} {spec.constants} is wrong: {error}"
         raise EngineDisagreementError(message) from error
 
 
@@ -147,7 +145,7 @@ def _compare_lassos_with_z3(spec: Spec, names: list[str], result: Result) -> int
     try:
         found = search(TransitionSystem(spec, []), names, LASSO_STATES, limits, stop="all", is_over=give_up)
     except AssertionError as error:
-        raise EngineDisagreementError(f"internal error: on {spec.name} {error}") from error
+        raise EngineDisagreementError(f"on {spec.name} {error}") from error
     check_lassos(spec, names, result, found)
     return found.depth
 
@@ -240,6 +238,6 @@ def _disagreement(
         f"a counterexample of {length} states" if length is not None else "none" for length in (explored, searched)
     ]
     return EngineDisagreementError(
-        f"internal error: the engines disagree on {name} of {spec.name} {spec.constants}: "
+        f"the engines disagree on {name} of {spec.name} {spec.constants}: "
         f"the explorer finds {findings[0]}, {other} {findings[1]}"
     )
