@@ -63,6 +63,9 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 EXIT_WRONG_INPUT, EXIT_STOPPED = UserError.exit_status, StoppedError.exit_status
 
+_NESTED = 8_000
+"""The limit of nested calls: a nested expression takes about four for each of its levels."""
+
 _INTERRUPTED = 130
 """The exit status that Typer returns after a KeyboardInterrupt."""
 
@@ -75,6 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
     is a verdict, and comes from a command only.
     """
     given = sys.argv[1:] if arguments is None else arguments
+    # Expressions may be nested as deeply as a sum of a thousand terms.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _NESTED))
     for name in ("stdout", "stderr"):
         # Python has no stream for a closed one; the exit status still is the answer.
         if getattr(sys, name) is None:

@@ -7,6 +7,7 @@ Bounds and capacities may be expressions over constants: `high = "max_leader_epo
 from __future__ import annotations
 
 import ast
+import copy
 import enum
 import types
 from collections.abc import Mapping
@@ -216,7 +217,7 @@ class Binding:
         `what` names it in messages. The value is an open number if the expression contains an open constant.
         """
         if isinstance(bound, int) and not isinstance(bound, bool):
-            return bound
+            return _within_word(bound, what)
         try:
             tree = ast.parse(str(bound), mode="eval")
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -229,20 +230,29 @@ class Binding:
             self.used |= names & self.constants.keys()
             # No builtins: the expression can use the constants, `min` and `max` only. It is part of the spec's own
             # source.
-            value = eval(compile(tree, what, "eval"), {"__builtins__": {}}, allowed)
+            value = eval(compile(_judged_powers(tree), what, "eval"), {"__builtins__": {}}, allowed | {_POWER: _power})
             if any(is_open(self.constants.get(name)) for name in names):  # type: ignore[arg-type]
                 _require_open(tree, value, f"{what} is {bound!r}")
+        except OverflowError:
+            raise SpecError(f"{what} is {bound!r}, which is beyond 62 bits: use smaller numbers") from None
         except (SyntaxError, TypeError, ValueError, ArithmeticError):
             raise SpecError(f"{what} is {bound!r}, which is not an integer expression over constants") from None
         if not isinstance(value, int) or isinstance(value, bool):
             raise SpecError(f"{what} is {bound!r}, which is not an integer")
-        return value
+        return _within_word(value, what)
 
     def resolve(self, declaration: Any) -> Any:
         """Return the resolved type of a declaration; raise SpecError if it is not a type."""
         # One resolved type per declaration, so that types of the same declaration are the same object.
         if declaration not in self._types:
-            self._types[declaration] = self._resolve(declaration)
+            kind = self._resolve(declaration)
+            bits = resolved.count_bits(kind)
+            # Judged before anything counts or lists the values of the type.
+            if not is_open(bits) and bits > resolved.MOST_BITS:
+                raise SpecError(
+                    f"a {kind} takes {bits} bits, and a value has at most {resolved.MOST_BITS}: reduce its size"
+                )
+            self._types[declaration] = kind
         return self._types[declaration]
 
     def _resolve(self, declaration: Any) -> resolved.Type:
@@ -298,7 +308,8 @@ class Binding:
         # A bit set has one word of 64 bits, one for each possible item.
         if item.cardinality() > resolved.SMALL_UNIVERSE:
             raise SpecError(
-                f"SetOf({item}) has items of a type with {item.cardinality()} values: write SetOf({item}, capacity)"
+                f"SetOf({item}) has items of a type with {resolved.count_text(item.cardinality())} values: "
+                f"write SetOf({item}, capacity)"
             )
         return resolved.SetType(item)
 
@@ -336,6 +347,8 @@ class Binding:
                 raise SpecError(f"{name}.size is {size}, which is unbounded: the size of a Domain must be bounded")
             if size < 1:
                 raise SpecError(f"{name}.size is {size}: a Domain has at least one member")
+            if size > _MOST_MEMBERS:
+                raise SpecError(f"{name}.size is {size}: a Domain has at most {_MOST_MEMBERS} members")
             return resolved.DomainType(declaration, tuple(declaration(index) for index in range(size)))
         if issubclass(declaration, Struct) and declaration is not Struct:
             fields = tuple((field, self.resolve(kind)) for field, kind in declared_fields(declaration).items())
@@ -348,6 +361,46 @@ class Binding:
                 raise SpecError(f'{name} has no members: write them in its body, as in LEADER = "leader"')
             return resolved.EnumType(declaration)
         raise SpecError(f"{name} is not a type of the language")
+
+
+_MOST_MEMBERS = 1 << 16
+"""The most members of a Domain: each is an object."""
+
+_POWER = "__power__"
+"""The name of `_power` in the evaluation of a bound. A constant cannot have it."""
+
+
+def _within_word(value: int, what: str) -> int:
+    """Return a bound; raise SpecError if engines cannot compute with it in 64 bits."""
+    if not is_open(value) and abs(value) > resolved.LARGEST:
+        shown = f"{value}" if abs(value) < 10**30 else f"a number of {value.bit_length()} bits"
+        raise SpecError(f"{what} is {shown}, which is beyond 62 bits: use smaller numbers")
+    return value
+
+
+def _power(base: int, exponent: int) -> int:
+    """Return a power; raise OverflowError, before computing it, if it is far beyond 62 bits."""
+    if not is_open(base) and not is_open(exponent) and abs(base) > 1 and exponent > 64:
+        raise OverflowError
+    return base**exponent  # type: ignore[no-any-return]
+
+
+class _JudgePowers(ast.NodeTransformer):
+    """Replaces `a ** b` and `a << b` by calls of `_power`, which does not hang."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Pow):
+            return ast.Call(ast.Name(_POWER, ast.Load()), [node.left, node.right], [])
+        if isinstance(node.op, ast.LShift):
+            power = ast.Call(ast.Name(_POWER, ast.Load()), [ast.Constant(2), node.right], [])
+            return ast.BinOp(node.left, ast.Mult(), power)
+        return node
+
+
+def _judged_powers(tree: ast.Expression) -> ast.Expression:
+    judged: ast.Expression = _JudgePowers().visit(copy.deepcopy(tree))
+    return ast.fix_missing_locations(judged)
 
 
 def _declares(declaration: type, attribute: str) -> bool:

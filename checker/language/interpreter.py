@@ -38,7 +38,7 @@ from checker.language.parameters import (
 )
 from checker.language.roles import LIVENESS_ROLES, PROPERTY_ROLES, SAFETY_ROLES, Role
 from checker.language.source import Source, false_require, source_of
-from checker.language.types import Type
+from checker.language.types import Type, count_text
 from checker.language.values import BagValue, SetValue, plain, show
 
 # Python's own errors in a method (a division by zero, an attribute of None) are bounds errors of the language.
@@ -255,7 +255,8 @@ class Interpreter:
             found.append(self._parameter(function, source, argument, found))
         count = math.prod(parameter.choices for parameter in found)
         if method == "init" and count > MOST_INITIAL_CHOICES and not self._is_symbolic:
-            message = f"init has {count:,} choices of its parameters, over {MOST_INITIAL_CHOICES:,}: use smaller types"
+            found_count, most = count_text(count), f"{MOST_INITIAL_CHOICES:,}"
+            message = f"init has {found_count} choices of its parameters, over {most}: use smaller types"
             raise source.error(source.tree, message)
         for choice in choice_statements(function, source):
             if self.roles.get(method) is not Role.ACTION:
@@ -276,7 +277,8 @@ class Interpreter:
             return ParameterDeclaration(argument.arg, kind, count, None)
         role = self.roles.get(source.tree.name)
         if role in LIVENESS_ROLES:
-            message = f"{argument.arg} has {count} values: a property takes a parameter of at most {BOUND_FROM} values"
+            values = count_text(count)
+            message = f"{argument.arg} has {values} values: a property takes a parameter of at most {BOUND_FROM} values"
             raise source.error(argument, message)
         if source.tree.name == "init":
             return ParameterDeclaration(argument.arg, kind, count, None)
@@ -338,7 +340,7 @@ class Interpreter:
         count = kind.cardinality()
         if count <= MOST_ENUMERATED:
             return ParameterDeclaration(name, kind, count, None, is_choice)
-        message = f"{name} has {count:,} values, over {MOST_ENUMERATED:,}: "
+        message = f"{name} has {count_text(count)} values, over {MOST_ENUMERATED:,}: "
         if is_choice:
             message += (
                 f"put {name} = choose(...) at the start of the action, where only require(...) and other choices "

@@ -405,6 +405,34 @@ def count_codes(kind: Type) -> int:
     return _power_of_two(kind.capacity + 1) * int(_power_of_two(count_codes(kind.item)) ** kind.capacity)
 
 
+def count_text(count: int) -> str:
+    """Return a number of values as text, such as `3,000`; of a very large one its power of ten."""
+    return f"{count:,}" if count < 10**18 else f"over 10^{int((count.bit_length() - 1) * math.log10(2))}"
+
+
+MOST_BITS = 1 << 14
+"""The most bits of a value: a state with larger ones could not be stored millions of times."""
+
+
+def count_bits(kind: Type) -> int:
+    """Return how many bits a value takes in the packed representation, without counting the values of the type."""
+    if isinstance(kind, IntType):
+        assert kind.low is not None and kind.high is not None
+        return (kind.high - kind.low).bit_length()
+    if isinstance(kind, OptionType):
+        return 1 + count_bits(kind.item)
+    if isinstance(kind, StructType):
+        return sum(count_bits(field) for _, field in kind.fields)
+    if isinstance(kind, MapType):
+        return count_bits(kind.value) * kind.key.cardinality()
+    if isinstance(kind, SetType) and kind.capacity is None:
+        return kind.item.cardinality()
+    if isinstance(kind, (SetType, SeqType, BagType)):
+        assert kind.capacity is not None
+        return kind.capacity.bit_length() + kind.capacity * max(count_bits(kind.item), 1)
+    return max(kind.cardinality() - 1, 0).bit_length()
+
+
 def _power_of_two(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 

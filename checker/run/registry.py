@@ -252,6 +252,7 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
     # A package may list scenarios and tables of its modules again: each counts once.
     scenarios = {id(scenario): scenario for module in modules for scenario in _scenarios_of(module)}
     specs = [spec for module in modules for spec in _specs_of(module)]
+    _require_names(modules, list(scenarios.values()))
     entries = tuple(
         SpecEntry(
             name, f"{target}/{spec.name}", spec, tuple(found for found in scenarios.values() if found.spec is spec)
@@ -260,6 +261,17 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
     )
     tables = {id(table): table for module in modules for table in _tables_of(module)}
     return Family(name, entries, (modules[0].__doc__ or "").strip().split("\n")[0], tuple(tables.values()))
+
+
+def _require_names(modules: list[ModuleType], scenarios: list[Scenario]) -> None:
+    """Raise SpecError if two scenarios of a spec have one name: a name would select the first only."""
+    known: set[tuple[type[Spec], str]] = set()
+    for scenario in scenarios:
+        if (scenario.spec, scenario.name) in known:
+            module = next((found for found in modules if found.__name__ == scenario.spec.__module__), modules[0])
+            message = f"two scenarios of {scenario.spec.name} have the name {scenario.name}: give each its own"
+            raise assignment_error(module, "scenarios", message)
+        known.add((scenario.spec, scenario.name))
 
 
 def _specs_of(module: ModuleType) -> list[type[Spec]]:
