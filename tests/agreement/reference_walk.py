@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from checker.engines.native.walk.kernel import CONSTRAINT, ENDINGS
 from checker.engines.native.walk.walker import Walker, Walks
 from checker.language import BoundsError, Spec, State
-from checker.language.roles import Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.run.plan import DEADLOCK
 
 MASK = 2**64 - 1
@@ -80,10 +80,10 @@ def _is_over(spec: Spec, properties: list[str], walk: Reference, depth: int) -> 
         walk.failed_property = CONSTRAINT
     for bit, name in enumerate(properties):
         role = spec.roles.get(name)
-        if role is None or (role is Role.STEP_INVARIANT and old is None):
+        if role is None or (role in STEP_ROLES and old is None):
             continue
         try:
-            truth = spec.holds(name, state, old if role is Role.STEP_INVARIANT else None)
+            truth = spec.holds(name, state, old if role in STEP_ROLES else None)
         except BoundsError:
             walk.failed_property, failed = bit if not failed else walk.failed_property, True
             continue
