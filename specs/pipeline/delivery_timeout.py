@@ -25,10 +25,8 @@ class ExpiringProducer(RetryingProducer, abstract=True):
     resent = Range(0, "delivery_timeouts")  # the application has sent the expired record again
     resend_is_numbered = Range(0, "delivery_timeouts")  # its second batch has a sequence in this epoch
     retried = SetOf(RecordId)  # their first batch was sent more than once; empty without timeouts
-    unresolved = Range(
-        0, "records * delivery_timeouts"
-    )  # the sequence after an expired batch that was retried, 0: none
-    confirmed = Range(0, "records * delivery_timeouts")  # the sequence after an expired batch that was acknowledged
+    unresolved = Range(0, "records * delivery_timeouts")  # the sequence after an expired, retried batch; 0: none
+    confirmed = Range(0, "records * delivery_timeouts")  # the sequence after an expired, acknowledged batch; 0: none
 
     def init(self):
         """Start with nothing sent, and with every failure still to come."""

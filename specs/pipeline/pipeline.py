@@ -45,11 +45,7 @@ class Pipeline(ExpiringProducer):
     draws = Drawing(
         Lane(
             "producer",
-            facts={
-                "sent": "last record sent",
-                "unreported": "being written (acks=0)",
-                "unresolved": "sequence after an unresolved one",
-            },
+            facts={"sent": "last record sent", "unreported": "request without a callback (acks=0)"},
             boxes={"queue": "queued", "acked": "acknowledged"},
         ),
         Lane(
