@@ -104,9 +104,7 @@ def _remedy_lines(advice: Advice) -> Iterator[Line]:
         yield from _wrapped(f"against {suggestion.against}: {suggestion.argument}.", "    ", "    ")
     yield from _explored_remedies("as a last resort, explored", advice, last)
     yield from _wrapped(answer_sentences.broker_sentence(advice), after="  ", style="yellow")
-    if advice.without_remedy:
-        named = "; ".join(answer_sentences.sentence(answer) for answer in advice.without_remedy)
-        yield from _wrapped(f"no tried change of settings prevents: {named}", after="  ", style="yellow")
+    yield from _wrapped(answer_sentences.sentence_without_remedy(advice), after="  ", style="yellow")
     if not advice.searched and advice.is_whole:
         yield from _wrapped("the search for changes was not completed", style="yellow")
     if any(answer.verdict == "yes" for answer in advice.answers):

@@ -179,15 +179,32 @@ def broker_sentence(advice: Advice) -> str:
     """Return the answers that brokers cause and no setting prevents, as a sentence; "" if there is none."""
     if not advice.caused_by_brokers:
         return ""
-    by_verb: dict[str, list[str]] = {}
-    for answer in advice.caused_by_brokers:
-        by_verb.setdefault(answer.question.verb, []).append(answer.failure.name)
-    parts = [f"{verb} after {_joined(names, 'or')}" for verb, names in by_verb.items()]
     return (
-        f"No setting prevents that a record is {'; '.join(parts)}. The cause is that a broker forgets the producer's "
-        "last batches: all of them without a record of the producer (docs/idempotence.md, I2), all but one after a "
-        "restart (I7). Explored: with brokers that remember them, it does not happen."
+        f"No setting prevents that a record is {_outcomes(advice.caused_by_brokers)}. The cause is that a broker "
+        "forgets the producer's last batches: all of them without a record of the producer (docs/idempotence.md, I2), "
+        "all but one after a restart (I7). Explored: with brokers that remember them, it does not happen."
     )
+
+
+def sentence_without_remedy(advice: Advice) -> str:
+    """Return the answers for which the search found no remedy, as a sentence; "" if there is none."""
+    if not advice.without_remedy:
+        return ""
+    return f"No tried change of settings prevents that a record is {_outcomes(advice.without_remedy)}."
+
+
+def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:
+    """Return answers by what happens: "lost after a broker crash or a lost response; written twice after ..."."""
+    by_verb: dict[str, list[FailureMode]] = {}
+    for answer in answers:
+        by_verb.setdefault(answer.question.verb, []).append(answer.failure)
+    return "; ".join(f"{verb} {_phrase(failures)}" for verb, failures in by_verb.items())
+
+
+def _phrase(failures: Sequence[FailureMode]) -> str:
+    names = [failure.name for failure in failures if failure.left]
+    always = [failure.phrase for failure in failures if not failure.left]
+    return " or ".join([*always, *([f"after {_joined(names, 'or')}"] if names else [])])
 
 
 def _fix_sentence(advice: Advice, fix: Fix) -> str:
