@@ -9,19 +9,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import z3
 
+from checker.engines.smt.lowering.conversion import converted
 from checker.engines.smt.lowering.encoding import constant, new_value
-from checker.engines.smt.lowering.evaluation import State
+from checker.engines.smt.lowering.evaluation import State, SymbolicContext
 from checker.engines.smt.lowering.logic import Term, Truth, any_of, both, negate
+from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.engines.smt.lowering.symbolic_values import SymbolicArray, Value
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments, folded
 from checker.errors import SpecError
+from checker.frontend import compile_spec
+from checker.ir import nodes
 from checker.language.fairness import NEXT, Strength
 from checker.language.liveness import fair_positions
-from checker.language.parameters import ParameterDeclaration
 from checker.language.spec import Spec
+from checker.language.types import Type
 
 MAX_INSTANCES = 4_000
 """The most instances of fair actions: Z3 gets a formula for each, in each state of a trace."""
@@ -95,11 +100,13 @@ class _FairClasses:
             if parameter.collection is not None
         }
         items = [
-            _pairs(stand_ins.values(), chosen)
-            for parameters in fixed.values()
-            for chosen in itertools.product(*(self._values(parameters[number]) for number in stand_ins))
+            _pairs(stand_ins.values(), [arguments[places[number]] for number in stand_ins])
+            for action, places in members.items()
+            for arguments in (self._instances(action) if stand_ins else [()])
         ]
-        values = [[stand_ins[n]] if n in stand_ins else self._values(parameter) for n, parameter in enumerate(first)]
+        # Instances that differ in other arguments have the same items.
+        distinct = {tuple(term.get_id() for _, term in pairs): pairs for pairs in items}
+        values = [[stand_ins[n]] if n in stand_ins else _all_values(found.type) for n, found in enumerate(first)]
         for choice in itertools.product(*values):
             instances = {
                 action: self._instances(action, dict(zip(places, choice, strict=True)))
@@ -110,31 +117,40 @@ class _FairClasses:
                 any_of(self._changes(action, given) for action, given in instances.items()),
                 both(self._changed, any_of(self._leads_on(action, given) for action, given in instances.items())),
                 tuple(placeholder for placeholder, _ in items[0]),
-                tuple(tuple(term for _, term in pairs) for pairs in items),
+                tuple(tuple(term for _, term in pairs) for pairs in distinct.values()),
             )
 
     # Instances.
 
-    def _values(self, parameter: ParameterDeclaration) -> Sequence[Value]:
-        """Return the values of a parameter: all of its type, or the items of its collection in the state."""
-        if parameter.collection is None:
-            return [constant(parameter.type, value) for value in parameter.type.values()]
-        collection = self._system.state[parameter.collection.attr]  # type: ignore[attr-defined]
-        assert isinstance(collection, SymbolicArray)
-        # Blank items after the end are no items: the action's `require` is false for them.
-        return collection.items
-
     def _instances(self, name: str, fixed: dict[int, Value] | None = None) -> list[tuple[Value, ...]]:
         """Return the arguments of an action, with some of them fixed by position."""
-        given = fixed or {}
-        return list(
-            itertools.product(
-                *(
-                    [given[position]] if position in given else self._values(parameter)
-                    for position, parameter in enumerate(self._shapes[name].parameters)
-                )
-            )
-        )
+        found: list[tuple[Value, ...]] = [()]
+        for position, parameter in enumerate(self._shapes[name].parameters):
+            if fixed is not None and position in fixed:
+                found = [(*earlier, fixed[position]) for earlier in found]
+            elif parameter.collection is None:
+                found = [(*earlier, value) for earlier in found for value in _all_values(parameter.type)]
+            else:
+                found = [(*earlier, item) for earlier in found for item in self._items(name, earlier, parameter.type)]
+        return found
+
+    def _items(self, name: str, earlier: tuple[Value, ...], kind: Type) -> Sequence[Value]:
+        """Return the items of the collection that binds the parameter of an action after some earlier arguments."""
+        parameters = self._actions[name].parameters
+        context = SymbolicContext(self._system.state)
+        known = zip(parameters, self._shapes[name].parameters, earlier, strict=False)
+        for parameter, declared, value in known:
+            context.frame.locals[parameter.local] = converted(value, declared.type, parameter.local.type)[0]
+        collection = parameters[len(earlier)].collection
+        assert collection is not None
+        found = SymbolicStatements(context).expressions.evaluate(collection)
+        # Blank items after the end are no items: the action is disabled for them.
+        return found.items if isinstance(found, SymbolicArray) else _all_values(kind)
+
+    @cached_property
+    def _actions(self) -> dict[str, nodes.Action]:
+        """The typed actions, of which the parameters have their collections."""
+        return {action.name: action for action in compile_spec(self._spec, []).actions}
 
     def _changes(self, name: str, instances: Iterable[tuple[Value, ...]]) -> Truth:
         """Return whether one of some instances of an action is enabled and changes the state."""
@@ -155,6 +171,11 @@ class _FairClasses:
         return any_of(
             folded(z3.simplify(z3.substitute(truth, *_pairs(parameters, arguments)))) for arguments in instances
         )
+
+
+def _all_values(kind: Type) -> list[Value]:
+    """Return all values of a type."""
+    return [constant(kind, value) for value in kind.values()]
 
 
 def _pairs(values: Iterable[Value], others: Iterable[Value]) -> list[tuple[Term, Term]]:

@@ -8,6 +8,7 @@ from liveness_toys import (
     Chooser,
     Clock,
     DeadEnd,
+    Letter,
     Mail,
     Overflow,
     PartlyIdle,
@@ -24,7 +25,21 @@ from checker.engines.smt.bounded import search
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.explain.lassos import check_lasso
-from checker.language import Fairness, Range, Spec, SpecError, action, eventually, invariant, leads_to, require
+from checker.language import (
+    Bag,
+    Enum,
+    Fairness,
+    Map,
+    Range,
+    Spec,
+    SpecError,
+    action,
+    choose,
+    eventually,
+    invariant,
+    leads_to,
+    require,
+)
 from checker.language.liveness import liveness_names
 from checker.run import registry
 from checker.run.expectation import checked_properties
@@ -79,6 +94,62 @@ def lengths(found):
 )
 def test_verdicts_and_stems_are_those_of_the_interpreter(spec):
     compare_lassos(spec, least_depth=6, most_depth=12)
+
+
+class Side(Enum):
+    LEFT = "left"
+    RIGHT = "right"
+
+
+class Inboxes(Spec):
+    """Two inboxes. The collection that binds a letter depends on the inbox; the letter 0 is replaced for ever."""
+
+    inbox = Map(Side, Bag(Letter, 2))
+    delivered = Range(0, 1)
+
+    def init(self):
+        self.inbox[Side.LEFT] = [Letter(number=0), Letter(number=7)]
+
+    @action
+    def deliver(self, side: Side, letter: Letter):
+        require(letter in self.inbox[side])
+        self.inbox[side].remove(letter)
+        if letter.number == 7:
+            self.delivered = 1
+
+    @action(fair="weak")
+    def post(self):
+        require(Letter(number=0) not in self.inbox[Side.LEFT])
+        self.inbox[Side.LEFT].add(Letter(number=0))
+
+    @eventually
+    def arrives(self):
+        return self.delivered == 1
+
+
+class ChosenLetters(Inboxes):
+    """The receiver chooses the letter, so no fairness distinguishes the letters."""
+
+    @action
+    def deliver(self, side: Side):
+        letter = choose(self.inbox[side])
+        self.inbox[side].remove(letter)
+        if letter.number == 7:
+            self.delivered = 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "fairness", "is_violated"),
+    [
+        (Inboxes(), "strong", False),
+        (Inboxes(), Fairness("weak", for_each="letter"), False),
+        (Inboxes(), Fairness("strong", for_each="side"), True),
+        (Inboxes(), Fairness("strong", for_each=()), True),
+        (ChosenLetters(), "strong", True),
+    ],
+)
+def test_items_of_a_collection_that_depends_on_another_argument(spec, fairness, is_violated):
+    assert compare_lassos(spec.with_fairness({"deliver": fairness}), 6, 12) == [is_violated]
 
 
 class Ladder(Spec):

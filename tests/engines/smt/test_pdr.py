@@ -27,7 +27,7 @@ class Bare(Peterson):
 
 
 class SmallAsyncIsr(AsyncIsr):
-    """AsyncIsr with sets of bits: Spacer gives no answer in time if the sets have capacities."""
+    """AsyncIsr with sets of bits: Spacer takes a second instead of 46."""
 
     requests = SetOf(VersionedIsr)
     updates = SetOf(VersionedIsr)
