@@ -75,7 +75,7 @@ def from_plain_json(kind: Type, plain: Any) -> Any:
         case MapType():
             keys = list(kind.key.values())
             parts = _object(kind, plain, [show(key) for key in keys])
-            return kind.coerce({key: from_plain_json(kind.value, parts[show(key)]) for key in keys})
+            return kind.made(tuple(from_plain_json(kind.value, parts[show(key)]) for key in keys))
         case SetType():
             return kind.coerce({from_plain_json(kind.item, item) for item in _array(kind, plain)})
         case SeqType() | BagType():

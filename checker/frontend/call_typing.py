@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from checker.frontend import hints, narrowing
+from checker.frontend import hints, narrowing, partial_maps
 from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import union_type, widened_towards
 from checker.frontend.typers import ExpressionTyper
@@ -33,6 +33,7 @@ from checker.language.types import (
     NameType,
     NeverType,
     OptionType,
+    PartialMapType,
     SeqType,
     SetType,
     StructType,
@@ -172,6 +173,8 @@ def _length(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> node
         size = typer.compiler.spec.resolved_type(found).cardinality()
         return nodes.Literal(IntType(size, size, "int"), typer.scope.site(node), size)
     base = typer.unwrapped(typer.expression(argument))
+    if isinstance(base.type, PartialMapType):
+        return partial_maps.length(typer, node, base)
     if isinstance(base.type, TupleType):
         size = len(base.type.items)
         return nodes.Literal(IntType(size, size, "int"), typer.scope.site(node), size)
@@ -637,6 +640,8 @@ def iterable(typer: ExpressionTyper, node: ast.expr) -> nodes.Iterable:
     if isinstance(node, ast.Call) and typer.scope.object_of(node.func) is builtins.range:
         return _range(typer, node)
     value = typer.unwrapped(typer.expression(node))
+    if isinstance(value.type, PartialMapType):
+        return partial_maps.keys(typer, node, value)
     if isinstance(value.type, MapType):
         raise typer.scope.error(node, f"iterate over the keys of a Map: for key in {value.type.key}")
     if isinstance(value.type, TupleType):
@@ -844,6 +849,10 @@ def as_bag(typer: ExpressionTyper, node: ast.expr, sequence: nodes.Expr, wanted:
 def _collection_method(typer: ExpressionTyper, node: ast.Call, function: ast.Attribute) -> nodes.Expr:
     base = typer.unwrapped(typer.expression(function.value))
     site, name = typer.scope.site(node), function.attr
+    if isinstance(base.type, PartialMapType):
+        found = partial_maps.method_call(typer, node, node.args, base, name)
+        if found is not None:
+            return found
     if name in ("index", "count") and isinstance(base.type, (SeqType, BagType)):
         (argument,) = plain_arguments(typer, node, 1)
         if name == "count":

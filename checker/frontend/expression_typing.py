@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
-from checker.frontend import call_typing, hints, narrowing
+from checker.frontend import call_typing, hints, narrowing, partial_maps
 from checker.frontend.scope import TypingScope
 from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
 from checker.frontend.typers import HelperTyper
@@ -29,6 +29,7 @@ from checker.language.types import (
     NameType,
     NeverType,
     OptionType,
+    PartialMapType,
     SeqType,
     SetType,
     StructType,
@@ -206,6 +207,8 @@ class ExpressionTyping:
         base = self.unwrapped(self.expression(node.value))
         if isinstance(node.slice, ast.Slice):
             return self._slice(node, base, inverted=False)
+        if isinstance(base.type, PartialMapType):
+            return partial_maps.value_at(self, node, base)
         if isinstance(base.type, MapType):
             key = self.converted(node.slice, base.type.key)
             return nodes.IndexRead(base.type.value, self.scope.site(node), base, key)
@@ -551,6 +554,8 @@ class ExpressionTyping:
     def _Dict(self, node: ast.Dict, wanted: Type | None) -> nodes.Expr:
         if not isinstance(wanted, MapType):
             raise self.scope.error(node, "a dict is allowed only where a Map is assigned")
+        if isinstance(wanted, PartialMapType):
+            return partial_maps.displayed(self, node, wanted)
         values: dict[Any, nodes.Expr] = {}
         kind = wanted.value
         for key_node, value_node in zip(node.keys, node.values, strict=True):
@@ -571,6 +576,8 @@ class ExpressionTyping:
         return nodes.MapItems(MapType(wanted.key, kind), self.scope.site(node), items)
 
     def _DictComp(self, node: ast.DictComp, wanted: Type | None) -> nodes.Expr:
+        if isinstance(wanted, PartialMapType):
+            return self._partial_map_built(node, wanted)
         simple = len(node.generators) == 1 and not node.generators[0].ifs
         target = node.generators[0].target
         universe = call_typing.iterable(self, node.generators[0].iter) if simple else None
@@ -584,6 +591,26 @@ class ExpressionTyping:
             if isinstance(wanted, MapType) and wanted.key == universe.type:
                 value = self.scope.convert(node.value, value, widened_towards(value.type, wanted.value))
         return nodes.MapBuild(MapType(universe.type, value.type), self.scope.site(node), key, value)
+
+    def _partial_map_built(self, node: ast.DictComp, wanted: PartialMapType) -> nodes.Expr:
+        """Return `{key: value for key in keys if test}`."""
+        generator, site = node.generators[0], self.scope.site(node)
+        target = generator.target
+        over = call_typing.iterable(self, generator.iter)
+        is_key = isinstance(target, ast.Name) and isinstance(node.key, ast.Name) and node.key.id == target.id
+        if len(node.generators) > 1 or not is_key or call_typing.item_type(over) != wanted.key:
+            raise self.scope.error(
+                node, f"write {{key: ... for key in KEYS if ...}}, where KEYS has items of {wanted.key}"
+            )
+        assert isinstance(target, ast.Name)
+        with call_typing.inner_locals(self.scope):
+            key = self.scope.bind(target, target.id, wanted.key)
+            tests: list[nodes.Expr] = []
+            if isinstance(over, nodes.Expr):
+                tests.append(nodes.Contains(nodes.BOOL, site, over, nodes.LocalRead(key.type, site, key)))
+            tests += [self.condition(test) for test in generator.ifs]
+            value = self.converted(node.value, wanted.item)
+        return nodes.MapBuild(wanted, site, key, partial_maps.entry_if(site, wanted, value, tests))
 
     def _ListComp(self, node: ast.ListComp, wanted: Type | None) -> nodes.Expr:
         wanted = wanted.item if isinstance(wanted, OptionType) else wanted

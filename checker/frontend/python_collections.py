@@ -21,15 +21,22 @@ class PythonCollections:
 
     def __init__(self) -> None:
         self._sources: set[nodes.Local | nodes.Function | nodes.Literal] = set()
+        self._ordered: set[nodes.Expr] = set()
         self._frozen: set[nodes.Expr | nodes.Local] = set()
 
     def may_hold(self, value: nodes.Expr) -> bool:
         """Return whether a value may be one of Python's own collections."""
         return isinstance(without_option(value.type), COLLECTIONS) and self.holds_parts(value)
 
+    def add_ordered(self, value: nodes.Expr) -> None:
+        """Add a comprehension that the interpreter evaluates to a collection of the language."""
+        self._ordered.add(value)
+
     def holds_parts(self, value: nodes.Expr) -> bool:
         """Return whether a collection, or the collections in a struct, may be Python's own."""
         if not isinstance(without_option(value.type), (*COLLECTIONS, StructType)):
+            return False
+        if value in self._ordered:
             return False
         if isinstance(value, nodes.Literal):
             return value in self._sources

@@ -6,14 +6,25 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from checker.frontend import call_typing, choice_typing, hints, matching, narrowing
+from checker.frontend import call_typing, choice_typing, hints, matching, narrowing, partial_maps
 from checker.frontend.expression_typing import ARITHMETIC, SETS, ExpressionTyping
 from checker.frontend.scope import TypingScope
 from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
 from checker.language.choices import choose
-from checker.language.type_joins import is_bounded, join, set_of
-from checker.language.types import BagType, IntType, MapType, NameType, SeqType, SetType, StructType, TupleType, Type
+from checker.language.type_joins import NONE, is_bounded, join, set_of
+from checker.language.types import (
+    BagType,
+    IntType,
+    MapType,
+    NameType,
+    PartialMapType,
+    SeqType,
+    SetType,
+    StructType,
+    TupleType,
+    Type,
+)
 
 PART_OF_TUPLE = "a part of a tuple cannot be changed: assign a new tuple"
 MOST_PASSES = 12
@@ -168,7 +179,7 @@ class StatementTyping(ExpressionTyping):
         if isinstance(node, ast.AugAssign):
             return [self._augmented(node)], True
         if isinstance(node, ast.Delete):
-            return [self._deletion(target) for target in node.targets], True
+            return [statement for target in node.targets for statement in self._deletion(target)], True
         if isinstance(node, ast.Pass):
             return [], True
         unknown = (f"`{type(node).__name__.lower()}`", "docs/language.md lists the statements")
@@ -303,7 +314,7 @@ class StatementTyping(ExpressionTyping):
 
     def _changed(self, call: ast.Call, method: str, place: nodes.Expr) -> nodes.Expr:
         kind, site = place.type, self.scope.site(call)
-        if method == "clear" and isinstance(kind, (SeqType, SetType, BagType)):
+        if method == "clear" and isinstance(kind, (SeqType, SetType, BagType, PartialMapType)):
             call_typing.plain_arguments(self, call, 0)
             return nodes.Literal(kind, site, kind.first())
         if isinstance(kind, SeqType) and method in ("append", "insert", "pop", "extend"):
@@ -380,7 +391,11 @@ class StatementTyping(ExpressionTyping):
         if isinstance(target, (ast.Tuple, ast.List)):
             return self._unpacking(target, value)
         place = self.place_to_assign(target)
-        return [nodes.AssignPlace(self.scope.site(node), place, self.converted(value, place.type))]
+        return [
+            nodes.AssignPlace(
+                self.scope.site(node), place, self._as_stored(value, self.expression(value, place.type), place)
+            )
+        ]
 
     def _unpacking(self, target: ast.Tuple | ast.List, value: ast.expr) -> list[nodes.Stmt]:
         """Return `a, b = value` as assignments to the parts, after the whole value is evaluated."""
@@ -414,7 +429,7 @@ class StatementTyping(ExpressionTyping):
                 statements.append(self._assign_local(part, found))
                 continue
             place = self.place_to_assign(part)
-            converted = self.scope.convert(part, found, place.type)
+            converted = self._as_stored(part, found, place)
             statements.append(nodes.AssignPlace(self.scope.site(part), place, converted))
         return statements
 
@@ -456,8 +471,16 @@ class StatementTyping(ExpressionTyping):
         if not isinstance(base, (MapType, SeqType, StructType)):
             raise self.scope.error(target, f"{ast.unparse(target)} cannot be assigned")
         # Checks that the base is a part of the state, and records that the function writes.
-        self.place(target.value)
+        place = self.place(target.value)
+        if isinstance(base, PartialMapType) and isinstance(target, ast.Subscript):
+            return partial_maps.entry(self, target, place, self.converted(target.slice, base.key))
         return self.expression(target)
+
+    def _as_stored(self, node: ast.AST, value: nodes.Expr, place: nodes.Expr) -> nodes.Expr:
+        """Return a value as one of a place's type; in a partial map it cannot be None."""
+        if isinstance(place, nodes.IndexRead) and isinstance(place.base.type, PartialMapType):
+            value = self.scope.convert(node, value, place.base.type.item)
+        return self.scope.convert(node, value, place.type)
 
     def _assign_local(self, target: ast.Name, value: nodes.Expr) -> nodes.AssignLocal:
         if isinstance(value.type, NameType):
@@ -489,7 +512,7 @@ class StatementTyping(ExpressionTyping):
         # The space keeps the name from being one that a spec could use.
         local = self.scope.assign(call, f" popped {call.lineno}:{call.col_offset}", item.type)
         written = self.place_to_assign(target)
-        read = self.scope.convert(node, nodes.LocalRead(local.type, site, local), written.type)
+        read = self._as_stored(node, nodes.LocalRead(local.type, site, local), written)
         return [
             nodes.AssignLocal(site, local, item),
             nodes.AssignPlace(site, place, deletion),
@@ -511,7 +534,7 @@ class StatementTyping(ExpressionTyping):
         # The place is evaluated twice, which is safe: expressions in a place have no effects.
         place = self.place_to_assign(node.target)
         value = self._combined(node, self.unwrapped(place))
-        return nodes.AssignPlace(self.scope.site(node), place, self.scope.convert(node, value, place.type))
+        return nodes.AssignPlace(self.scope.site(node), place, self._as_stored(node, value, place))
 
     def _combined(self, node: ast.AugAssign, left: nodes.Expr) -> nodes.Expr:
         right = self.unwrapped(self.expression(node.value, left.type))
@@ -524,13 +547,20 @@ class StatementTyping(ExpressionTyping):
         left, right = self.as_integer(node.target, left), self.as_integer(node.value, right)
         return self.arithmetic(node, ARITHMETIC[type(node.op)], left, right)
 
-    def _deletion(self, target: ast.expr) -> nodes.Stmt:
+    def _deletion(self, target: ast.expr) -> list[nodes.Stmt]:
         if not isinstance(target, ast.Subscript):
             raise self.scope.error(target, "del removes an item or a slice of a sequence, as in del self.log[r][n:]")
         place = self.place(target.value)
+        if isinstance(place.type, PartialMapType) and not isinstance(target.slice, ast.Slice):
+            # The read is an error if the key is absent.
+            read = self._assign_local(_part(target), partial_maps.value_at(self, target, place))
+            entry = self.place_to_assign(target)
+            none = nodes.Convert(entry.type, entry.site, nodes.Literal(NONE, entry.site, None))
+            return [read, nodes.AssignPlace(entry.site, entry, none)]
         if not isinstance(place.type, SeqType):
             raise self.scope.error(target, f"del removes items of a sequence, not of {place.type:a}")
         site = self.scope.site(target)
         if isinstance(target.slice, ast.Slice):
-            return nodes.AssignPlace(site, place, self._slice(target, place, inverted=True))
-        return nodes.AssignPlace(site, place, nodes.SeqDelete(place.type, site, place, self.integer(target.slice)))
+            return [nodes.AssignPlace(site, place, self._slice(target, place, inverted=True))]
+        deleted = nodes.SeqDelete(place.type, site, place, self.integer(target.slice))
+        return [nodes.AssignPlace(site, place, deleted)]

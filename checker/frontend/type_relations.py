@@ -55,7 +55,7 @@ def can_become(found: Type, wanted: Type) -> bool:
         return can_become(found.item, wanted.item)
     if isinstance(found, MapType) and isinstance(wanted, MapType):
         # Keys are not converted: a map has exactly one value for each key of its type.
-        return found.key == wanted.key and can_become(found.value, wanted.value)
+        return type(found) is type(wanted) and found.key == wanted.key and can_become(found.value, wanted.value)
     if isinstance(found, TupleType) and isinstance(wanted, TupleType) and len(found.fields) == len(wanted.fields):
         return all(can_become(one, other) for one, other in zip(found.items, wanted.items, strict=True))
     return False

@@ -4,7 +4,7 @@ from enum import Enum
 
 from checker.errors import BoundsError, Disabled, SpecError
 from checker.language.choices import choose, subsets
-from checker.language.declarations import Bag, Constant, Map, OneOf, Option, Seq, SetOf
+from checker.language.declarations import Bag, Constant, Map, OneOf, Option, PartialMap, Seq, SetOf
 from checker.language.declared_types import Domain, Range, Struct, replace
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from checker.language.fairness import Fairness, FairUnion
@@ -46,6 +46,7 @@ __all__ = [
     "Map",
     "OneOf",
     "Option",
+    "PartialMap",
     "Range",
     "Refinement",
     "Scenario",

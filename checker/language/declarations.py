@@ -144,6 +144,14 @@ class Map:
 
 
 @dataclass(frozen=True)
+class PartialMap:
+    """`PartialMap(K, V)`: a V for some of the K."""
+
+    key: Any
+    value: Any
+
+
+@dataclass(frozen=True)
 class SetOf:
     """`SetOf(T)`, or `SetOf(T, capacity)` if T has more than 64 values."""
 
@@ -184,7 +192,7 @@ class OneOf:
 
 def is_type(declaration: Any) -> bool:
     """Return whether a class attribute declares a type, and so a state variable."""
-    if isinstance(declaration, (Option, OneOf, Map, SetOf, Seq, Bag)) or _is_tuple(declaration):
+    if isinstance(declaration, (Option, OneOf, Map, PartialMap, SetOf, Seq, Bag)) or _is_tuple(declaration):
         return True
     return isinstance(declaration, type) and (
         declaration is bool or issubclass(declaration, (Range, Domain, Struct, enum.Enum))
@@ -262,6 +270,11 @@ class Binding:
             return resolved.OptionType(self._item(declaration.item))
         if isinstance(declaration, Map):
             return resolved.MapType(self._key(declaration.key), self.resolve(declaration.value))
+        if isinstance(declaration, PartialMap):
+            key, item = self._key(declaration.key), self.resolve(declaration.value)
+            if isinstance(item, resolved.OptionType):
+                raise SpecError("a value of a PartialMap cannot be None: write PartialMap(K, V) or Map(K, Option(V))")
+            return resolved.PartialMapType(key, resolved.OptionType(item))
         if isinstance(declaration, SetOf):
             return self._set(declaration)
         if isinstance(declaration, (Seq, Bag)):
@@ -277,7 +290,7 @@ class Binding:
             return self._resolve_class(declaration)
         raise SpecError(
             f"{declaration!r} is not a type: "
-            "use bool, Range, Enum, Domain, Struct, tuple[A, B], OneOf, Option, Map, SetOf, Seq or Bag"
+            "use bool, Range, Enum, Domain, Struct, tuple[A, B], OneOf, Option, Map, PartialMap, SetOf, Seq or Bag"
         )
 
     def _item(self, declaration: Any) -> resolved.Type:

@@ -73,9 +73,9 @@ def join(left: Type, right: Type) -> Type | None:
     if isinstance(left, (SeqType, BagType)) and type(left) is type(right):
         item = join(left.item, right.item)
         return None if item is None else type(left)(item, upper_bound(left.capacity, right.capacity))
-    if isinstance(left, MapType) and isinstance(right, MapType) and left.key == right.key:
+    if isinstance(left, MapType) and type(left) is type(right) and left.key == right.key:
         value = join(left.value, right.value)
-        return None if value is None else MapType(left.key, value)
+        return None if value is None else type(left)(left.key, value)
     if isinstance(left, TupleType) and isinstance(right, TupleType) and len(left.fields) == len(right.fields):
         items = [join(one, other) for one, other in zip(left.items, right.items, strict=True)]
         return None if None in items else tuple_type([item for item in items if item is not None])

@@ -17,7 +17,7 @@ from typing import Any
 from checker.errors import BoundsError
 from checker.language.declared_types import Domain, Struct
 from checker.language.symbols import is_open
-from checker.language.values import BagValue, MapValue, SeqValue, SetValue, TupleValue, show
+from checker.language.values import BagValue, MapValue, PartialMapValue, SeqValue, SetValue, TupleValue, show
 
 LARGEST = 2**62
 """The largest magnitude of an integer: the compiled engines compute in 64 bits, and larger bounds could overflow."""
@@ -350,11 +350,15 @@ class MapType(Type):
         return int(self.value.cardinality() ** self.key.cardinality())
 
     def first(self) -> Any:
-        return MapValue(self, tuple(self.value.first() for _ in range(self.key.cardinality())))
+        return self.made(tuple(self.value.first() for _ in range(self.key.cardinality())))
+
+    def made(self, items: tuple[Any, ...]) -> Any:
+        """Return the map with these values, in the order of the keys."""
+        return MapValue(self, items)
 
     def values(self) -> Iterator[Any]:
         universe = list(self.value.values())
-        return (MapValue(self, items) for items in itertools.product(universe, repeat=self.key.cardinality()))
+        return (self.made(items) for items in itertools.product(universe, repeat=self.key.cardinality()))
 
     def coerce(self, value: Any) -> Any:
         if isinstance(value, MapValue):
@@ -368,7 +372,7 @@ class MapType(Type):
                 raise self._not_a_value(value)
         else:
             raise self._not_a_value(value)
-        return MapValue(self, tuple(self.value.coerce(item) for item in items))
+        return self.made(tuple(self.value.coerce(item) for item in items))
 
     def _missing(self, key: Any) -> Any:
         raise BoundsError(f"{self:a} needs a value for every key, and {show(key)} has no value")
@@ -378,6 +382,40 @@ class MapType(Type):
 
     def __str__(self) -> str:
         return f"Map({self.key}, {self.value})"
+
+
+class PartialMapType(MapType):
+    """Maps of which keys may be absent: `value` is an option, and None stands for an absent key."""
+
+    @property
+    def item(self) -> Type:
+        """The type of the values of present keys."""
+        assert isinstance(self.value, OptionType)
+        return self.value.item
+
+    def key_set(self) -> SetType:
+        """Return the type of the set of the keys."""
+        return SetType(self.key, None if self.key.cardinality() <= SMALL_UNIVERSE else self.key.cardinality())
+
+    def value_sequence(self) -> SeqType:
+        """Return the type of the sequence of the values."""
+        return SeqType(self.item, self.key.cardinality())
+
+    def pair_sequence(self) -> SeqType:
+        """Return the type of the sequence of the pairs of a key and its value."""
+        return SeqType(tuple_type((self.key, self.item)), self.key.cardinality())
+
+    def made(self, items: tuple[Any, ...]) -> Any:
+        return PartialMapValue(self, items)
+
+    def coerce(self, value: Any) -> Any:
+        if isinstance(value, MapValue) or not isinstance(value, dict):
+            return super().coerce(value)
+        entries = {self.key.coerce(key): self.item.coerce(item) for key, item in value.items()}
+        return self.made(tuple(entries.get(key) for key in self.key.values()))
+
+    def __str__(self) -> str:
+        return f"PartialMap({self.key}, {self.item})"
 
 
 def count_codes(kind: Type) -> int:

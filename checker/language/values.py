@@ -36,6 +36,23 @@ class KeyedType(ItemType, Protocol):
         """The type of the values."""
 
 
+class PartialType(KeyedType, Protocol):
+    """The type of a partial map."""
+
+    @property
+    def item(self) -> ItemType:
+        """The type of the values of present keys."""
+
+    def key_set(self) -> Any:
+        """Return the type of the set of the keys."""
+
+    def value_sequence(self) -> Any:
+        """Return the type of the sequence of the values."""
+
+    def pair_sequence(self) -> Any:
+        """Return the type of the sequence of the pairs."""
+
+
 class CollectionType(ItemType, Protocol):
     """The type of a set, sequence or bag."""
 
@@ -159,7 +176,7 @@ class MapValue(CollectionValue):
         items = (*self._items[:position], self.type.value.coerce(value), *self._items[position + 1 :])
         if self._owner is None:
             raise SpecError("a map outside the state cannot be changed: write through self")
-        self._owner._put(self._key, MapValue(self.type, items))
+        self._owner._put(self._key, type(self)(self.type, items))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, dict):
@@ -171,6 +188,71 @@ class MapValue(CollectionValue):
     def __repr__(self) -> str:
         pairs = zip(self.type.key.values(), self._items, strict=True)
         return "{" + ", ".join(f"{show(key)}: {show(value)}" for key, value in pairs) + "}"
+
+
+class PartialMapValue(MapValue):
+    """A map of which keys may be absent; iterates over its keys in their order. Holds None for an absent key."""
+
+    type: PartialType
+
+    def __getitem__(self, key: Any) -> Any:
+        position = self._position(key)
+        if self._items[position] is None:
+            raise BoundsError(f"{self} has no key {show(key)}")
+        return attached(self._items[position], self, position)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._put(self._position(key), self.type.item.coerce(value))
+
+    def __delitem__(self, key: Any) -> None:
+        position = self._position(key)
+        if self._items[position] is None:
+            raise BoundsError(f"{self} has no key {show(key)}")
+        self._put(position, None)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._entries()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def _entries(self) -> dict[Any, Any]:
+        pairs = zip(self.type.key.values(), self._items, strict=True)
+        return {key: value for key, value in pairs if value is not None}
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, or `default` if it is absent."""
+        value = self._items[self._position(key)]
+        return default if value is None else value
+
+    def keys(self) -> SetValue:
+        """Return the set of the keys."""
+        return SetValue(self.type.key_set(), tuple(self._entries()))
+
+    def values(self) -> SeqValue:
+        """Return the values, in the order of the keys."""
+        return SeqValue(self.type.value_sequence(), tuple(self._entries().values()))
+
+    def items(self) -> SeqValue:
+        """Return the pairs of a key and its value, in the order of the keys."""
+        return SeqValue(self.type.pair_sequence(), tuple(map(TupleValue, self._entries().items())))
+
+    def clear(self) -> None:
+        """Remove all keys."""
+        self._change({})
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, dict):
+            return self._entries() == other
+        return isinstance(other, PartialMapValue) and self._entries() == other._entries()
+
+    __hash__ = CollectionValue.__hash__
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{show(key)}: {show(value)}" for key, value in self._entries().items()) + "}"
 
 
 class SetValue(CollectionValue):

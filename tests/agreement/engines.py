@@ -68,7 +68,7 @@ def random_value(kind: Type, random: random.Random) -> object:
     if isinstance(kind, StructType):
         return kind.declared(**{name: random_value(field, random) for name, field in kind.fields})
     if isinstance(kind, MapType):
-        return kind.coerce({key: random_value(kind.value, random) for key in kind.key.values()})
+        return kind.made(tuple(kind.value.coerce(random_value(kind.value, random)) for _ in kind.key.values()))
     if isinstance(kind, (SeqType, BagType)):
         return kind.coerce([random_value(kind.item, random) for _ in range(random.randint(0, kind.capacity))])
     if isinstance(kind, SetType):

@@ -17,6 +17,7 @@ from spec_types import (
     Line,
     Member,
     Opt,
+    Partial,
     Rec,
     Table,
     Tup,
@@ -142,6 +143,9 @@ class Expressions:
             for number, inner in enumerate(kind.items):
                 part = replace(path, parts=[*path.parts, f"[{number}]"], kind=inner, unwraps=unwraps, fixed=True)
                 yield from self._below(part, depth + 1)
+        elif isinstance(kind, Partial):
+            found = [*path.parts, "[", kind.key, "]"]
+            yield from self._below(replace(path, parts=found, kind=kind.value, unwraps=True), depth + 1)
         elif isinstance(kind, Line) and kind.capacity:
             index = integers("", 0, 1)
             yield from self._below(
@@ -226,6 +230,8 @@ class Expressions:
         if isinstance(kind, Tup):
             items = [self.value(inner, depth - 1) for inner in kind.items]
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        if isinstance(kind, Partial):
+            return self.partial(kind, depth, direct)
         if isinstance(kind, Table):
             return self.table(kind, depth, direct)
         if isinstance(kind, Group):
@@ -273,6 +279,19 @@ class Expressions:
         with self.scope():
             name = self.bound_name(kind.key)
             return f"{{{name}: {self.stored(kind.value, depth - 1, **inner)} for {name} in {kind.key.text}}}"
+
+    def partial(self, kind: Partial, depth: int, direct: bool) -> str:
+        if not direct:
+            return self.any_path(kind, depth)
+        if self.chance(30):
+            keys = [key for key in ([] if isinstance(kind.key, Bool) else self.literals(kind.key)) if self.chance(40)]
+            return f"{{{', '.join(f'{key}: {self.stored(kind.value, depth - 1)}' for key in keys)}}}"
+        if isinstance(kind.key, Bool):
+            return "{}"
+        with self.scope():
+            name = self.bound_name(kind.key)
+            test = f" if {self.truth(depth - 1)}" if self.chance(60) else ""
+            return f"{{{name}: {self.stored(kind.value, depth - 1)} for {name} in {kind.key.text}{test}}}"
 
     def literals(self, kind: Kind) -> list[str]:
         if isinstance(kind, Bool):
@@ -587,7 +606,18 @@ class Expressions:
             return f"{self.pick(['all', 'any'])}({_inside(brackets, f'{self.truth(depth - 1)} {clauses}')})"
 
     def test(self, depth: int) -> str:
-        choice = self.below(13)
+        choice = self.below(14)
+        if choice == 13:
+            path = self.some_path(lambda kind: isinstance(kind, Partial), depth)
+            if path is None:
+                return "True"
+            assert isinstance(path.kind, Partial)
+            text = self.path_text(path, depth)
+            key = self.value(path.kind.key, 0)
+            tests = [f"({key} {self.pick(['in', 'not in'])} {text})", f"({text}.get({key}) is None)"]
+            if "." in text:
+                tests.append(f"all({self.truth(0)} for {self.fresh('k')}, {self.fresh('w')} in {text}.items())")
+            return self.pick([*tests, f"len({text}) > 1"])
         if choice == 12:
             return self.alternative(depth)
         if choice < 3:

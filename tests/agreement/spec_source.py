@@ -11,7 +11,7 @@ from spec_types import BOOL, Below, Group, Heap, Int, Kind, Line, Opt, Types, gr
 HEADER = '''"""A random spec."""
 
 from checker.language import (
-    Bag, Constant, Domain, Enum, Map, OneOf, Option, Range, Seq, SetOf, Spec, Struct,
+    Bag, Constant, Domain, Enum, Map, OneOf, Option, PartialMap, Range, Seq, SetOf, Spec, Struct,
     action, choose, constraint, implies, invariant, reachable, replace, require, step_invariant, subsets,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec_expressions import Expressions, Helper, Name, World
-from spec_types import Bool, Either, Group, Heap, Int, Kind, Line, Tup, integers, most_items
+from spec_types import Bool, Either, Group, Heap, Int, Kind, Line, Partial, Tup, integers, most_items
 
 
 class Statements(Expressions):
@@ -177,9 +177,23 @@ class Statements(Expressions):
             return [f"{text}, {other} = {other}, {text}"]
         if isinstance(kind, (Line, Group, Heap)) and self.chance(70):
             return self.changed_collection(text, kind)
+        if isinstance(kind, Partial) and self.chance(70):
+            return self.changed_partial(text, kind)
         if isinstance(kind, Int) and self.chance(30):
             return self.augmented(text, kind)
         return [f"{text} = {self.stored(kind, 3)}"]
+
+    def changed_partial(self, text: str, kind: Partial) -> list[str]:
+        key, name = self.value(kind.key, 0), self.fresh("k")
+        return self.pick(
+            [
+                [f"{text}[{key}] = {self.stored(kind.value, 2)}"],
+                [f"{text}[{key}] = {self.stored(kind.value, 2)}"],
+                [f"if {key} in {text}:", f"    del {text}[{key}]"],
+                [f"for {name} in {text}:", f"    if {self.truth(0)}:", f"        del {text}[{name}]", "        break"],
+                [f"del {text}[{key}]"] if self.careless() else [f"{text}.clear()"],
+            ]
+        )
 
     def call_writer(self, helper: Helper) -> list[str]:
         call = self.call_text(helper, 2)

@@ -61,6 +61,12 @@ class Table(Kind):
 
 
 @dataclass(frozen=True)
+class Partial(Kind):
+    key: Kind
+    value: Kind
+
+
+@dataclass(frozen=True)
 class Group(Kind):
     item: Kind
     capacity: int | None
@@ -116,6 +122,11 @@ def tup(items: tuple[Kind, ...]) -> Tup:
 def table(key: Kind, value: Kind) -> Table:
     count = MOST_VALUES if value.bits * key.count > 90 else capped(value.count**key.count)
     return Table(f"Map({key.text}, {value.text})", count, value.bits * key.count, key, value)
+
+
+def partial(key: Kind, value: Kind) -> Partial:
+    whole = table(key, option(value))
+    return Partial(f"PartialMap({key.text}, {value.text})", whole.count, whole.bits, key, value)
 
 
 def group(item: Kind, capacity: int | None) -> Group:
@@ -263,6 +274,8 @@ class Types:
             return line(self.inner(), self.below(5))
         if choice == 4:
             return line(self.pick([self.huge, self.big, self.small]), 6 + self.below(8))
+        if choice == 5 and self.below(2):
+            return partial(self.key(), self.pick([self.scalar(), self.big, *self.records]))
         if choice == 5:
             return table(self.key(), self.inner())
         if choice == 6:

@@ -27,6 +27,7 @@ from checker.language.types import (
     IntType,
     MapType,
     OptionType,
+    PartialMapType,
     SeqType,
     SetType,
     StructType,
@@ -139,7 +140,8 @@ def _expressions(kind: Type, here: ConstantExpression) -> Iterator[ConstantExpre
             yield from _expressions(alternative, ConstantExpression(text, {}, absent, 0, False))
     elif isinstance(kind, MapType):
         for name in _names(kind.key):
-            yield from _expressions(kind.value, ConstantExpression(f"{text}[{name}]", {}, absent, 0, readable))
+            entry = f"{text}.get({name})" if isinstance(kind, PartialMapType) else f"{text}[{name}]"
+            yield from _expressions(kind.value, ConstantExpression(entry, {}, absent, 0, readable))
     elif is_bit_set(kind):
         assert isinstance(kind, SetType)
         for name in _names(kind.item):

@@ -48,7 +48,7 @@ from checker.language.types import (
     UnionType,
     count_codes,
 )
-from checker.language.values import BagValue, MapValue, SeqValue, SetValue
+from checker.language.values import BagValue, SeqValue, SetValue
 
 WORD = 64
 SCALARS = (BoolType, IntType, DomainType, EnumType)
@@ -394,7 +394,7 @@ def decode(layout: ValueLayout, words: list[int], word: int = 0, shift: int = 0)
     places = [item_place(layout.items, index) for index in range(count)]
     items = tuple(decode(layout.items.layout, words, word + at, shift + by) for at, by in places)
     if isinstance(kind, MapType):
-        return MapValue(kind, items)
+        return kind.made(items)
     if isinstance(kind, SeqType):
         return SeqValue(kind, items)
     return SetValue(kind, items) if isinstance(kind, SetType) else BagValue(kind, items)

@@ -20,6 +20,7 @@ from checker.language.types import (
     IntType,
     MapType,
     OptionType,
+    PartialMapType,
     SeqType,
     SetType,
     StructType,
@@ -106,7 +107,8 @@ def _terms(term: StateTerm) -> Iterator[StateTerm]:
         slots = (*term.slots, kind.key)
         if len(slots) <= len(SLOTS) and _is_slot(kind.key):
             key = "{" + SLOTS[len(slots) - 1] + "}"
-            yield from _terms(replace(term, text=f"{term.text}[{key}]", kind=kind.value, slots=slots))
+            entry = f"{term.text}.get({key})" if isinstance(kind, PartialMapType) else f"{term.text}[{key}]"
+            yield from _terms(replace(term, text=entry, kind=kind.value, slots=slots))
     elif isinstance(kind, OptionType):
         yield term
         condition = (f"{term.text} is None", f"{term.text} is not None")

@@ -266,10 +266,7 @@ def decoded(kind: Type, value: Value, evaluate: Callable[[Term], Term]) -> Any:
         position = number_in(value.parts[0], evaluate)
         return decoded(kind.alternatives[position], value.parts[1 + position], evaluate)
     if isinstance(kind, MapType):
-        keys = kind.key.values()
-        return kind.coerce(
-            {key: decoded(kind.value, part, evaluate) for key, part in zip(keys, value.parts, strict=True)}
-        )
+        return kind.made(tuple(decoded(kind.value, part, evaluate) for part in value.parts))
     if is_bit_set(kind):
         assert isinstance(kind, SetType)
         items = zip(kind.item.values(), value.members, strict=True)

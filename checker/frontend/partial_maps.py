@@ -1,0 +1,127 @@
+"""Typing of partial maps, which the engines see as total maps to options: None is an absent key."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from checker.frontend.typers import ExpressionTyper
+from checker.ir import nodes
+from checker.language.type_joins import NONE, set_of
+from checker.language.types import IntType, PartialMapType, SeqType, Type, tuple_type
+
+
+def _is_present(site: nodes.Site, entry: nodes.Expr) -> nodes.Expr:
+    none = nodes.Convert(entry.type, site, nodes.Literal(NONE, site, None))
+    return nodes.Comparison(nodes.BOOL, site, "!=", entry, none)
+
+
+def entry(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr, key: nodes.Expr) -> nodes.Expr:
+    """Return the value at a key of the key type, or None."""
+    assert isinstance(base.type, PartialMapType)
+    return nodes.IndexRead(base.type.value, typer.scope.site(node), base, key)
+
+
+def value_at(typer: ExpressionTyper, node: ast.Subscript, base: nodes.Expr) -> nodes.Expr:
+    """Return `m[key]`, an error if the key is absent."""
+    assert isinstance(base.type, PartialMapType)
+    found = entry(typer, node, base, typer.converted(node.slice, base.type.key))
+    return nodes.Convert(base.type.item, found.site, found)
+
+
+def keys(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr) -> nodes.Expr:
+    """Return the set of the keys."""
+    assert isinstance(base.type, PartialMapType)
+    return _entries(typer, node, base, "set", set_of(base.type.key, base.type.key.cardinality()))
+
+
+def values(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr) -> nodes.Expr:
+    """Return the sequence of the values, in the order of the keys."""
+    assert isinstance(base.type, PartialMapType)
+    return _entries(typer, node, base, "values", SeqType(base.type.item, base.type.key.cardinality()))
+
+
+def items(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr) -> nodes.Expr:
+    """Return the sequence of the pairs of a key and its value, in the order of the keys."""
+    assert isinstance(base.type, PartialMapType)
+    pair = tuple_type((base.type.key, base.type.item))
+    return _entries(typer, node, base, "items", SeqType(pair, base.type.key.cardinality()))
+
+
+def _entries(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr, what: str, kind: Type) -> nodes.Expr:
+    assert isinstance(base.type, PartialMapType)
+    if typer.compiler.python_collections.holds_parts(base):
+        raise typer.scope.error(
+            node, "Python orders the keys of a dict as they were added: store it in a variable first"
+        )
+    site = typer.scope.site(node)
+    local = nodes.Local(" key", base.type.key)
+    key = nodes.LocalRead(local.type, site, local)
+    found = entry(typer, node, base, key)
+    value = nodes.Convert(base.type.item, site, found)
+    element: nodes.Expr = {"set": key, "values": value}.get(what) or nodes.StructNew(kind.item, site, (key, value))  # type: ignore[attr-defined]
+    clauses = (nodes.ForClause(local, nodes.Universe(local.type)), nodes.IfClause(_is_present(site, found)))
+    collected = nodes.Fold(kind, site, "set" if what == "set" else "seq", clauses, element)
+    typer.compiler.python_collections.add_ordered(collected)
+    return collected
+
+
+def method_call(
+    typer: ExpressionTyper, node: ast.Call, arguments: list[ast.expr], base: nodes.Expr, name: str
+) -> nodes.Expr | None:
+    """Return a call of a method that reads a partial map, or None for another method."""
+    assert isinstance(base.type, PartialMapType)
+    counts = {"get": (1, 2), "keys": (0,), "values": (0,), "items": (0,)}
+    if name not in counts:
+        return None
+    if len(arguments) not in counts[name]:
+        wanted = " or ".join(map(str, counts[name]))
+        raise typer.scope.error(node, f"{name} takes {wanted} arguments, {len(arguments)} were given")
+    if name != "get":
+        return {"keys": keys, "values": values, "items": items}[name](typer, node, base)
+    found = entry(typer, node, base, typer.converted(arguments[0], base.type.key))
+    if len(arguments) == 1:
+        return found
+    # Python evaluates the default in any case: after the entry, the first item of both is the value.
+    site, kind = found.site, SeqType(base.type.item, 1)
+    default = nodes.ItemsOf(kind, site, (typer.converted(arguments[1], base.type.item),))
+    local = nodes.Local(" entry", found.type)
+    read = nodes.LocalRead(found.type, site, local)
+    over = nodes.ItemsOf(SeqType(found.type, 1), site, (found,))
+    clauses = (nodes.ForClause(local, over), nodes.IfClause(_is_present(site, read)))
+    present = nodes.Fold(kind, site, "seq", clauses, nodes.Convert(base.type.item, site, read))
+    first = nodes.Literal(IntType(0, 0, "int"), site, 0)
+    return nodes.IndexRead(base.type.item, site, typer.concatenation(node, present, default), first)
+
+
+def length(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr) -> nodes.Expr:
+    """Return the number of keys."""
+    assert isinstance(base.type, PartialMapType)
+    size = IntType(0, base.type.key.cardinality(), "int")
+    return nodes.Length(size, typer.scope.site(node), keys(typer, node, base))
+
+
+def entry_if(site: nodes.Site, kind: PartialMapType, value: nodes.Expr, tests: list[nodes.Expr]) -> nodes.Expr:
+    """Return a value of the item type as an entry of a map: None unless all tests are true."""
+    entry_value: nodes.Expr = nodes.Convert(kind.value, site, value)
+    if not tests:
+        return entry_value
+    test = nodes.Logical(nodes.BOOL, site, "and", tuple(tests)) if len(tests) > 1 else tests[0]
+    none = nodes.Convert(kind.value, site, nodes.Literal(NONE, site, None))
+    return nodes.Conditional(kind.value, site, test, entry_value, none)
+
+
+def displayed(typer: ExpressionTyper, node: ast.Dict, wanted: PartialMapType) -> nodes.Expr:
+    """Return `{key: value}`, of which the keys are constants."""
+    site = typer.scope.site(node)
+    found: dict[Any, nodes.Expr] = {}
+    for key_node, value_node in zip(node.keys, node.values, strict=True):
+        key = typer.expression(key_node) if key_node is not None else None
+        if not isinstance(key, nodes.Literal) or key.value not in list(wanted.key.values()):
+            raise typer.scope.error(
+                node, f"the keys of this dict must be constants of {wanted.key}: or assign each key"
+            )
+        value = typer.converted(value_node, wanted.item)
+        found[key.value] = nodes.Convert(wanted.value, site, value)
+    none = nodes.Convert(wanted.value, site, nodes.Literal(NONE, site, None))
+    return nodes.MapItems(wanted, site, tuple(found.get(key, none) for key in wanted.key.values()))
