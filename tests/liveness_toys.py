@@ -196,6 +196,28 @@ class Mail(Spec):
         return self.delivered == 1
 
 
+class Boxes(Spec):
+    """Letters in two boxes. A letter is bound to an expression, so an instance of `take` does not determine it."""
+
+    batches = Constant(2)
+    boxes = Map(Batch, Bag(Letter, 2))
+    taken = Range(0, 1)
+
+    def init(self):
+        self.boxes[Batch[1]] = [Letter(number=0), Letter(number=7)]
+
+    @action(fair="weak")
+    def take(self, batch: Batch, letter: Letter):
+        require(letter in self.boxes[batch])
+        self.boxes[batch].remove(letter)
+        if letter.number == 7:
+            self.taken = 1
+
+    @eventually
+    def is_taken(self):
+        return self.taken == 1
+
+
 class Bounded(Spec):
     """A counter under a constraint."""
 

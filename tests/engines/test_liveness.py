@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from liveness_toys import (
     Bounded,
+    Boxes,
     Bridge,
     Chooser,
     Clock,
@@ -23,7 +24,7 @@ from liveness_toys import (
 from checker.engines.native import engine
 from checker.engines.python import explorer
 from checker.explain.lassos import check_lasso
-from checker.language import Fairness, Spec
+from checker.language import Fairness, Spec, SpecError
 from checker.run.plan import Plan
 from checker.run.result import Result, Violation
 
@@ -140,6 +141,15 @@ def test_fairness_for_each_item_of_a_collection(explore):
     assert violated(decide(explore, Mail().with_fairness({"deliver": Fairness("strong", for_each=())}))) == {
         "arrives": 1
     }
+
+
+def test_fairness_for_each_item_of_an_expression_is_refused_before_the_exploration(monkeypatch):
+    assert not decide(explorer.explore, Boxes()).violations
+    for whole in (Fairness("weak", for_each="batch"), Fairness("weak", for_each=())):
+        assert not decide(engine.explore, Boxes().with_fairness({"take": whole})).violations
+    monkeypatch.setattr(engine, "explore_compiled", lambda *given: pytest.fail("the spec was explored"))
+    with pytest.raises(SpecError, match="take is fair for each letter, which is bound to an expression: bind it"):
+        engine.explore(Boxes(), Plan(("is_taken",)))
 
 
 EACH_END = {"leaving": None, "leave_left": "weak", "leave_right": "weak"}

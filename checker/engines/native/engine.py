@@ -23,6 +23,7 @@ from checker.engines.native.explore import exploration
 from checker.engines.native.explore.kernels import Kernels, add_kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.decision import NativeLiveness
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
@@ -173,10 +174,13 @@ def explore(spec: Spec, plan: Plan) -> Result:
     the spec is outside the language.
     """
     started = time.perf_counter()
-    # A wrong liveness property is reported before the exploration.
-    check_liveness(spec, liveness_names(spec, plan.properties))
-    type_liveness(spec, liveness_names(spec, plan.properties))
+    # A wrong liveness property or fair action is reported before the exploration.
+    liveness = liveness_names(spec, plan.properties)
+    check_liveness(spec, liveness)
+    type_liveness(spec, liveness)
     compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick)
+    if liveness:
+        StepClasses(spec, compiled.layout)
     compile_seconds = time.perf_counter() - started
     try:
         initial = initial_states(spec)
