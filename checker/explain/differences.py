@@ -16,7 +16,7 @@ from checker.language.types import (
     Type,
     UnionType,
 )
-from checker.language.values import show
+from checker.language.values import BagValue, SeqValue, SetValue, show
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,31 @@ class StateChange:
     path: str
     before: Any
     after: Any
+
+
+def came_and_went(change: StateChange) -> tuple[list[Any], list[Any]] | None:
+    """Return the items that a set, bag or sequence lost and got, or None if its values do not show the change so.
+
+    Of a sequence, only items at its ends count: one that lost its first items and got others at its end.
+    """
+    before, after = change.before, change.after
+    if type(before) is not type(after):
+        return None
+    if isinstance(before, (SetValue, BagValue)):
+        lost, got = list(before), []
+        for item in after:
+            lost.remove(item) if item in lost else got.append(item)
+        return lost, got
+    if not isinstance(before, SeqValue):
+        return None
+    old, new = list(before), list(after)
+    for start in range(len(old) + 1):
+        kept = old[start:]
+        if kept == new[: len(kept)]:
+            return old[:start], new[len(kept) :]
+        if new == kept[: len(new)] and start == 0:
+            return kept[len(new) :], []
+    return None
 
 
 def changes(spec: Spec, before: State, after: State) -> list[StateChange]:

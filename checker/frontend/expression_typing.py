@@ -17,7 +17,7 @@ from checker.language.declarations import Constant, is_type
 from checker.language.declared_types import Domain
 from checker.language.spec import Spec
 from checker.language.symbols import is_open
-from checker.language.type_joins import NOTHING, is_bounded, join, set_of
+from checker.language.type_joins import NONE, NOTHING, is_bounded, join, join_integers, set_of
 from checker.language.types import (
     LARGEST,
     BagType,
@@ -264,14 +264,27 @@ class ExpressionTyping:
             raise self.scope.error(node, "a slice has no step in this language")
         if not isinstance(base.type, SeqType):
             raise self.scope.error(node, f"{base.type:a} cannot be sliced")
-        low = None if part.lower is None else self._slice_bound(part.lower, base)
-        high = None if part.upper is None else self._slice_bound(part.upper, base)
+        low = None if part.lower is None else self._slice_bound(part.lower, base, is_upper=False)
+        high = None if part.upper is None else self._slice_bound(part.upper, base, is_upper=True)
         return nodes.SeqSlice(base.type, self.scope.site(node), base, low, high, inverted)
 
-    def _slice_bound(self, node: ast.expr, base: nodes.Expr) -> nodes.Expr:
-        bound = self.integer(node)
-        self._refuse_negative(node, bound, base)
-        return bound
+    def _slice_bound(self, node: ast.expr, base: nodes.Expr, *, is_upper: bool) -> nodes.Expr:
+        found = self.expression(node)
+        bound = self.as_integer(node, found) if not _is_none(found) else found
+        if isinstance(bound.type, IntType):
+            self._refuse_negative(node, bound, base)
+        if not isinstance(found.type, OptionType):
+            return bound
+        # As in Python, a bound that is None is the end of the sequence.
+        site = self.scope.site(node)
+        end: nodes.Expr = nodes.Literal(IntType(0, 0, "int"), site, 0)
+        if is_upper:
+            end = nodes.Length(IntType(0, call_typing.largest_size(base.type), "int"), site, base)
+        if not isinstance(bound.type, IntType):
+            return end
+        assert isinstance(end.type, IntType)
+        is_there = self.equality(node, "!=", found, nodes.Literal(NONE, site, None))
+        return nodes.Conditional(join_integers(bound.type, end.type), site, is_there, bound, end)
 
     # Operators.
 
@@ -634,6 +647,11 @@ def _names_of(spec: type[Spec], constant: str) -> tuple[str, ...]:
     """Return the names that a constant may have in a spec or in one of its bases: methods of a base know more names."""
     declared = [vars(base).get(constant) for base in spec.__mro__]
     return tuple(dict.fromkeys(str(name) for found in declared for name in getattr(found, "one_of", None) or ()))
+
+
+def _is_none(value: nodes.Expr) -> bool:
+    """Return whether a value is None itself."""
+    return isinstance(value.type, OptionType) and isinstance(value.type.item, NeverType)
 
 
 def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:

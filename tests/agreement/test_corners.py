@@ -69,6 +69,27 @@ class Random(Spec):
 """
 
 CORNERS = {
+    "a slice bound that is None is the end of the sequence": """
+    def init(self, m: Option(Small)):
+        self.maybe = m
+        self.line = [1, 2, 3]
+
+    @action
+    def head(self):
+        self.line = self.line[: self.maybe]
+
+    @action
+    def tail(self):
+        self.line = self.line[self.maybe :]
+
+    @action
+    def whole(self):
+        self.line = self.line[None:None]
+
+    @action
+    def cut(self):
+        del self.line[self.maybe :]
+""",
     "a comprehension's variable hides a local": """
     @action
     def hides(self, r: Node):

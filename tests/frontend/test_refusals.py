@@ -203,6 +203,8 @@ STATEMENTS = {
     "self.line.insert(1)": "insert takes 2 arguments, 1 were given",
     "self.line.extend(self.names)": "extend takes a sequence",
     "self.line[0:1] = [1]": "assign the whole sequence",
+    "require(self.acks == 'some')": "one of 0, 1, all is never equal to one of some: write one of its names",
+    "require(1 == True)": "an int 1..1 is never equal to a bool",
     "self.line = self.line[::2]": "a slice has no step in this language",
     "self.small = self.line[-1]": "an index is never negative",
     "self.small = self.names[0]": "a SetOf(Node) cannot be indexed",

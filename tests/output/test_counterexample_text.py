@@ -2,7 +2,8 @@
 
 from checker.engines.python.explorer import explore
 from checker.explain.differences import changes
-from checker.output.counterexample_text import counterexample_lines, trace_lines
+from checker.language import Bag, Range, Seq, SetOf, Spec, action, require
+from checker.output.counterexample_text import change_lines, counterexample_lines, trace_lines
 from checker.output.styled_lines import plain
 from checker.run.plan import Plan
 from tests.toy import Counter, Log, Overflow, Record, Replica, Role
@@ -85,3 +86,41 @@ def test_changes_have_the_finest_path():
         same_length = spec.state_of(after.values | {"log": {first: [], second: [Record(0, 2)]}})
     assert [change.path for change in changes(spec, before, after)] == ["log[b2]", "role[b2]", "isr"]
     assert [change.path for change in changes(spec, after, same_length)] == ["log[b2]"]
+
+
+class Item(Range):
+    low, high = 100_000_000, 100_000_099
+
+
+class Collections(Spec):
+    """Large collections, of which a change shows the items that came and went."""
+
+    items = SetOf(Item, 20)
+    log = Seq(Item, 20)
+    bag = Bag(Item, 20)
+
+    @action
+    def stay(self):
+        require(len(self.items) == 0)
+
+
+def changed_lines(**values):
+    """Return the lines of a change of the collections from ten items to other values."""
+    spec = Collections()
+    ten = [Item.low + number for number in range(10)]
+    before = spec.state_of({"items": set(ten), "log": ten, "bag": ten})
+    after = spec.state_of({name: values.get(name, getattr(before, name)) for name in ("items", "log", "bag")})
+    return [plain([shown]).strip() for shown in change_lines(changes(spec, before, after))]
+
+
+def test_a_large_collection_shows_what_came_and_went():
+    ten = [Item.low + number for number in range(10)]
+    assert changed_lines(items={*ten[1:], 100_000_050}) == ["items  - 100000000  + 100000050"]
+    assert changed_lines(log=[*ten[2:], 100_000_003]) == ["log  - 100000000, 100000001  + 100000003"]
+    assert changed_lines(log=ten[:8]) == ["log  - 100000008, 100000009"]
+    assert changed_lines(bag=[*ten, ten[0]]) == ["bag  + 100000000"]
+
+
+def test_a_collection_that_changes_as_a_whole_shows_both_values():
+    (shown,) = changed_lines(items={100_000_050})
+    assert "->" in shown and "100000009" in shown
