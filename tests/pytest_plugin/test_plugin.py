@@ -87,7 +87,7 @@ def test_spec_outside_the_language_fails_with_its_line(project, pytester):
     )
     result = project("--checker-specs", "specs/wrong.py")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*wrong.py:9: *"])
+    result.stdout.fnmatch_lines(["*wrong.py:9:9: *"])
 
 
 def test_scenario_is_selected_by_the_name_of_its_test(project, pytester):
