@@ -18,7 +18,7 @@ from checker.engines.smt.lowering.encoding import constant, new_value
 from checker.engines.smt.lowering.evaluation import State, SymbolicContext
 from checker.engines.smt.lowering.logic import Term, Truth, any_of, both, negate
 from checker.engines.smt.lowering.statements import SymbolicStatements
-from checker.engines.smt.lowering.symbolic_values import SymbolicArray, Value
+from checker.engines.smt.lowering.symbolic_values import SymbolicArray, Value, z3_constants
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments, folded
 from checker.errors import SpecError
 from checker.frontend import compile_spec
@@ -116,7 +116,7 @@ class _FairClasses:
                 self._spec.fairness[name].strength,
                 any_of(self._changes(action, given) for action, given in instances.items()),
                 both(self._changed, any_of(self._leads_on(action, given) for action, given in instances.items())),
-                tuple(placeholder for placeholder, _ in items[0]),
+                tuple(term for value in stand_ins.values() for term in z3_constants(value)),
                 tuple(tuple(term for _, term in pairs) for pairs in distinct.values()),
             )
 
