@@ -39,7 +39,9 @@ class SymbolicStateEngine:
 
     def __init__(self, spec: Spec, properties: list[str] | None = None):
         self.spec = spec
-        self.system = TransitionSystem(spec, spec.safety_properties if properties is None else properties)
+        # The prover does not check refinements.
+        checked = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
+        self.system = TransitionSystem(spec, checked if properties is None else properties)
 
     def words_of(self, state: State) -> list[State]:
         """Return a state's encoding, which here is the state."""
