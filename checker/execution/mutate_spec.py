@@ -14,7 +14,7 @@ from checker.evidence.mutation.campaign import MutationTask
 from checker.language.spec import Scenario
 from checker.output import styled_lines
 from checker.output.mutation_text import mutation_lines, mutation_to_json
-from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing
+from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, check_outputs, open_for_writing
 from checker.output.styled_lines import line
 from checker.run import registry
 from checker.run.expectation import checked_properties, property_names
@@ -27,6 +27,7 @@ def mutate_spec(target: str, settings: tuple[str, ...], *, most: int | None, wor
     The status is 0 even if mutants survive: a survivor is a question to the author, not a failure. Raises UserError for
     an unknown name or a spec outside the language.
     """
+    check_outputs({"--json": json_name}, registry.target_files([target]))
     task, scenario = task_for(target, settings)
     is_table_shown = json_name != STANDARD_OUTPUT
     if is_table_shown:

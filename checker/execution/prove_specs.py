@@ -24,9 +24,10 @@ from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.output import styled_lines
 from checker.output.files import JsonLines
-from checker.output.output_files import STANDARD_OUTPUT
+from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.proof_files import ProofFolder
 from checker.output.styled_lines import BLANK
+from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 
 DEPTHS: dict[Method, int] = {"k-induction": 4, "bounded": 10}
@@ -63,6 +64,7 @@ def depth_of(method: Method, given: int | None) -> int:
 def execute_proofs(request: Request, settings: ProofSettings) -> int:
     """Prove what a request names and return the exit status; raise UserError if the input is wrong."""
     _require_z3()
+    check_outputs({"--json": settings.json}, target_files(request.targets))
     method = _method_module(settings)
     statuses: list[int] = []
     wrong: list[UserError] = []

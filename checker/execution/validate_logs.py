@@ -15,8 +15,9 @@ from checker.errors import InputError, UserError
 from checker.output import styled_lines
 from checker.output.files import JsonLines, make_folder
 from checker.output.formats import FORMATS, Counterexample
-from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
+from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.validation_text import outcome_lines, summary_lines
+from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
 from traces import trace_file
 from traces.validate.events import RecordedTrace, read_log, read_many
@@ -51,6 +52,7 @@ def validate_logs(task: ValidationTask, settings_given: tuple[str, ...], setting
     if settings.master is not None and settings.engine not in (None, "spark"):
         raise InputError(f"--master needs --engine spark, not {settings.engine}")
     settings = dataclasses.replace(settings, logs=tuple(log for path in settings.logs for log in _logs_at(path)))
+    _check_outputs(task, settings)
     spec = RunningValidation(task).entry.spec
     task = dataclasses.replace(task, settings=settings_of(spec, settings_given), engine=_engine(settings))
     validation = RunningValidation(task)
@@ -88,6 +90,16 @@ def _logs_at(path: Path) -> list[Path]:
     if not found:
         raise InputError(f"the folder {path} has no logs: their names end with .jsonl or .parquet")
     return found
+
+
+def _check_outputs(task: ValidationTask, settings: ValidationSettings) -> None:
+    """Raise InputError if an output is an input, or two logs would share the files of their explanations."""
+    check_outputs({"--json": settings.json}, [*settings.logs, *target_files([task.target, task.mapping])])
+    stems: dict[str, Path] = {}
+    for log in settings.logs if settings.out is not None and len(settings.logs) <= SHOWN else ():
+        other = stems.setdefault(log.stem, log)
+        if other != log:
+            raise InputError(f"{other} and {log} would write the same file, {log.stem}.html: rename one of them")
 
 
 def _engine(settings: ValidationSettings) -> str:

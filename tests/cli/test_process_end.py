@@ -189,3 +189,17 @@ def test_a_folder_and_a_long_name_are_no_files(tmp_path):
 def test_a_ledger_that_the_command_cannot_use_is_refused(checker, option):
     outcome = checker("run", f"{TOY}/counter", "--set", "limit=2", *option)
     assert (outcome.status, f"{option[0]} is for complete runs of scenarios" in outcome.err) == (2, True), outcome
+
+
+def test_logs_that_share_the_names_of_their_pages_are_refused(checker, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.jsonl").write_text('{"event": "x"}\n')
+    (tmp_path / "mapping.py").write_text("")
+    logs = [tmp_path / name / "log.jsonl" for name in ("one", "two")]
+    words = ["validate", f"{TOY}/counter", *logs, "--mapping", tmp_path / "mapping.py"]
+    outcome = checker(*words, "--out", tmp_path / "out")
+    assert (outcome.status, "would write the same file, log.html" in outcome.err) == (2, True), outcome
+    outcome = checker(*words, "--json", logs[0])
+    assert (outcome.status, "is an input of this command" in outcome.err) == (2, True), outcome
+    assert logs[0].read_text() == '{"event": "x"}\n'
