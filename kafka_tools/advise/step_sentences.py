@@ -34,7 +34,7 @@ _FACTS = {
 }
 """The variables whose changes are facts of a step, with their names in the text."""
 
-_RECORDS = ("acked", "failed", "stranded", "unreported", "in_hand")
+_RECORDS = ("acked", "failed", "unreported", "in_hand")
 """Variables that hold the numbers of records."""
 
 

@@ -52,7 +52,7 @@ class IdempotentClient(Mapping):
             return PossibleStep("refuse_as_not_leader").after({f"{newest}.batch.id": record - 1})
         if found["error"] == "invalid record":
             return PossibleStep("reject_permanently").after({f"{newest}.batch.id": record - 1})
-        error = {f"{newest}.error": found["error"].replace(" ", "_")}
+        error = {f"{newest}.error": found["error"]}
         offset = {f"{newest}.offset": found["offset"]} if "offset" in found else {}
         return PossibleStep("handle_produce").after({f"{newest}.batch.id": record - 1} | error | offset)
 

@@ -146,7 +146,8 @@ scenarios = [
         fixed_name="delivery_timeout_not_sent_again",
         promises=["no_acked_loss", "no_duplicate", "no_reorder", "no_endless_retry", "every_record_acknowledged"],
         description="P11: a record in flight fails with a TimeoutException, and the application sends it again.",
-        remedy="P11: the application does not send a record again that has timed out; brokers without I2 and I7.",
+        remedy="P11: the application does not send a record again that has timed out; brokers without I2 and I7, with "
+        "the unreleased rule of 4.5.",
     ),
     violates(
         "delivery_timeout_leaves_out",
@@ -158,8 +159,8 @@ scenarios = [
         "expired_on_first_attempt",
         dict(DURABLE, **REPAIRED, delivery_timeouts=1, lost_responses=1, slow_followers=0),
         {"no_endless_retry": 5},
-        "The first record times out on its first attempt, so the client does not mark its sequence as unresolved: the "
-        "second is refused until it times out.",
+        "The first record times out on its first attempt, so the client does not mark its sequence as unresolved: with "
+        "the unreleased rule of 4.5, the second is refused until it times out.",
     ),
     Bug(
         "late_request_after_timeout_duplicate",
@@ -170,8 +171,10 @@ scenarios = [
         fixed=dict(late_requests=True, max_in_flight=1),
         fixed_name="late_request_after_timeout_in_flight_one",
         promises=["no_acked_loss", "no_duplicate", "no_reorder"],
-        description="The first record times out; the second raises the epoch, and then both old requests are handled.",
-        remedy="With one request in flight, no second record raises the epoch while it is in a late request.",
+        description="With the unreleased rule of 4.5: the first record times out, the second raises the epoch, and "
+        "then both old requests are handled.",
+        remedy="With the unreleased rule of 4.5 and one request in flight, no second record raises the epoch while it "
+        "is in a late request.",
     ),
     violates(
         "leader_change_loss",

@@ -20,7 +20,7 @@ def test_the_answer_on_the_screen(checker):
     assert "acks=1 turned the default off" in outcome.out
     assert outcome.out.startswith("A record can be lost, written twice or written out of order after a broker\ncrash.")
     assert "An acknowledged record may be lost after a broker crash:" in outcome.out
-    assert "The controller elects a leader, which has yet to learn about it (n2).\n      leader: n2" in outcome.out
+    assert "The controller elects a live member of the ISR (n2).\n      leader: n2" in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 

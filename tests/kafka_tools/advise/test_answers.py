@@ -173,7 +173,8 @@ def test_a_short_delivery_timeout_duplicates_and_reorders_what_is_sent_again():
     """P11: the request of a record that has timed out is still on the connection."""
     names = ["short-delivery-timeout/producer.properties"]
     advice, found = answers("3.7", *names, failures=["delivery-timeout"], changes=1)
-    assert {key[0] for key in yeses(found)} == {"duplicates", "reorder"}
+    # The application may also leave out a record that has timed out.
+    assert {key[0] for key in yeses(found)} == {"duplicates", "reorder", "stuck"}
     assert advice.remedies == [] and any("delivery.timeout.ms=120000" in found.text for found in advice.suggestions)
 
 
