@@ -30,7 +30,7 @@ from specs.producer.plain.sender import Error, Node, Offset, Partition, RecordId
 class Connection(Range):
     """The number of a connection, in the order in which the client opens them; it uses the newest."""
 
-    low, high = 0, "disconnects + restarts"
+    low, high = 0, "disconnects + restarts + refusals * (acks == '0')"
 
 
 class Handler(Domain):
@@ -70,14 +70,14 @@ class BrokerNetwork(Sender):
     """
 
     nodes = Constant(1, at_least=1, at_most=1)
-    acks = Constant("all", one_of=("1", "all"))
+    acks = Constant("all", one_of=("0", "1", "all"))
     handlers = Constant(2, at_least=1)
     queue_size = Constant(2, at_least=1)  # queued.max.requests
     mute_until = Constant("response_sent", one_of=("response_sent", "handled", "never"))
     refusals = Constant(0, at_least=0)
 
     connection = Connection
-    socket = Map(Connection, Seq(Request, "max_in_flight"))
+    socket = Map(Connection, Seq(Request, "max(max_in_flight, (records + resends) * (acks == '0'))"))
     muted_channels = SetOf(Connection)
     request_queue = Seq(Received, "queue_size")
     handling = Map(Handler, Option(Received))
@@ -101,7 +101,7 @@ class BrokerNetwork(Sender):
         Lane("handler", each=Handler, boxes={"handling": "at work on"}),
         Lane("partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),)),
         channels=(
-            Channel("socket", "producer", "network", lost=("processor_discard",)),
+            Channel("socket", "producer", "network", lost=("processor_discard", "handler_refuse")),
             Channel("responses", "network", "producer", lost=("connection_closed", "producer_restart")),
             Channel("handling", "network", "handler"),
         ),
@@ -122,6 +122,18 @@ class BrokerNetwork(Sender):
         """Open another connection; lose the responses that the client has not read."""
         self.connection += 1
         self.responses.clear()
+
+    def may_reach_log(self, record):
+        """Return whether a request with this record is in a socket, in the request queue or in a handler."""
+        return (
+            any(record in request.records for connection in Connection for request in self.socket[connection])
+            or any(record in received.records for received in self.request_queue)
+            or any(self.is_handling_record(handler, record) for handler in Handler)
+        )
+
+    def is_handling_record(self, handler, record):
+        """Return whether a handler has a request with this record."""
+        return self.handling[handler] is not None and record in self.handling[handler].records
 
     @action
     def receive_response(self):
@@ -151,10 +163,22 @@ class BrokerNetwork(Sender):
         self.socket[connection].clear()
 
     def send_response(self, connection, response):
-        """Send a response and unmute; drop it if the connection is closed. Source: Processor.sendResponse."""
-        if connection == self.connection:
+        """Send a response and unmute; drop it if the connection is closed. Source: Processor.sendResponse.
+
+        With acks=0 only unmute; an error closes the connection (KafkaApis.handleProduceRequest).
+        """
+        if self.acks == "0" and response.error != Error.NONE:
+            self.close_channel(connection)
+        elif self.acks != "0" and connection == self.connection:
             self.responses.append(response)
         self.muted_channels.discard(connection)
+
+    def close_channel(self, connection):
+        """Close a connection from the broker's end, with the requests that were not read."""
+        self.socket[connection].clear()
+        if connection == self.connection:
+            self.disconnect(Node[0])
+            self.fail_in_flight(Node[0])
 
     # The handlers.
 
@@ -305,6 +329,14 @@ scenarios = [
         expect={"no_reorder": 12},
         properties=["no_reorder"],
         description="P12 with retries=0: the first record fails, the second is appended, and then the zombie.",
+    ),
+    Scenario(
+        BrokerNetwork,
+        "p12_zombie_with_acks_0",
+        dict(acks="0", disconnects=1, retries=0),
+        expect={"no_reorder": 14},
+        properties=["no_reorder"],
+        description="P12 with acks=0: a request succeeds before it is read, and the next one overtakes it.",
     ),
     Scenario(
         BrokerNetwork,

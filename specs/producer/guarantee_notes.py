@@ -65,6 +65,25 @@ NOTES = {
                 dict(retries=0, delivery_timeouts=True, resends=1),
                 ("no_duplicate",),
             ),
+            GuaranteeCheck(
+                PlainProducer,
+                dict(acks="0", retries=0, delivery_timeouts=True, resends=1),
+                ("no_duplicate",),
+            ),
+        ),
+    ),
+    "unread": GuaranteeNote(
+        "The documentation of acks says that retries has no effect with 0. Success is reported before a broker reads "
+        "the request, so a later request may be appended first: on the next connection, while the broker still handles "
+        "requests of the closed one (P12), or at another leader, if the first one reads the request only when it leads "
+        "again. A request that is not written completely when its connection closes is sent again, also after a later "
+        "one to a new leader (P4; with retries, and more than one in flight).",
+        (
+            GuaranteeCheck(BrokerNetwork, dict(acks="0", disconnects=1, retries=0), ("no_reorder",)),
+            GuaranteeCheck(PlainProducer, dict(acks="0", nodes=2, leader_moves=2, retries=0), ("no_reorder",)),
+            GuaranteeCheck(
+                PlainProducer, dict(acks="0", nodes=2, leader_moves=1, disconnects=1, max_in_flight=2), ("no_reorder",)
+            ),
         ),
     ),
     "first": GuaranteeNote(

@@ -8,6 +8,7 @@ producer exactly one copy of each record, and the order of a partition's records
 from itertools import product
 
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
+from specs.broker.network import BrokerNetwork
 from specs.broker.versions import KAFKA_1_1, KAFKA_2_5, KAFKA_4_5
 from specs.producer.acks import Acks
 from specs.producer.guarantee_notes import NOTES
@@ -68,8 +69,9 @@ LEGEND = (
     "connection that closes, and a failover to a follower; the producer is new to the partition. For loss also: two "
     "records, three brokers, "
     "min.insync.replicas=2, one crash, no unclean election. For a restart also: six records, a refusal, and one crash"
-    " of the producer's process, whose successor sends unacknowledged records again. With acks=0, retries and "
-    "requests in flight have no effect, since a request is complete once it is written.",
+    " of the producer's process, whose successor sends unacknowledged records again. With acks=0 also (except for "
+    "stuck): three records, and a connection that closes, whose requests the broker may still read and handle. With "
+    "acks=0 at most one request of a connection is in flight, since a request is complete once it is written.",
     "The notes describe rarer faults and other settings, each with its counterexamples.",
 )
 
@@ -78,8 +80,8 @@ def plain_checks(acks, retries, in_flight, restart, column):
     """Yield the explorations of a producer without idempotence."""
     spec, properties = FairProducer if column == "stuck" else PlainProducer, SENDER_PROPERTIES[column]
     if acks == "0":
-        # A request is complete once it is written: it is never in flight and never sent again.
-        retries, in_flight = 0, 1
+        # At most one request of a connection is in flight. With 1 the client also mutes the partition.
+        in_flight = min(in_flight, 2)
     settings = dict(acks=acks, retries=retries)
     yield GuaranteeCheck(
         spec, dict(settings, records=6, max_in_flight=in_flight, refusals=1, disconnects=1), properties
@@ -87,6 +89,9 @@ def plain_checks(acks, retries, in_flight, restart, column):
     # At most three of three records are in flight.
     moves = dict(records=3, max_in_flight=min(in_flight, 3), nodes=2, leader_moves=1, disconnects=1, late_refusals=1)
     yield GuaranteeCheck(spec, dict(settings, **moves), properties)
+    if acks == "0" and column != "stuck":
+        late = dict(records=3, max_in_flight=in_flight, disconnects=1)
+        yield GuaranteeCheck(BrokerNetwork, dict(settings, **late), properties)
     if restart:
         faults = dict(records=6, refusals=1, restarts=1)
         yield GuaranteeCheck(spec, dict(settings, max_in_flight=in_flight, **faults), properties)
@@ -116,14 +121,16 @@ def documented(column, acks, retries, in_flight, idempotent, broker, restart):
         return acks != "all"
     if column == "duplicate":
         # acks=0 gives retries no effect; idempotence holds within a session.
-        return acks != "0" and (restart or (retries > 0 and not idempotent))
+        return restart or (acks != "0" and retries > 0 and not idempotent)
     if column == "reorder" and not restart:
         return acks != "0" and retries > 0 and in_flight > 1 and not idempotent
     return None
 
 
-def differs(column, in_flight, idempotent, broker, restart):
+def differs(column, acks, in_flight, idempotent, broker, restart):
     """Return the name of the note that explains why the answer is not the documented one; else an empty text."""
+    if acks == "0" and column == "reorder" and not restart:
+        return "unread"
     if not idempotent or restart or in_flight == 1:
         return ""
     if broker == "2.5 to 4.4" and column in ("duplicate", "reorder"):
@@ -134,7 +141,7 @@ def differs(column, in_flight, idempotent, broker, restart):
 def notes(column, acks, retries, in_flight, idempotent, broker, restart):
     """Return the names of the notes of a cell."""
     if acks == "0":
-        return ()
+        return acks_0_notes(column, restart)
     if column == "loss":
         return ("replicas",) if acks == "all" else ()
     if column == "stuck":
@@ -146,6 +153,13 @@ def notes(column, acks, retries, in_flight, idempotent, broker, restart):
     if column == "reorder" and not idempotent:
         return reorder_notes(retries, in_flight, restart)
     return ()
+
+
+def acks_0_notes(column, restart):
+    """Return the names of the notes of an answer on acks=0."""
+    if column == "reorder":
+        return ("unread",)
+    return ("resend",) if column == "duplicate" and not restart else ()
 
 
 def stuck_notes(in_flight, idempotent, broker):
@@ -195,7 +209,7 @@ def cell(column, acks, retries, in_flight, idempotent, broker, restart):
     else:
         checks += plain_checks(acks, retries, in_flight, restart, column)
     combination = (column, acks, retries, in_flight, idempotent, broker, restart)
-    explained = differs(column, in_flight, idempotent, broker, restart)
+    explained = differs(column, acks, in_flight, idempotent, broker, restart)
     return GuaranteeCell(tuple(checks), documented(*combination), notes(*combination), explained)
 
 

@@ -150,6 +150,28 @@ def test_p12_zombie_request_is_appended_last():
     assert log(state) == [1, 2, 1]
 
 
+WRITTEN_1 = ["application_send 1", "sender_drain 0", "sender_finish_write n1", "sender_report_success n1"]
+
+
+def test_acks_0_sends_no_response_and_unmutes():
+    """Processor.processNewResponses, NoOpResponse: the channel is read again."""
+    spec = BrokerNetwork(acks="0")
+    handled = ["processor_receive 0", "handler_take h1", "handler_append h1"]
+    state = play(spec, *WRITTEN_1, *handled)
+    assert (len(state.responses), len(state.muted_channels), list(state.log[0])) == (0, 0, [1])
+
+
+def test_an_error_with_acks_0_closes_the_connection():
+    """KafkaApis.handleProduceRequest: the requests that the processor has not read are lost."""
+    spec = BrokerNetwork(acks="0", refusals=1)
+    refused = ["processor_receive 0", "handler_take h1", "handler_refuse h1"]
+    second = [*WRITTEN_1[1:], "application_send 2", *WRITTEN_1[1:]]
+    state = play(spec, "application_send 1", *second, *refused)
+    with spec.bound():
+        assert (state.connection, [len(state.socket[connection]) for connection in Connection]) == (1, [0, 0])
+    assert not spec.holds("no_acked_loss", state)
+
+
 class ClosedSocketsAreNotRead(BrokerNetwork):
     """A broker that never reads the requests left in the socket of a closed connection."""
 

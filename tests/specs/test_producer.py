@@ -349,18 +349,52 @@ def test_disconnect_fails_the_oldest_batch_in_flight_first():
 
 
 def test_acks_0_is_complete_when_written():
-    """Sender.handleProduceResponse without a response: success, and no offset."""
-    spec = PlainProducer(records=1, acks="0")
-    state = play(spec, *sends(1), "sender_drain 0")
-    assert (futures(state), offsets(state), in_flight(state)) == (["succeeded"], [None], [])
+    """NetworkClient.handleCompletedSends, InFlightRequests.canSendMore: success without an offset, then the next."""
+    spec = PlainProducer(records=2, acks="0", max_in_flight=2)
+    writing = play(spec, *sends(1, 2), "sender_drain 0")
+    assert not is_enabled(spec, writing, "broker_append n1") and not is_enabled(spec, writing, "sender_drain 0")
+    written = play(spec, "sender_finish_write n1", state=writing)
+    assert futures(written) == ["pending", "pending"] and is_enabled(spec, written, "broker_append n1")
+    assert not is_enabled(spec, written, "sender_finish_write n1") and not is_enabled(spec, written, "sender_drain 0")
+    reported = play(spec, "sender_report_success n1", state=written)
+    assert (futures(reported), offsets(reported)) == (["succeeded", "pending"], [None, None])
+    assert in_flight(reported) == [] and is_enabled(spec, reported, "sender_drain 0")
+
+
+def test_acks_0_duplicates_if_the_process_dies_before_the_callback():
+    """A written request whose success is not reported is in the log; the successor sends its record again."""
+    spec = PlainProducer(records=1, acks="0", restarts=1)
+    sent = [*sends(1), "sender_drain 0", "sender_finish_write n1", "broker_append n1"]
+    assert log(play(spec, *sent, "producer_restart", *sent)) == [1, 1]
+    assert not is_enabled(spec, play(spec, *sent, "sender_report_success n1", "producer_restart"), *sends(1))
+
+
+@pytest.mark.parametrize(("retries", "future", "again"), [(1, "pending", [[1]]), (0, "failed", [])])
+def test_acks_0_retries_a_request_that_is_written_in_part(retries, future, again):
+    """Sender.handleProduceResponse, wasDisconnected: NETWORK_EXCEPTION, as for any acks."""
+    spec = PlainProducer(records=1, acks="0", retries=retries, disconnects=1)
+    state = play(spec, *sends(1), "sender_drain 0", "connection_closed n1")
+    assert (futures(state), queued(state), muted(state)) == ([future], again, [])
+    state = play(spec, *sends(1), "sender_drain 0", "sender_finish_write n1", "connection_closed n1")
+    assert (futures(state), queued(state), muted(state)) == (["succeeded"], [], [])
+
+
+def test_acks_0_writes_a_request_whose_batch_has_expired():
+    """Sender.getExpiredInflightBatches completes the batch; the request remains in NetworkClient."""
+    spec = PlainProducer(records=1, acks="0", delivery_timeouts=True)
+    state = play(spec, *sends(1), "sender_drain 0", "delivery_timeout", "sender_finish_write n1", "broker_append n1")
+    assert (futures(state), log(state), in_flight(state), muted(state)) == (["failed"], [1], [], [])
 
 
 def test_acks_0_error_closes_the_connection():
     """KafkaApis.handleProduceRequest: an error without a response closes the connection, which loses later requests."""
     spec = PlainProducer(records=2, acks="0", refusals=1)
-    state = play(spec, *sends(1, 2), "sender_drain 0", "sender_drain 0", "broker_refuse n1")
+    written = ["sender_drain 0", "sender_finish_write n1", "sender_report_success n1"]
+    state = play(spec, *sends(1, 2), *written, *written, "broker_refuse n1")
     assert not is_enabled(spec, state, "broker_append n1")
     assert not spec.holds("no_acked_loss", state)
+    state = play(spec, *sends(1, 2), *written, "sender_drain 0", "broker_refuse n1")
+    assert (queued(state), in_flight(state)) == ([[2]], [])
 
 
 def test_sequences_answer_a_retry_with_its_first_offset():

@@ -36,6 +36,16 @@ class FairProducer(PlainLiveness):
         super().sender_drain(partition)
 
     @action(fair="weak")
+    def sender_finish_write(self, node: Node):
+        """With acks=0 the sender writes each request to its end, if the connection does not close before."""
+        super().sender_finish_write(node)
+
+    @action(fair="weak")
+    def sender_report_success(self, node: Node):
+        """With acks=0 the sender reports each written request."""
+        super().sender_report_success(node)
+
+    @action(fair="weak")
     def receive_response(self, node: Node):
         """The client reads the responses of each connection."""
         super().receive_response(node)

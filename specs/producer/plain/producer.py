@@ -104,6 +104,7 @@ class PlainProducer(Sender):
             self.responses[node].append(response)
         elif response.error != Error.NONE:
             self.disconnect(node)
+            self.fail_in_flight(node)
 
     def takes(self, request):
         """Return whether a batch is within max.message.bytes."""
@@ -339,9 +340,38 @@ scenarios = [
     ),
     Scenario(
         PlainProducer,
+        "p9_duplicate_with_acks_0",
+        dict(records=1, acks="0", restarts=1),
+        expect={"no_duplicate": 10},
+        properties=["no_duplicate"],
+        description="P9 with acks=0: the process dies between the last byte of the request and the callback.",
+    ),
+    Bug(
+        "p4_reorder_with_acks_0",
+        PlainProducer,
+        {"no_reorder": 14},
+        size=dict(acks="0", nodes=2, leader_moves=1, disconnects=1),
+        larger=dict(acks="0", records=4, nodes=2, leader_moves=1, disconnects=2, retries=2),
+        faulty=dict(max_in_flight=2),
+        promises=[*ORDER, "no_late_copy", "no_duplicate", "in_flight_bound", "muted_while_in_flight"],
+        deadlock=True,
+        description="P4 with acks=0: the connection to the old leader closes before the whole request is written.",
+        fixed_name="p4_acks_0_in_flight_1",
+        remedy="P4 with acks=0 and one request in flight: the partition is muted until the request is written.",
+    ),
+    Scenario(
+        PlainProducer,
+        "acks_0_leader_returns",
+        dict(acks="0", nodes=2, leader_moves=2, retries=0),
+        expect={"no_reorder": 13},
+        properties=["no_reorder"],
+        description="With acks=0 and one in flight: a broker reads an older request when it leads again.",
+    ),
+    Scenario(
+        PlainProducer,
         "acks_0_forgets",
         dict(acks="0", disconnects=1),
-        expect={"no_acked_loss": 4},
+        expect={"no_acked_loss": 5},
         properties=["no_acked_loss"],
         description="P6, small: with acks=0 a written request counts as success; then the connection closes.",
     ),

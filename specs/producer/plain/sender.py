@@ -29,10 +29,15 @@ class Node(Domain):
 
 
 class Stage(Enum):
-    """The stage of a batch. OPEN takes more records, CLOSED was drained, DONE is complete but still in flight."""
+    """The stage of a batch.
+
+    OPEN takes more records, CLOSED was drained, DONE is complete but still in flight. WRITTEN, only with acks=0: the
+    connection has the whole request, and the client has not reported its success yet.
+    """
 
     OPEN = "open"
     CLOSED = "closed"
+    WRITTEN = "written"
     DONE = "done"
 
 
@@ -191,15 +196,45 @@ class Sender(Application, abstract=True):
         require(len(self.queue[partition]) > 0)
         require(partition not in self.muted)
         node = self.known_leader[partition]
-        require(len(self.in_flight[node]) < self.max_in_flight)
+        require(self.may_send_more(node))
         batch = self.queue[partition].pop(0)
-        self.transmit(node, Request(partition=partition, records=batch.records))
-        if self.acks == "0":
-            self.succeed_without_response(batch)
-        else:
-            self.in_flight[node].append(replace(batch, stage=Stage.CLOSED))
-            if self.guarantees_message_order():
-                self.muted.add(partition)
+        if self.acks != "0":
+            self.transmit(node, Request(partition=partition, records=batch.records))
+        self.in_flight[node].append(replace(batch, stage=Stage.CLOSED))
+        if self.guarantees_message_order():
+            self.muted.add(partition)
+
+    def may_send_more(self, node):
+        """Return whether a connection takes a request. Source: InFlightRequests.canSendMore.
+
+        A request with acks=0 is in flight until it is written and reported, and the next one waits for that.
+        """
+        return len(self.in_flight[node]) < (1 if self.acks == "0" else self.max_in_flight)
+
+    @action
+    def sender_finish_write(self, node: Node):
+        """With acks=0: the last byte of the request is written. A broker does not handle a part of a request."""
+        require(self.acks == "0")
+        require(len(self.in_flight[node]) > 0)
+        batch = self.in_flight[node][0]
+        require(batch.stage != Stage.WRITTEN)
+        self.transmit(node, Request(partition=batch.partition, records=batch.records))
+        self.in_flight[node][0].stage = Stage.WRITTEN
+        if batch.stage == Stage.DONE:
+            self.in_flight[node].clear()
+            self.muted.discard(batch.partition)
+
+    @action
+    def sender_report_success(self, node: Node):
+        """With acks=0: a written request succeeds. Source: NetworkClient.handleCompletedSends.
+
+        The process may die before this step. If the connection closes before, the request succeeds too: in one poll
+        the client completes the requests that it has written, and then fails the others (`fail_in_flight`).
+        """
+        require(len(self.in_flight[node]) > 0)
+        require(self.in_flight[node][0].stage == Stage.WRITTEN)
+        batch = self.in_flight[node].pop(0)
+        self.succeed_without_response(batch)
 
     def receive(self, node, response):
         """Complete the oldest request in flight with a response. Source: InFlightRequests.completeNext."""
@@ -207,11 +242,17 @@ class Sender(Application, abstract=True):
         self.complete(batch, response.error, response.base)
 
     def fail_in_flight(self, node):
-        """Fail every request in flight, the oldest first. Source: cancelInFlightRequests, clearAll."""
+        """Fail every request in flight, the oldest first. Source: cancelInFlightRequests, clearAll.
+
+        With acks=0 a written request succeeds, and one that is written in part is sent again, if `retries` permits it.
+        """
         failed = self.in_flight[node]
         self.in_flight[node].clear()
         for batch in failed:
-            self.complete(batch, Error.NETWORK_EXCEPTION, 0)
+            if batch.stage == Stage.WRITTEN:
+                self.succeed_without_response(batch)
+            else:
+                self.complete(batch, Error.NETWORK_EXCEPTION, 0)
 
     @action
     def connection_closed(self, node: Node):
@@ -284,9 +325,10 @@ class Sender(Application, abstract=True):
                 position += 1
 
     def succeed_without_response(self, batch):
-        """Complete the futures of a written request with acks=0. Source: NetworkClient.handleCompletedSends."""
+        """Complete the futures of a written request with acks=0; they have no offset."""
         for record in batch.records:
             self.future[record] = Future.SUCCEEDED
+        self.muted.discard(batch.partition)
 
     def fail(self, batch):
         """Fail the futures of a batch, unless it has expired. Source: Sender.failBatch."""
@@ -324,9 +366,12 @@ class Sender(Application, abstract=True):
                 break
 
     def expire_in_flight(self, node):
-        """Expire the overdue batches in flight to a node. Source: Sender.getExpiredInflightBatches."""
+        """Expire the overdue batches in flight to a node. Source: Sender.getExpiredInflightBatches.
+
+        The sender thread reports a written request before it looks for these.
+        """
         for i in range(len(self.in_flight[node])):
-            if self.is_overdue(self.in_flight[node][i]):
+            if self.is_overdue(self.in_flight[node][i]) and self.in_flight[node][i].stage != Stage.WRITTEN:
                 self.fail(self.in_flight[node][i])
                 self.in_flight[node][i].stage = Stage.DONE
 
