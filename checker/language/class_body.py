@@ -10,6 +10,9 @@ from typing import Any
 
 from checker.errors import SpecError
 from checker.language.declarations import Constant, is_type
+from checker.language.drawing import Drawing
+from checker.language.fairness import FairUnion
+from checker.language.refinement import Refinement
 from checker.language.source import line_error, name_error
 
 DECLARED_AT = "_declared_at"
@@ -44,8 +47,8 @@ class ClassBody(dict[str, Any]):
 
 
 def _is_declaration(value: Any) -> bool:
-    """Return whether a value of a class body is a type, a constant or a method, and not a plain value such as `50`."""
-    return is_type(value) or isinstance(value, (Constant, FunctionType))
+    """Return whether a value of a class body declares a part of the spec, and is not a plain value such as `50`."""
+    return is_type(value) or isinstance(value, (Constant, FunctionType, Drawing, FairUnion, Refinement))
 
 
 class SpecClass(type):
