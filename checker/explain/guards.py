@@ -13,7 +13,7 @@ from checker.errors import Disabled
 from checker.explain.reasons import reason_of_expression
 from checker.explain.returned_calls import EvaluationScope
 from checker.language.error_location import source_files
-from checker.language.source import source_of
+from checker.language.source import require_at
 from checker.language.spec import Spec
 
 
@@ -26,7 +26,7 @@ def why_disabled(spec: Spec, error: Disabled) -> str:
         return "a require is false"
     frame, line = found
     function = _function_of(type(spec), frame.f_code)
-    call = _require_at(function, line) if function is not None else None
+    call = require_at(frame.f_code.co_filename, line) if function is not None else None
     place = f"({Path(frame.f_code.co_filename).name}:{line})"
     if function is None or call is None:
         return f"a require is false {place}"
@@ -57,17 +57,4 @@ def _function_of(spec: type[Spec], code: CodeType) -> Callable[..., Any] | None:
         for value in vars(base).values():
             if inspect.isfunction(value) and value.__code__ is code:
                 return value
-    return None
-
-
-def _require_at(function: Callable[..., Any], line: int) -> ast.Call | None:
-    for node in ast.walk(source_of(function).tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "require"
-            and node.args
-            and node.lineno <= line <= (node.end_lineno or node.lineno)
-        ):
-            return node
     return None

@@ -160,7 +160,7 @@ def assume(method: Method | None = None, *, says: str = "") -> Any:
 
 
 def view(method: Method | None = None, *, unchecked: bool = False) -> Any:
-    """Mark a method as the view: it returns the state variables by which states are told apart.
+    """Mark a method as the view: it returns the state variables that distinguish states.
 
     With `unchecked`, actions and properties may read the other variables, and a violation may be missed.
     """

@@ -130,10 +130,16 @@ def false_require(error: BaseException) -> str:
     if place is None:
         return "a require is false"
     file, line = place
+    call = require_at(file, line)
+    return f"{ast.unparse(call) if call is not None else 'a require'} is false (line {line})"
+
+
+def require_at(file: str, line: int) -> ast.Call | None:
+    """Return the call of `require` with an argument at a line of a file, or None."""
     for node in _requires(file, "".join(linecache.getlines(file))):
-        if node.lineno <= line <= (node.end_lineno or line):
-            return f"{ast.unparse(node)} is false (line {line})"
-    return f"a require is false (line {line})"
+        if node.args and node.lineno <= line <= (node.end_lineno or line):
+            return node
+    return None
 
 
 @functools.lru_cache(maxsize=256)

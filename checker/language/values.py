@@ -77,10 +77,12 @@ def show(value: Any) -> str:
 def plain(value: Any) -> Any:
     """Return a value as Python's own values, which JSON can represent.
 
-    Maps and structs are dicts, other collections are lists, and a member of a domain or an enum is its text.
+    Maps and structs are dicts, tuples and other collections are lists, and a member of a domain or an enum is its text.
     """
     if value is None or (isinstance(value, (bool, int)) and not isinstance(value, enum.Enum)):
         return value
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
     return value._plain_value() if hasattr(value, "_plain_value") else show(value)
 
 

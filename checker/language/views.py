@@ -1,4 +1,4 @@
-"""The view of a spec: the variables by which its states are told apart."""
+"""The view of a spec: the variables that distinguish its states."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 from checker import CheckFailed, SpecChecks, StateGraph, check, explore
 from checker.errors import InputError, SpecError
-from checker.language import Disabled
+from checker.language import Disabled, State
 from specs.consumer.consumer import Consumer
 from specs.examples.peterson import Peterson, PetersonHasty
 from specs.examples.two_phase import TwoPhase, TwoPhaseHasty
@@ -111,3 +111,8 @@ def test_disabled_reports_the_require():
         Disabled, match=r"enter\(p1\) is not enabled: require\(self.at\[process\] == At.WAITING\) is false"
     ):
         spec.step(state, "enter", "p1")
+
+
+def test_a_tuple_of_a_state_is_a_list():
+    state = State({"pair": (1, (None, True))})
+    assert state.to_dict() == {"pair": [1, [None, True]]}

@@ -192,7 +192,7 @@ class _Exploration:
         return "complete"
 
     def _key(self, state: State) -> Any:
-        """Return the part of a state by which it is told apart: the state, or the variables of the view."""
+        """Return the part of a state that distinguishes it from others: the state, or the variables of the view."""
         return state if self._view is None else tuple(state.values[name] for name in self._view.kept)
 
     def _expand_level(self, frontier: list[int]) -> End | None:

@@ -49,7 +49,7 @@ _EMPTY = ir.Constant(I32, 0)
 
 
 KeyOf = Callable[[ir.IRBuilder, list[ir.Value]], list[ir.Value]]
-"""Returns the words of a state by which it is told apart from others."""
+"""Returns the words of a state that distinguish it from others."""
 
 
 class HashTable:

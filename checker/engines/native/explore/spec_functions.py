@@ -24,7 +24,7 @@ class SpecFunctions:
     - `i64 check_step(i64* old, i64* new, i64 mask)`: returns the bits of the step invariants in `mask` that are false,
       and bit 63 as above. None if the spec has no step invariants.
     - `i1 within_constraint(i64* state)`: returns whether every constraint is true. None if the spec has no constraint.
-    - `key_mask`: the bits of each word by which states are told apart; None: all bits.
+    - `key_mask`: the bits of each word that distinguish states; None: all bits.
     - `void representative(i64* state)`: replaces a successor by the state that is stored in its place. None if states
       are stored as they are.
     """
@@ -42,7 +42,7 @@ class SpecFunctions:
     key_mask: tuple[int, ...] | None = None
 
     def key_of(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
-        """Return the words by which a state is told apart, without those that are always 0."""
+        """Return the words that distinguish a state, without those that are always 0."""
         if self.key_mask is None:
             return state
         kept = [(part, mask) for part, mask in zip(state, self.key_mask, strict=True) if mask]
