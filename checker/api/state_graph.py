@@ -121,7 +121,7 @@ class StateGraph:
         """Iterate over the states in the order of their numbers."""
         for words in self._words:
             for row in words:
-                yield State(self._layout.decode([int(word) for word in row]))
+                yield self._layout.state_of(row)
 
     def edges(self) -> Iterator[Edge]:
         """Iterate over the steps, by the number of the state before them."""

@@ -66,7 +66,7 @@ class _Compiled:
 
     def state_of(self, words: Any) -> State:
         """Return the state of packed words (k,)."""
-        return State(self.layout.decode([int(word) for word in words]))
+        return self.layout.state_of(words)
 
     def mask(self, *roles: Role) -> int:
         """Return the bits of the properties of some roles."""

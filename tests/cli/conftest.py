@@ -1,5 +1,6 @@
 """Fixtures that call the command line in this process and return its exit status and output."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,3 +39,17 @@ def checker(capsys):
 def run(checker):
     """Call `run` with the python engine on a spec of tests/toy.py, or on all of them for an empty name."""
     return lambda name, *arguments: checker("run", f"{TOY}/{name}", "--engine", "python", *arguments)
+
+
+@pytest.fixture
+def damaged(trace):
+    """Return a function that writes the `trace` of a test module with a change, and returns the path."""
+
+    def write(change):
+        content = json.loads(trace.read_text())
+        change(content)
+        path = trace.with_name("damaged.json")
+        path.write_text(json.dumps(content))
+        return path
+
+    return write

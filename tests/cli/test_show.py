@@ -18,20 +18,6 @@ def trace(run, tmp_path):
     return tmp_path / f"{STEM}.json"
 
 
-@pytest.fixture
-def damaged(trace):
-    """Write a changed trace and return its path."""
-
-    def write(change):
-        content = json.loads(trace.read_text())
-        change(content)
-        path = trace.with_name("damaged.json")
-        path.write_text(json.dumps(content))
-        return path
-
-    return write
-
-
 def test_show_prints_what_run_wrote(checker, trace):
     for format, ending in {"text": ".txt", "itf": ".itf.json", "dot": ".dot", "html": ".html"}.items():
         shown = checker("show", trace, "--format", format)

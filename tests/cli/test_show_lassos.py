@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -18,20 +17,6 @@ def trace(checker, tmp_path):
     outcome = checker("run", f"{TOY}/sending/starved", "--engine", "python", "--keep-going", "--out", tmp_path)
     assert (outcome.status, outcome.err) == (0, "" if shutil.which("dot") else outcome.err)
     return tmp_path / f"{STEM}.json"
-
-
-@pytest.fixture
-def damaged(trace):
-    """Write a changed trace and return its path."""
-
-    def write(change):
-        content = json.loads(trace.read_text())
-        change(content)
-        path = trace.with_name("damaged.json")
-        path.write_text(json.dumps(content))
-        return path
-
-    return write
 
 
 def test_every_format_shows_what_run_wrote(checker, trace):

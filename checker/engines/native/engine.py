@@ -75,7 +75,7 @@ class CompiledSpec:
 
     def state_of(self, words: Any) -> State:
         """Return the state that is packed in some words (k,)."""
-        return State(self.layout.decode([int(word) for word in words]))
+        return self.layout.state_of(words)
 
 
 def compile_native(

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SpecError, UserError
+from checker.language.interpreter import State
 from checker.language.types import (
     LARGEST,
     BagType,
@@ -259,6 +260,10 @@ class StateLayout:
             else:
                 masks[place.word] |= place.layout.mask << place.shift
         return tuple(masks)
+
+    def state_of(self, words: Iterable[Any]) -> State:
+        """Return the state that is packed in some words."""
+        return State(self.decode([int(word) for word in words]))
 
     def decode(self, words: list[int]) -> dict[str, Any]:
         """Return the values of a state's variables."""

@@ -137,7 +137,7 @@ class Walker:
 
     def state_of(self, words: Any) -> State:
         """Return the state that is packed in some words."""
-        return State(self._layout.decode([int(word) for word in words]))
+        return self._layout.state_of(words)
 
     def words_of(self, state: State) -> list[int]:
         """Return the packed words of a state; `hashes` and `sampled` hold hashes of such words."""
