@@ -20,6 +20,14 @@ Targets = Annotated[
 Target = Annotated[str, typer.Argument(metavar="SPEC[/SCENARIO]", help="A spec or one of its scenarios.")]
 WalkFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `simulate --out` wrote.")]
 
+SpecFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec",
+        metavar="FILE",
+        help="Load the spec from this Python file. A file that only the data names is not loaded.",
+    ),
+]
 SetConstants = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a constant (repeatable).")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from checker.cli.options import JsonFile, Master, SearchStates, WalkFolder
+from checker.cli.options import JsonFile, Master, SearchStates, SpecFile, WalkFolder
 
 
 def report(
@@ -18,6 +18,7 @@ def report(
     json: JsonFile = "",
     master: Master = None,
     max_states: SearchStates = 2_000_000,
+    spec: SpecFile = None,
 ) -> None:
     """Analyse random walks: violation rates, causes, counterexamples.
 
@@ -31,4 +32,4 @@ def report(
     require_pyspark()
     from checker.execution.report_walks import report_walks
 
-    raise typer.Exit(report_walks(folder, out=out, json_name=json, master=master, max_states=max_states))
+    raise typer.Exit(report_walks(folder, spec, out=out, json_name=json, master=master, max_states=max_states))

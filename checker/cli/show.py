@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from checker.cli.options import OutFile, TraceFormat
+from checker.cli.options import OutFile, SpecFile, TraceFormat
 
 
 def show(
@@ -17,6 +17,7 @@ def show(
         list[str] | None,
         typer.Option(metavar="SPEC[/SCENARIO]", help="Run the same steps on this spec too (repeatable; text or html)."),
     ] = None,
+    spec: SpecFile = None,
     out: OutFile = None,
 ) -> None:
     """Replay a saved counterexample and show it.
@@ -25,4 +26,4 @@ def show(
     """
     from checker.execution.show_trace import show_trace
 
-    show_trace(trace, format=format, against=tuple(against or ()), out=out)
+    show_trace(trace, spec=spec, format=format, against=tuple(against or ()), out=out)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from checker.cli.options import OutFile, SearchStates, TraceFormat, WalkFolder
+from checker.cli.options import OutFile, SearchStates, SpecFile, TraceFormat, WalkFolder
 
 
 def replay(
@@ -17,6 +17,7 @@ def replay(
     ] = False,
     max_states: SearchStates = 5_000_000,
     format: TraceFormat = "text",
+    spec: SpecFile = None,
     out: OutFile = None,
 ) -> None:
     """Replay one random walk and show it as a trace."""
@@ -25,4 +26,4 @@ def replay(
     require_pyspark()
     from checker.execution.show_walk import show_walk
 
-    show_walk(folder, walk, format=format, out=out, max_states=max_states if shrink else None)
+    show_walk(folder, walk, spec=spec, format=format, out=out, max_states=max_states if shrink else None)

@@ -23,27 +23,31 @@ from spark_analysis.report.make_report import WalkReport, dot_of, report_on
 from spark_analysis.report.report_page import walk_report_page
 from spark_analysis.session import master_url
 from traces import trace_file
-from traces.walks.records import read_run
+from traces.walks.records import trusted_run
 
 PAGES = "counterexamples"
 MOST_PAGES = 24
 """The number of causes with a counterexample page: the most frequent ones."""
 
 
-def report_walks(folder: Path, *, out: Path | None, json_name: str, master: str | None, max_states: int) -> int:
+def report_walks(
+    folder: Path, spec: Path | None, *, out: Path | None, json_name: str, master: str | None, max_states: int
+) -> int:
     """Write the report on a folder of walks, show a summary, and return the exit status.
 
-    Raises UserError if the folder has no readable walks or the report cannot be written. An interrupt writes nothing.
+    `spec` is the file of the spec, if that is not in the library. Raises UserError if the folder has no readable walks
+    or the report cannot be written. An interrupt writes nothing.
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
-    read_run(folder)
+    trusted_run(folder, spec)
     to = out or folder / "report"
     make_folder(to)
     started = time.perf_counter()
     on_stage = _show_stage if sys.stderr.isatty() else _ignore
-    found = report_on(folder, master=master, max_states=max_states, on_stage=on_stage)
-    words = ["python", "-m", "checker", "report", str(folder), *(["--out", str(out)] if out else [])]
+    found = report_on(folder, spec=spec, master=master, max_states=max_states, on_stage=on_stage)
+    words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(found.run.target)]
+    words += ["--out", str(out)] if out else []
     pages = _write_pages(to, found, folder)
     _write_text(to / "report.html", walk_report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
     _write_text(to / "report.json", _json_text(found.data))
@@ -123,7 +127,8 @@ def _counterexample(
 ) -> Counterexample:
     run = found.run
     entry = registry.select_spec(run.target)
-    command = shlex.join(["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk), "--shrink"])
+    words = ["traces", "replay", str(folder), "--walk", str(walk), "--shrink", *registry.spec_words(run.target)]
+    command = shlex.join(["python", "-m", "checker", *words])
     origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)
     return Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), (sentence,))
 

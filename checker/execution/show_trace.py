@@ -19,14 +19,14 @@ from traces.replay import replay
 _CHANGED = "the spec has changed since; it still takes every step of this trace"
 
 
-def replayed(path: Path) -> Counterexample:
-    """Replay a trace file and return its counterexample.
+def replayed(path: Path, spec_file: Path | None = None) -> Counterexample:
+    """Replay a trace file and return its counterexample; `spec_file` holds its spec, if that is not in the library.
 
     Raises UserError if the file is not a complete trace, its spec is unknown, or the current spec does not take the
     same steps.
     """
     file = trace_file.read_trace(path)
-    entry = registry.select_spec(file.origin.target)
+    entry = registry.select_spec(registry.trusted_target(file.origin.target, spec_file, path))
     try:
         spec = entry.spec(**file.origin.constants)
         unfair = dict.fromkeys(spec.fairness.keys() - file.origin.fairness.keys())
@@ -42,9 +42,9 @@ def replayed(path: Path) -> Counterexample:
     return Counterexample(spec, violation, file.origin, description, () if is_same else (_CHANGED,))
 
 
-def show_trace(path: Path, *, format: str, against: tuple[str, ...], out: Path | None) -> None:
+def show_trace(path: Path, *, spec: Path | None, format: str, against: tuple[str, ...], out: Path | None) -> None:
     """Show a trace file on standard output, or write it to a file; raise UserError if the input is wrong."""
-    found = replayed(path)
+    found = replayed(path, spec)
     if not against:
         show_counterexample(found, format, out)
         return

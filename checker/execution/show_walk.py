@@ -11,22 +11,26 @@ from checker.output.formats import Counterexample
 from checker.run import registry
 from traces import trace_file
 from traces.shrink import shrink
-from traces.walks.records import WalkRun, read_run
+from traces.walks.records import WalkRun, trusted_run
 from traces.walks.replay_walk import rebuild_walk
 
 
-def show_walk(folder: Path, walk: int, *, format: str, out: Path | None, max_states: int | None) -> None:
+def show_walk(
+    folder: Path, walk: int, *, spec: Path | None, format: str, out: Path | None, max_states: int | None
+) -> None:
     """Show a walk on standard output, or write it to a file; raise UserError if the input is wrong.
 
-    `max_states`: shorten the walk, with a search of this many states. None: show the walk as it is.
+    `spec` is the file of the spec, if that is not in the library. `max_states`: shorten the walk, with a search of this
+    many states. None: show the walk as it is.
     """
-    show_counterexample(walked(folder, read_run(folder), walk, max_states), format, out)
+    show_counterexample(walked(folder, trusted_run(folder, spec), walk, max_states), format, out)
 
 
 def walked(folder: Path, run: WalkRun, walk: int, max_states: int | None) -> Counterexample:
     """Return a walk as a counterexample, shortened with a search of `max_states` states unless that is None."""
     spec, violation = rebuild_walk(folder, run, walk)
     command = ["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk)]
+    command += registry.spec_words(run.target)
     notes: tuple[str, ...] = ()
     if max_states is not None:
         if violation.kind == "walk":

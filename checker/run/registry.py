@@ -10,6 +10,8 @@ import importlib
 import importlib.machinery
 import importlib.util
 import pkgutil
+import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
@@ -18,12 +20,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Never
 
-from checker.errors import SpecError
+from checker.errors import InputError, SpecError
 from checker.language.error_location import assignment_error, with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
 
 PACKAGE = "specs"
+
+_FILE = re.compile(r"(.+?\.py)((?:/.*)?)", re.DOTALL)
+"""A name that begins with a file: `path/to/my_spec.py`, `path/to/my_spec.py/spec`."""
 
 
 @dataclass(frozen=True)
@@ -210,15 +215,39 @@ def select_spec(name: str) -> SpecEntry:
     return selections[0].entry
 
 
+def trusted_target(recorded: str, spec: Path | None, source: Path) -> str:
+    """Return the spec to load for the name that the data file `source` records, as a name on the command line.
+
+    A data file must not choose the code that runs. Specs of the library are loaded by their recorded names; a spec in a
+    file only from `spec`, which the user names. Raises InputError if the recorded spec is in a file and `spec` is None.
+    """
+    file, rest = _file_and_rest(recorded)
+    if spec is not None:
+        if _file_and_rest(str(spec)) != (spec, ""):
+            raise InputError(f"--spec {spec}: name a Python file")
+        return f"{spec}/{rest.split('/')[-1]}"
+    if file is not None:
+        raise InputError(
+            f"the spec of {source} is in the Python file {file}, which is not loaded because only the data names it: "
+            f"add --spec {shlex.quote(str(file))} to the command if you trust that file"
+        )
+    return recorded
+
+
+def spec_words(target: str) -> list[str]:
+    """Return the words of the command line that allow loading a target that a data file names."""
+    file, _ = _file_and_rest(target)
+    return ["--spec", str(file)] if file is not None else []
+
+
 def target_files(names: Iterable[str]) -> list[Path]:
     """Return the files that names on the command line begin with, as `path/to/my_spec.py/spec` does."""
     return [file for name in names if (file := _file_and_rest(name)[0]) is not None]
 
 
 def _file_and_rest(name: str) -> tuple[Path | None, str]:
-    path, dot, after = name.partition(".py")
-    is_file = dot and (not after or after.startswith("/"))
-    return (Path(path + dot), after) if is_file else (None, name)
+    found = _FILE.fullmatch(name)
+    return (Path(found[1]), found[2]) if found else (None, name)
 
 
 def _family_and_rest(name: str) -> tuple[Family, list[str]]:

@@ -19,7 +19,7 @@ from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_data import report_data
 from spark_analysis.report.walk_counts import WalkCounts, count_walks, read_rows
 from spark_analysis.session import FORWARDING, opened
-from traces.walks.records import WalkRun, read_run, spec_of
+from traces.walks.records import WalkRun, spec_of, trusted_run
 
 MOST_STATES = 2_000_000
 """Default limit for the states of each search for a shorter trace and of each exploration of a configuration."""
@@ -50,6 +50,7 @@ class WalkReport:
 def report_on(
     folder: Path,
     *,
+    spec: Path | None = None,
     master: str | None = None,
     max_states: int = MOST_STATES,
     on_stage: Callable[[str], None] = lambda stage: None,
@@ -57,10 +58,11 @@ def report_on(
 ) -> WalkReport:
     """Return the report on a folder of walks.
 
-    `spark` is a session to use instead of a new one on `master`. `max_states` bounds each search. `on_stage` is called
-    with the name of each stage. Raises InputError if the folder has no readable walks.
+    `spec` is the file of the spec, if that is not in the library. `spark` is a session to use instead of a new one on
+    `master`. `max_states` bounds each search. `on_stage` is called with the name of each stage. Raises InputError if
+    the folder has no readable walks.
     """
-    run = read_run(folder)
+    run = trusted_run(folder, spec)
     parts = readable_parts(folder, run)
     notes = list(parts.sentences)
     specs = _specs(run, notes)

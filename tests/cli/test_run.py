@@ -110,7 +110,7 @@ def test_out_writes_trace_and_text_and_the_trace_can_be_shown(run, checker, tmp_
     ]
     text = (tmp_path / "new" / "folder" / f"{stem}.txt").read_text()
     assert text.partition("\n  found by")[0] in outcome.out
-    shown = checker("show", tmp_path / "new" / "folder" / f"{stem}.json", "--format", "text")
+    shown = checker("show", tmp_path / "new" / "folder" / f"{stem}.json", "--spec", TOY)
     assert (shown.status, shown.err) == (0, "")
     assert shown.out == text
     assert f"found by  python -m checker run {TOY}/log/two_leaders --property logs_agree" in shown.out
@@ -121,7 +121,7 @@ def test_show_names_the_step_that_a_changed_spec_does_not_take(checker, tmp_path
     path.write_text(Path(TOY).read_text())
     checker("run", f"{path}/log", "--engine", "python", "--out", tmp_path)
     path.write_text(Path(TOY).read_text().replace("self.head.epoch < 2", "self.head.epoch < 1"))
-    outcome = checker("show", tmp_path / "mine-log-two_leaders-logs_agree.json")
+    outcome = checker("show", tmp_path / "mine-log-two_leaders-logs_agree.json", "--spec", path)
     assert outcome.status == 2
     assert "step 4, elect(b2), cannot be replayed: it is not enabled" in outcome.err
     assert "mine/log has changed since the trace was written" in outcome.err

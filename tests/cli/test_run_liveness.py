@@ -107,14 +107,14 @@ def test_reports_contain_the_lasso(checker, spec, tmp_path):
 def test_a_trace_file_is_replayed_under_its_fairness(checker, spec, tmp_path):
     checker("run", f"{spec}/retry/weak", "--out", tmp_path / "out")
     trace = tmp_path / "out" / "losing-retry-weak-is_done.json"
-    outcome = checker("show", trace)
+    outcome = checker("show", trace, "--spec", spec)
     assert outcome.status == 0
     assert TEXT in outcome.out
     content = json.loads(trace.read_text())
     # With strong fairness the same lasso is not a behaviour of the spec.
     content["fair"]["deliver"]["strength"] = "strong"
     trace.write_text(json.dumps(content))
-    outcome = checker("show", trace)
+    outcome = checker("show", trace, "--spec", spec)
     assert outcome.status == 2
     assert "is no counterexample to is_done: it is not strongly fair to deliver(p1)" in outcome.err
 
@@ -132,7 +132,7 @@ def test_a_changed_trace_file_is_refused(checker, spec, tmp_path, change, says):
     checker("run", f"{spec}/retry/weak", "--out", tmp_path / "out")
     trace = tmp_path / "out" / "losing-retry-weak-is_done.json"
     trace.write_text(json.dumps(json.loads(trace.read_text()) | change))
-    outcome = checker("show", trace)
+    outcome = checker("show", trace, "--spec", spec)
     assert outcome.status == 2
     assert any(sentence in outcome.err for sentence in says.split("|")), outcome.err
 
@@ -177,14 +177,14 @@ def test_fairness_on_the_command_line(checker, spec, tmp_path, engine):
     assert "deliver(p1) is disabled in state 3" in outcome.out
     assert "--fair send=none --fair deliver=weak" in (tmp_path / "all.html").read_text()
     trace = tmp_path / "out" / "losing-retry-strong-is_done.json"
-    shown = checker("show", trace)
+    shown = checker("show", trace, "--spec", spec)
     assert shown.status == 0
     assert "deliver(p1) is disabled in state 3" in shown.out
     assert f"run {spec}/retry/strong --fair send=none --fair deliver=weak --property is_done" in shown.out
     content = json.loads(trace.read_text())
     content["fair"]["deliver"]["strength"] = "strong"
     trace.write_text(json.dumps(content))
-    outcome = checker("show", trace)
+    outcome = checker("show", trace, "--spec", spec)
     assert (outcome.status, outcome.out) == (2, "")
     assert "it is not strongly fair to deliver(p1)" in outcome.err
 

@@ -20,15 +20,15 @@ def trace(run, tmp_path):
 
 def test_show_prints_what_run_wrote(checker, trace):
     for format, ending in {"text": ".txt", "itf": ".itf.json", "dot": ".dot", "html": ".html"}.items():
-        shown = checker("show", trace, "--format", format)
+        shown = checker("show", trace, "--spec", TOY, "--format", format)
         assert (shown.status, shown.err) == (0, "")
         assert shown.out == trace.with_name(STEM + ending).read_text()
-    assert json.loads(checker("show", trace, "--format", "json").out) == json.loads(trace.read_text())
+    assert json.loads(checker("show", trace, "--spec", TOY, "--format", "json").out) == json.loads(trace.read_text())
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
 def test_show_svg(checker, trace):
-    assert ElementTree.fromstring(checker("show", trace, "--format", "svg").out).tag.endswith("svg")
+    assert ElementTree.fromstring(checker("show", trace, "--spec", TOY, "--format", "svg").out).tag.endswith("svg")
 
 
 def test_without_graphviz_only_svg_is_missing(run, tmp_path, monkeypatch):
@@ -41,10 +41,10 @@ def test_without_graphviz_only_svg_is_missing(run, tmp_path, monkeypatch):
 
 
 def test_show_writes_to_a_file(checker, trace, tmp_path):
-    outcome = checker("show", trace, "--format", "html", "--out", tmp_path / "page.html")
+    outcome = checker("show", trace, "--spec", TOY, "--format", "html", "--out", tmp_path / "page.html")
     assert (outcome.status, outcome.out) == (0, "")
     assert "<!DOCTYPE html>" in (tmp_path / "page.html").read_text()
-    outcome = checker("show", trace, "--out", trace / "page.html")
+    outcome = checker("show", trace, "--spec", TOY, "--out", trace / "page.html")
     assert (outcome.status, outcome.out) == (2, "")
     assert "cannot be written" in outcome.err
 
@@ -56,7 +56,7 @@ def test_show_reports_that_the_spec_has_changed(checker, tmp_path):
     checker("run", f"{path}/log", "--engine", "python", "--out", tmp_path)
     path.write_text(text + "\n# A remark.\n")
     for format in ("text", "html"):
-        outcome = checker("show", tmp_path / "mine-log-two_leaders-logs_agree.json", "--format", format)
+        outcome = checker("show", tmp_path / "mine-log-two_leaders-logs_agree.json", "--spec", path, "--format", format)
         assert outcome.status == 0
         assert "the spec has changed since; it still takes every step of this trace" in outcome.out
 
@@ -85,13 +85,13 @@ def test_against_a_scenario(checker, tmp_path):
 
 
 def test_against_rejects_other_formats(checker, trace):
-    outcome = checker("show", trace, "--against", f"{TOY}/log", "--format", "dot")
+    outcome = checker("show", trace, "--spec", TOY, "--against", f"{TOY}/log", "--format", "dot")
     assert outcome.status == 2
     assert outcome.err == "error: --against compares as text or html, not as dot\n"
 
 
 def test_against_an_unknown_spec(checker, trace):
-    outcome = checker("show", trace, "--against", "replication/kip999")
+    outcome = checker("show", trace, "--spec", TOY, "--against", "replication/kip999")
     assert outcome.status == 2
     assert "replication has no spec kip999" in outcome.err
 
@@ -102,7 +102,7 @@ def test_against_an_unknown_spec(checker, trace):
         (lambda content: content.update(version=7), "has version 7 of the trace format; this program reads 1"),
         (lambda content: content.update(format="other"), "is not a trace"),
         (lambda content: content.update(target=f"{TOY}/counter", constants={}), "step 1: the state is not one of"),
-        (lambda content: content.update(target="nothing/here"), "unknown spec family nothing"),
+        (lambda content: content.update(target="nothing/here"), "toy has no spec here"),
         (lambda content: content.update(steps=[]), "it has no steps"),
         (lambda content: content["steps"][2].pop("state"), "step 3 has no state"),
         (lambda content: content["steps"][3].update(action="jump"), "step 4: toy/log has no action jump"),
@@ -115,7 +115,7 @@ def test_against_an_unknown_spec(checker, trace):
 def test_a_bad_trace_is_reported_in_one_sentence(checker, damaged, change, sentence):
     path = damaged(change)
     for format in ("text", "html"):
-        outcome = checker("show", path, "--format", format)
+        outcome = checker("show", path, "--spec", TOY, "--format", format)
         assert (outcome.status, outcome.out) == (2, "")
         assert sentence in outcome.err
         assert outcome.err.count("\n") == 1
@@ -125,7 +125,7 @@ def test_a_bad_trace_is_reported_in_one_sentence(checker, damaged, change, sente
 def test_a_truncated_trace(checker, trace, share, place):
     text = trace.read_text()
     trace.write_text(text[: int(len(text) * share)])
-    outcome = checker("show", trace)
+    outcome = checker("show", trace, "--spec", TOY)
     assert outcome.status == 2
     assert place in outcome.err
     assert outcome.err.count("\n") == 1
@@ -134,7 +134,7 @@ def test_a_truncated_trace(checker, trace, share, place):
 def test_the_incomplete_step_of_a_truncated_trace_is_named(checker, trace):
     text = trace.read_text()
     trace.write_text(text[: text.index('"write"') + 3])
-    assert "it ends in the middle of step 3" in checker("show", trace).err
+    assert "it ends in the middle of step 3" in checker("show", trace, "--spec", TOY).err
 
 
 def test_a_missing_file(checker, tmp_path):

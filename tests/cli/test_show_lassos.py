@@ -21,7 +21,7 @@ def trace(checker, tmp_path):
 
 def test_every_format_shows_what_run_wrote(checker, trace):
     for format, ending in FORMATS.items():
-        outcome = checker("show", trace, "--format", format)
+        outcome = checker("show", trace, "--spec", TOY, "--format", format)
         assert (outcome.status, outcome.err) == (0, "")
         assert outcome.out == trace.with_name(STEM + ending).read_text()
         assert '"loop_start": 2' in outcome.out or format != "json"
@@ -57,7 +57,7 @@ def test_every_format_shows_what_run_wrote(checker, trace):
 def test_a_damaged_lasso_is_refused_in_one_sentence(checker, damaged, change, sentence):
     path = damaged(change)
     for format in ("text", "html"):
-        outcome = checker("show", path, "--format", format)
+        outcome = checker("show", path, "--spec", TOY, "--format", format)
         assert (outcome.status, outcome.out) == (2, "")
         assert sentence in outcome.err
         assert outcome.err.count("\n") == 1
@@ -92,7 +92,7 @@ def test_a_damaged_lasso_is_refused_in_one_sentence(checker, damaged, change, se
     ],
 )
 def test_against_reports_whether_another_spec_has_the_same_lasso(checker, trace, other, conclusion, notes):
-    outcome = checker("show", trace, "--against", f"{TOY}/{other}")
+    outcome = checker("show", trace, "--spec", TOY, "--against", f"{TOY}/{other}")
     assert (outcome.status, outcome.err) == (0, "")
     name = f"lasso_toy/{other}"
     assert f"  {name} {conclusion}" in outcome.out
@@ -102,14 +102,14 @@ def test_against_reports_whether_another_spec_has_the_same_lasso(checker, trace,
 
 
 def test_against_a_spec_with_fewer_members(checker, trace):
-    outcome = checker("show", trace, "--against", f"{TOY}/sending/single")
+    outcome = checker("show", trace, "--spec", TOY, "--against", f"{TOY}/sending/single")
     assert (outcome.status, outcome.err) == (0, "")
     assert "does not have this lasso: it cannot take step 3; diverges at step 1" in outcome.out
     assert "progress is {p1: new} instead of {p1: new, p2: new}" in outcome.out
 
 
 def test_against_as_a_page(checker, trace):
-    page = checker("show", trace, "--against", f"{TOY}/lossless", "--format", "html").out
+    page = checker("show", trace, "--spec", TOY, "--against", f"{TOY}/lossless", "--format", "html").out
     assert 'data-loop="3"' in page
     assert page.count("the loop repeats for ever") == 1
     assert page.count("owed since state 2: is_done(p1)") == 6

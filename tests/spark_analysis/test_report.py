@@ -16,7 +16,7 @@ from checker.run.plan import Plan
 from spark_analysis.report import make_report as reports
 from spark_analysis.report.make_report import dot_of, report_on
 from spark_analysis.report.report_page import walk_report_page
-from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, walks_in
+from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 from traces import trace_file
 from traces.replay import replay
 from traces.walks.records import WALKS, part_path, spec_of
@@ -46,7 +46,7 @@ def made(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     run = requested_run(request(spec_file(folder, TWO_CAUSES), walks=2500))
     walks = simulated(folder / "walks", run)
-    return run, walks, report_on(walks, spark=spark)
+    return run, walks, report_on(walks, spec=spec_of_walks(walks), spark=spark)
 
 
 def test_rates_equal_those_of_the_rows(made):
@@ -95,7 +95,7 @@ def test_figures_are_independent_of_partitions(spark, made, bytes_a_partition, s
     try:
         for name, value in settings.items():
             spark.conf.set(name, value)
-        again = report_on(made[1], spark=spark)
+        again = report_on(made[1], spec=spec_of_walks(made[1]), spark=spark)
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
@@ -141,21 +141,22 @@ def one_session(spark, monkeypatch):
 
 def test_report_command(made, one_session, tmp_path, capsys):
     _, walks, found = made
-    assert main(["report", str(walks), "--out", str(tmp_path / "out"), "--json", "-"]) == 1
+    words = ["report", str(walks), "--spec", str(spec_of_walks(walks)), "--out", str(tmp_path / "out")]
+    assert main([*words, "--json", "-"]) == 1
     assert json.loads(capsys.readouterr().out) == found.data == json.loads((tmp_path / "out/report.json").read_text())
     pages = sorted(path.name for path in (tmp_path / "out/counterexamples").iterdir())
     assert len(pages) == 3 * len(found.clusters)
     first = next((tmp_path / "out/counterexamples").glob("01-*.json"))
     assert trace_file.read_trace(first).property == found.data["clusters"][0]["property"]
-    assert main(["show", str(first)]) == 0
-    assert main(["report", str(walks), "--out", str(tmp_path / "out")]) == 1
+    assert main(["show", str(first), "--spec", str(spec_of_walks(walks))]) == 0
+    assert main(words) == 1
     shown = capsys.readouterr().out
     assert "not_two_behind" in shown and "report.html" in shown and " 95%" not in shown
 
 
 def test_run_without_violation_ends_with_status_0(one_session, tmp_path, capsys):
     _, walks = walks_in(tmp_path, scenario="careful", walks=300)
-    assert main(["report", str(walks)]) == 0
+    assert main(["report", str(walks), "--spec", str(spec_of_walks(walks))]) == 0
     assert "in_order" in capsys.readouterr().out
     assert "No walk violates" in (walks / "report/report.html").read_text()
 
@@ -165,7 +166,7 @@ def test_missing_and_damaged_parts_are_reported(spark, tmp_path):
     part_path(walks, WALKS, 0).unlink()
     cut = part_path(walks, WALKS, 1)
     cut.write_bytes(cut.read_bytes()[:-50])
-    found = report_on(walks, spark=spark)
+    found = report_on(walks, spec=spec_of_walks(walks), spark=spark)
     assert not found.data["is_complete"]
     assert found.data["walks"] == run.walks - run.span(0)[2] - run.span(1)[2]
     missing, damaged = found.data["notes"]
@@ -184,7 +185,7 @@ def test_folder_without_readable_walks(tmp_path, capsys):
     _, walks = walks_in(tmp_path)
     for path in (walks / WALKS).iterdir():
         path.write_bytes(b"PAR1")
-    assert main(["report", str(walks)]) == 2
+    assert main(["report", str(walks), "--spec", str(spec_of_walks(walks))]) == 2
     message = capsys.readouterr().err
     assert "holds no walks" in message and "no walks that can be read" in message
 
@@ -192,7 +193,7 @@ def test_folder_without_readable_walks(tmp_path, capsys):
 def test_changed_spec_gives_counts_without_counterexamples(spark, tmp_path):
     _, walks = walks_in(tmp_path)
     spec_file(tmp_path, SOURCE.replace("self.sent += 1", "self.sent += 2", 1))
-    found = report_on(walks, spark=spark)
+    found = report_on(walks, spec=spec_of_walks(walks), spark=spark)
     assert "has changed since" in found.data["notes"][0]
     assert found.data["failures"][0]["walks"] > 0 and not found.clusters
     assert "has changed since" in walk_report_page(found.data, [], {}, "report")
@@ -200,4 +201,4 @@ def test_changed_spec_gives_counts_without_counterexamples(spark, tmp_path):
 
 def test_wrong_master_is_refused(made):
     with pytest.raises(UserError, match="--master"):
-        report_on(made[1], master="nowhere")
+        report_on(made[1], spec=spec_of_walks(made[1]), master="nowhere")

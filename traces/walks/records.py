@@ -39,7 +39,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -230,8 +230,17 @@ def missing_parts(folder: Path, run: WalkRun) -> list[int]:
     ]
 
 
+def trusted_run(folder: Path, spec: Path | None) -> WalkRun:
+    """Read the run of a folder, with a `target` that may be loaded: see `checker.run.registry.trusted_target`."""
+    run = read_run(folder)
+    return replace(run, target=registry.trusted_target(run.target, spec, folder / RUN_FILE))
+
+
 def read_run(folder: Path) -> WalkRun:
-    """Read the run of a folder; raise InputError if the folder holds no walks or has an unknown version."""
+    """Read the run of a folder; raise InputError if the folder holds no walks or has an unknown version.
+
+    Its `target` may name any file: `trusted_run` returns a run of which the spec may be loaded.
+    """
     path = folder / RUN_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from checker.cli.app import main
-from tests.traces.walks.walked import SOURCE, spec_file, walks_in
+from tests.traces.walks.walked import SOURCE, spec_file, spec_of_walks, walks_in
 from traces import trace_file
 from traces.failed_conjunct import conjunct_text, false_conjunct
 from traces.replay import replay
@@ -57,19 +57,23 @@ def first(folder, run, verdict):
     return next(row["walk"] for row in rows(folder, run) if row["verdict"] == verdict)
 
 
+def replaying(folder):
+    return ["traces", "replay", str(folder), "--spec", str(spec_of_walks(folder))]
+
+
 def test_walk_is_shown_and_written_as_a_trace_file(walked, tmp_path, capsys):
     run, folder = walked
     for verdict in ("violated", "holds"):
         walk = str(first(folder, run, verdict))
-        assert main(["traces", "replay", str(folder), "--walk", walk]) == 0
+        assert main([*replaying(folder), "--walk", walk]) == 0
         shown = capsys.readouterr().out
         assert ("in_order is violated" if verdict == "violated" else "no property is violated") in shown
         file = tmp_path / f"{verdict}.json"
-        assert main(["traces", "replay", str(folder), "--walk", walk, "--format", "json", "--out", str(file)]) == 0
-        assert main(["show", str(file)]) == 0
+        assert main([*replaying(folder), "--walk", walk, "--format", "json", "--out", str(file)]) == 0
+        assert main(["show", str(file), "--spec", str(spec_of_walks(folder))]) == 0
         assert f"traces replay {folder} --walk {walk}" in capsys.readouterr().out
         for format in ("html", "dot", "itf"):
-            assert main(["traces", "replay", str(folder), "--walk", walk, "--format", format]) == 0
+            assert main([*replaying(folder), "--walk", walk, "--format", format]) == 0
             assert capsys.readouterr().out
 
 
@@ -77,17 +81,16 @@ def test_walk_is_shrunk(walked, tmp_path, capsys):
     run, folder = walked
     walk = str(max(row["walk"] for row in rows(folder, run) if row["verdict"] == "violated" and row["length"] > 5))
     file = tmp_path / "shrunk.json"
-    assert main(["traces", "replay", str(folder), "--walk", walk, "--shrink"]) == 0
+    assert main([*replaying(folder), "--walk", walk, "--shrink"]) == 0
     assert "no trace is shorter" in capsys.readouterr().out
-    assert (
-        main(["traces", "replay", str(folder), "--walk", walk, "--shrink", "--format", "json", "--out", str(file)]) == 0
-    )
+    assert main([*replaying(folder), "--walk", walk, "--shrink", "--format", "json", "--out", str(file)]) == 0
     assert json.loads(file.read_text())["length"] == 3
     assert [step["action"] for step in trace_file.read_trace(file).steps][::2] == [None, "overtake"]
 
 
 def wrong(capsys, *arguments):
-    assert main(["traces", "replay", *map(str, arguments)]) == 2
+    folder, *options = arguments
+    assert main([*replaying(folder), *map(str, options)]) == 2
     return capsys.readouterr().err
 
 

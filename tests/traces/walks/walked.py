@@ -72,6 +72,11 @@ def spec_file(folder: Path, source: str = SOURCE) -> Path:
     return path
 
 
+def spec_of_walks(folder: Path) -> Path:
+    """Return the file that `spec_file` wrote beside a folder of walks."""
+    return folder.parent / "queueing.py"
+
+
 def request(file: Path, **options: Any) -> WalkRequest:
     scenario = options.pop("scenario", "hasty")
     target = f"{file}/queue/{scenario}" if scenario else f"{file}/queue"
