@@ -12,10 +12,11 @@ import checker_runs
 import published
 import spin
 import tables
-import typer
 from checker_runs import PUBLISHED_PROPERTIES, Setting
 from measure import BenchmarkError, Constants, Row, Sample
 from rich.console import Console
+
+from checker.cli.declaration import declared_command, option
 
 SPEC, MODULE = "replication/kip320", "Kip320"
 SIZES = (Constants(3, 2, 2, 2), Constants(3, 3, 3, 2))
@@ -25,9 +26,9 @@ LARGE_STATES, LARGE_DEPTH = 24_211_312, 35
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="Measure a tiny state space once, as a trial.")] = False,
-    large: Annotated[bool, typer.Option("--large", help="Measure only a space of 24 million states.")] = False,
-    repeat: Annotated[int, typer.Option(min=1, help="Number of measurements of each run; the median is printed.")] = 3,
+    quick: Annotated[bool, option("--quick", help="Measure a tiny state space once, as a trial.")] = False,
+    large: Annotated[bool, option("--large", help="Measure only a space of 24 million states.")] = False,
+    repeat: Annotated[int, option(min=1, help="Number of measurements of each run; the median is printed.")] = 3,
 ) -> None:
     """Measure the exploration of KIP-320, and print it next to the figures of other model checkers."""
     screen = tables.console()
@@ -39,7 +40,7 @@ def main(
                 _measure(QUICK if quick else SIZES, 1 if quick else repeat, Path(name), screen)
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
 
 
 def _measure(sizes: tuple[Constants, ...], repeat: int, folder: Path, screen: Console) -> None:
@@ -127,4 +128,4 @@ def _announce(label: str) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    declared_command(main)()

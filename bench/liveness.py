@@ -10,22 +10,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tables
-import typer
 from checker_runs import environment
 from measure import ROOT, BenchmarkError, run
 from rich.table import Table
+
+from checker.cli.declaration import declared_command, option
 
 SPEC = ROOT / "bench" / "kip320_liveness.py"
 SIZES, LARGE, QUICK = ("small", "medium"), ("large",), ("tiny",)
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="Measure a tiny state space once, as a trial.")] = False,
-    large: Annotated[
-        bool, typer.Option("--large", help="Measure only a space of more than 10 million states.")
-    ] = False,
-    repeat: Annotated[int, typer.Option(min=1, help="Number of measurements of each run; the median is printed.")] = 3,
-    workers: Annotated[int, typer.Option(min=1, help="Number of threads.")] = 1,
+    quick: Annotated[bool, option("--quick", help="Measure a tiny state space once, as a trial.")] = False,
+    large: Annotated[bool, option("--large", help="Measure only a space of more than 10 million states.")] = False,
+    repeat: Annotated[int, option(min=1, help="Number of measurements of each run; the median is printed.")] = 3,
+    workers: Annotated[int, option(min=1, help="Number of threads.")] = 1,
 ) -> None:
     """Measure the decision of a leads-to property of KIP-320 under weak fairness of every action."""
     sizes = QUICK if quick else LARGE if large else SIZES
@@ -36,7 +35,7 @@ def main(
                 table.add_row(size, *_cells(_measured(size, 1 if quick else repeat, workers, Path(name))))
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
     tables.console().print(table)
 
 
@@ -68,4 +67,4 @@ def _cells(runs: list[tuple[dict[str, Any], int]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    declared_command(main)()

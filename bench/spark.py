@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from measure import ROOT, BenchmarkError
 
+from checker.cli.declaration import declared_command, option
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.run import registry
 from checker.run.expectation import checked_properties
@@ -42,12 +42,12 @@ class Process:
 
 
 def main(
-    scenario: Annotated[str, typer.Option(help="The scenario to simulate.")] = SCENARIO,
+    scenario: Annotated[str, option(help="The scenario to simulate.")] = SCENARIO,
     walks: Annotated[
-        list[int] | None, typer.Option(min=1, help="Number of walks; may be repeated, for one run each.")
+        list[int] | None, option(min=1, help="Number of walks; may be repeated, for one run each.")
     ] = None,
-    master: Annotated[str, typer.Option(help="The Spark master.")] = "local[2]",
-    report: Annotated[bool, typer.Option(help="Also report on the largest run.")] = True,
+    master: Annotated[str, option(help="The Spark master.")] = "local[2]",
+    is_reported: Annotated[bool, option("--report/--no-report", help="Also report on the largest run.")] = True,
 ) -> None:
     """Measure the walker alone, then `simulate` for growing numbers of walks, then `report` over the most."""
     sizes = sorted(walks or WALKS)
@@ -56,10 +56,10 @@ def main(
         print(f"  {walker_rate(name) / 1e6:6.2f} million steps a second  {name}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as folder:
         try:
-            _measure(scenario, sizes, master, Path(folder), is_reported=report)
+            _measure(scenario, sizes, master, Path(folder), is_reported=is_reported)
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
 
 
 def walker_rate(name: str) -> float:
@@ -161,4 +161,4 @@ def _held_by(process: int) -> int:
 
 if __name__ == "__main__":
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    typer.run(main)
+    declared_command(main)()

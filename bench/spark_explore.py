@@ -15,10 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import typer
 from measure import ROOT, BenchmarkError
 from rich.console import Console
 from rich.table import Table
+
+from checker.cli.declaration import declared_command, option
 
 SPEC = "replication/kip320"
 SIZES = {
@@ -31,11 +32,11 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(
-    cores: Annotated[int, typer.Option(min=1, help="Cores of both engines.")] = 2,
-    quick: Annotated[bool, typer.Option("--quick", help="Only the smaller size.")] = False,
+    cores: Annotated[int, option(min=1, help="Cores of both engines.")] = 2,
+    quick: Annotated[bool, option("--quick", help="Only the smaller size.")] = False,
     killed_at: Annotated[
         int | None,
-        typer.Option(min=1, metavar="LEVEL", help="Also kill a run at this level, resume it, and compare the counts."),
+        option(min=1, metavar="LEVEL", help="Also kill a run at this level, resume it, and compare the counts."),
     ] = None,
 ) -> None:
     """Explore KIP-320 natively and on Spark, and print the cost of a state and of a level."""
@@ -60,7 +61,7 @@ def main(
                 _kill_and_resume(cores, Path(name) / "killed", killed_at, screen)
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
 
 
 def _set(settings: tuple[str, ...]) -> list[str]:
@@ -195,4 +196,4 @@ def _kill_and_resume(cores: int, kept: Path, level: int, screen: Console) -> Non
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    declared_command(main)()

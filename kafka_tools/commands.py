@@ -5,39 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
+from checker.cli.declaration import CommandGroup, argument, option
 from checker.cli.options import JsonFile, MaxStates, OutFolder, Workers
 from kafka_tools.advise.versions import LATEST, OLDEST
 
-app = typer.Typer(rich_markup_mode=None)
 
-
-@app.command()
 def advise(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="[ROLE=]FILE", help="Configuration files; ROLE: producer, consumer, topic or broker."),
+        argument("[ROLE=]FILE", help="Configuration files; ROLE: producer, consumer, topic or broker."),
     ],
     kafka: Annotated[
         str,
-        typer.Option(metavar="VERSION", help=f"The release of Kafka, from {OLDEST} to {LATEST}; 2.8 means 2.8.0."),
+        option(metavar="VERSION", help=f"The release of Kafka, from {OLDEST} to {LATEST}; 2.8 means 2.8.0."),
     ] = LATEST,
     client: Annotated[
         Literal["java", "librdkafka"] | None,
-        typer.Option(help="The client library (default: recognised by the names of the settings)."),
+        option(help="The client library (default: recognised by the names of the settings)."),
     ] = None,
     replication_factor: Annotated[
         int | None,
-        typer.Option(min=1, max=7, metavar="N", help="The replication factor (default: from the files, else 3)."),
+        option(min=1, max=7, metavar="N", help="The replication factor (default: from the files, else 3)."),
     ] = None,
     commits: Annotated[
         Literal["first", "last"] | None,
-        typer.Option(help="Manual commits happen before (first) or after processing (last, the default)."),
+        option(help="Manual commits happen before (first) or after processing (last, the default)."),
     ] = None,
     ignored: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--ignore",
             metavar="NAME",
             help="Accept an unknown setting of this name or pattern, such as my.* (repeatable).",
@@ -45,7 +41,7 @@ def advise(
     ] = None,
     assigned: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--set",
             metavar="NAME=VALUE",
             help="Replace a setting of the files, also as ROLE.NAME=VALUE (repeatable).",
@@ -53,22 +49,22 @@ def advise(
     ] = None,
     failures: Annotated[
         list[str] | None,
-        typer.Option("--failure", metavar="NAME,...", help="Check only these failures, such as crash (repeatable)."),
+        option("--failure", metavar="NAME,...", help="Check only these failures, such as crash (repeatable)."),
     ] = None,
     require: Annotated[
-        str, typer.Option(metavar="no-loss,...", help="Exit with status 1 unless these guarantees hold.")
+        str, option(metavar="no-loss,...", help="Exit with status 1 unless these guarantees hold.")
     ] = "",
     changes: Annotated[
-        int, typer.Option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: no search.")
+        int, option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: no search.")
     ] = 3,
     max_states: MaxStates = 20_000_000,
     workers: Workers = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Compile and explore again what the user's cache folders have.")
+        bool, option("--no-cache", help="Compile and explore again what the user's cache folders have.")
     ] = False,
     json: JsonFile = "",
     out: OutFolder = None,
-) -> None:
+) -> int:
     """Report which guarantees Kafka configuration files give.
 
     The report names the failures under which records are lost, duplicated or reordered, and changes of settings that
@@ -102,18 +98,15 @@ def advise(
         json=json,
         out=out,
     )
-    raise typer.Exit(execute(files, options))
+    return execute(files, options)
 
 
-@app.command()
 def pages(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the pages (default: docs).")] = Path(
-        "docs"
-    ),
+    folder: Annotated[Path, argument("FOLDER", help="The folder of the pages (default: docs).")] = Path("docs"),
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with status 1 if a page is out of date.")
+        bool, option("--check", help="Write nothing; exit with status 1 if a page is out of date.")
     ] = False,
-) -> None:
+) -> int:
     """Write the pages of docs/ that are computed.
 
     versions.md lists the rules and bugs of Kafka by release. myths.md decides common claims by running scenarios.
@@ -125,28 +118,27 @@ def pages(
 
     changed = write_pages(folder, check)
     for name in changed:
-        typer.echo(f"{folder / name} {'is out of date: run python -m checker pages' if check else 'written'}")
-    raise typer.Exit(1 if check and changed else 0)
+        print(f"{folder / name} {'is out of date: run python -m checker pages' if check else 'written'}")
+    return 1 if check and changed else 0
 
 
-@app.command()
 def record(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The file to write, with one JSON event per line.")],
+    log: Annotated[Path, argument("LOG", help="The file to write, with one JSON event per line.")],
     producer: Annotated[
         Literal["plain", "idempotent", "transactional"],
-        typer.Option(help="The kind of producer. transactional: idempotent, all records in one transaction."),
+        option(help="The kind of producer. transactional: idempotent, all records in one transaction."),
     ] = "plain",
-    records: Annotated[int, typer.Option(min=1, metavar="N", help="The number of records.")] = 4,
-    in_flight: Annotated[int, typer.Option(min=1, metavar="N", help="The setting max.in.flight.")] = 2,
-    retries: Annotated[int, typer.Option(min=0, metavar="N", help="The setting retries.")] = 3,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="The setting batch.num.messages.")] = 1,
-    acks: Annotated[Literal["1", "all"], typer.Option(help="The setting acks.")] = "all",
-    linger: Annotated[int, typer.Option(min=0, metavar="MS", help="The setting linger.ms.")] = 0,
-    pause: Annotated[int, typer.Option(min=0, metavar="MS", help="The pause between two sends.")] = 0,
-    delay: Annotated[int, typer.Option(min=0, metavar="MS", help="The delay of each response.")] = 30,
+    records: Annotated[int, option(min=1, metavar="N", help="The number of records.")] = 4,
+    in_flight: Annotated[int, option(min=1, metavar="N", help="The setting max.in.flight.")] = 2,
+    retries: Annotated[int, option(min=0, metavar="N", help="The setting retries.")] = 3,
+    batch: Annotated[int, option(min=1, metavar="N", help="The setting batch.num.messages.")] = 1,
+    acks: Annotated[Literal["1", "all"], option(help="The setting acks.")] = "all",
+    linger: Annotated[int, option(min=0, metavar="MS", help="The setting linger.ms.")] = 0,
+    pause: Annotated[int, option(min=0, metavar="MS", help="The pause between two sends.")] = 0,
+    delay: Annotated[int, option(min=0, metavar="MS", help="The delay of each response.")] = 30,
     faults: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--fault",
             metavar="FAULT@N",
             help="A fault of the Nth Produce request: lose-request, lose-response, refuse, not-leader, time-out, "
@@ -174,3 +166,6 @@ def record(
         faults=tuple(map(InjectedFault.parse, faults or ())),
     )
     record_run(log, setup)
+
+
+app = CommandGroup("Tools that know Kafka.", commands=[advise, pages, record])

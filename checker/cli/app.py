@@ -1,6 +1,7 @@
 """The command line: its commands, and the exit status of the process.
 
-The module of a command imports at its top only what its options need. The command imports the rest when it runs.
+The module of a command is imported when the command is called, and imports at its top only what its options need. The
+command imports the rest when it runs.
 """
 
 from __future__ import annotations
@@ -8,66 +9,61 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
-import typer
+import click
 
-from checker.cli.cache import clear as clear_cache
-from checker.cli.cache import show as show_cache
-from checker.cli.list import list_specs
-from checker.cli.mutate import mutate
-from checker.cli.plugins import CommandGroup
-from checker.cli.prove import prove
-from checker.cli.report import report
-from checker.cli.run import run
-from checker.cli.show import show
-from checker.cli.simulate import simulate
-from checker.cli.traces_replay import replay
-from checker.cli.validate import validate
+from checker.cli.declaration import CommandEntry, CommandGroup
+from checker.cli.plugins import PluginGroup
 from checker.errors import UserError
 from checker.run.endings import StoppedError, ending, error_lines
 from checker.run.interrupts import terminable
 
 _PROGRAM = "python -m checker"
 
-app = typer.Typer(
-    cls=CommandGroup,
-    help="Check executable specs: explore every reachable state and show the shortest counterexamples.\n\n"
+app = PluginGroup(
+    "Check executable specs: explore every reachable state and show the shortest counterexamples.\n\n"
     "`COMMAND --help` describes each command.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    [
+        CommandEntry(
+            "list", "List families, specs, constants, scenarios and properties.", "checker.cli.list:list_specs"
+        ),
+        CommandEntry("run", "Explore every reachable state and check the properties.", "checker.cli.run:run"),
+        CommandEntry("show", "Replay a saved counterexample and show it.", "checker.cli.show:show"),
+        CommandEntry("prove", "Prove invariants with Z3, or search for short violations.", "checker.cli.prove:prove"),
+        CommandEntry("mutate", "Make small changes to a spec; report which are detected.", "checker.cli.mutate:mutate"),
+        CommandEntry("simulate", "Run millions of random walks of a spec on Spark.", "checker.cli.simulate:simulate"),
+        CommandEntry(
+            "report", "Analyse random walks: violation rates, causes, counterexamples.", "checker.cli.report:report"
+        ),
+        CommandEntry("validate", "Check whether a spec allows recorded logs.", "checker.cli.validate:validate"),
+        CommandGroup(
+            "Replay a random walk.",
+            [
+                CommandEntry(
+                    "replay", "Replay one random walk and show it as a trace.", "checker.cli.traces_replay:replay"
+                )
+            ],
+            name="traces",
+        ),
+        CommandGroup(
+            "Show or clear the cache of machine code.",
+            [
+                CommandEntry(
+                    "show", "Show the folder and the size of the cache of machine code.", "checker.cli.cache:show"
+                ),
+                CommandEntry("clear", "Remove all machine code from the cache.", "checker.cli.cache:clear"),
+            ],
+            name="cache",
+        ),
+    ],
 )
-app.command("list")(list_specs)
-app.command()(run)
-app.command()(show)
-app.command()(prove)
-app.command()(mutate)
-app.command()(simulate)
-app.command()(report)
-app.command()(validate)
-
-traces = typer.Typer(help="Replay a random walk.", rich_markup_mode=None)
-traces.command()(replay)
-app.add_typer(traces, name="traces")
-
-cache = typer.Typer(help="Show or clear the cache of machine code.", rich_markup_mode=None)
-cache.command("show")(show_cache)
-cache.command("clear")(clear_cache)
-app.add_typer(cache, name="cache")
-
-
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""The error of Typer for an unknown option, a missing argument or a wrong value. Typer exports only this subclass."""
 
 
 EXIT_WRONG_INPUT, EXIT_STOPPED = UserError.exit_status, StoppedError.exit_status
 
 _NESTED = 8_000
 """The limit of nested calls: a nested expression takes about four for each of its levels."""
-
-_INTERRUPTED = 130
-"""The exit status that Typer returns after a KeyboardInterrupt."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,12 +100,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _status(arguments: list[str]) -> int:
     try:
-        status = app(arguments or ["--help"], prog_name=_PROGRAM, standalone_mode=False)
-    except _UsageError as error:
+        with app.make_context(_PROGRAM, arguments or ["--help"]) as context:
+            return int(app.invoke(context))
+    except click.exceptions.Exit as done:
+        # A help text was printed.
+        return done.exit_code
+    except click.UsageError as error:
         _print_error(_usage_text(error))
         return EXIT_WRONG_INPUT
-    except (KeyboardInterrupt, typer.Abort):
-        status = _INTERRUPTED
+    except KeyboardInterrupt:
+        _print_error("", "interrupted")
+        return EXIT_STOPPED
     except BrokenPipeError:
         raise
     except BaseException as error:
@@ -117,10 +118,6 @@ def _status(arguments: list[str]) -> int:
         for line in error_lines(end):
             _print_error(line, "")
         return end.exit_status
-    if status == _INTERRUPTED:
-        _print_error("", "interrupted")
-        return EXIT_STOPPED
-    return status if isinstance(status, int) else 0
 
 
 def _print_error(message: str, label: str = "error: ") -> None:
@@ -135,6 +132,6 @@ def _discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _usage_text(error: Any) -> str:
+def _usage_text(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx is not None else _PROGRAM
     return f"{error.format_message().rstrip('.')}; {command} --help lists the options"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
+from checker.cli.declaration import argument
 from checker.cli.options import JsonFile
 
 
 def list_specs(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="FAMILY|FILE", help="Families or files (default: all families).")
+        list[str] | None, argument("FAMILY|FILE", help="Families or files (default: all families).")
     ] = None,
     json: JsonFile = "",
 ) -> None:

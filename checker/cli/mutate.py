@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from checker.cli.declaration import option
 from checker.cli.options import JsonFile, SetConstants, Target, Workers
 
 
@@ -14,11 +13,11 @@ def mutate(
     settings: SetConstants = None,
     most: Annotated[
         int | None,
-        typer.Option("--max", min=1, metavar="N", help="Try at most N mutants, spread evenly over the spec."),
+        option("--max", min=1, metavar="N", help="Try at most N mutants, spread evenly over the spec."),
     ] = None,
     workers: Workers = None,
     json: JsonFile = "",
-) -> None:
+) -> int:
     """Make small changes to a spec; report which are detected.
 
     Each mutant has one change: a `require` or an assignment is dropped, a condition is negated, or a bound is shifted.
@@ -31,6 +30,4 @@ def mutate(
     from checker.execution.mutate_spec import mutate_spec
     from checker.run.request import default_workers
 
-    raise typer.Exit(
-        mutate_spec(target, tuple(settings or ()), most=most, workers=workers or default_workers(), json_name=json)
-    )
+    return mutate_spec(target, tuple(settings or ()), most=most, workers=workers or default_workers(), json_name=json)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
+from checker.cli.declaration import option
 from checker.cli.options import JsonFile, OutFolder, Properties, SetConstants, Targets, Workers
 
 
@@ -13,28 +12,28 @@ def prove(
     targets: Targets = None,
     method: Annotated[
         Literal["induction", "k-induction", "bounded", "pdr"],
-        typer.Option(help="bounded: search for shortest violations, also of liveness. pdr: use Z3's Spacer."),
+        option(help="bounded: search for shortest violations, also of liveness. pdr: use Z3's Spacer."),
     ] = "induction",
     depth: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1, metavar="N", help="Maximum k (default: 4); for bounded, maximum states of a trace (default: 10)."
         ),
     ] = None,
     properties: Properties = None,
-    timeout: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="Time limit for one query.")] = 60.0,
+    timeout: Annotated[float, option(min=0.001, metavar="SECONDS", help="Time limit for one query.")] = 60.0,
     settings: SetConstants = None,
     unbounded: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="With induction: prove for every value of this constant (repeatable)."),
+        option(metavar="NAME", help="With induction: prove for every value of this constant (repeatable)."),
     ] = None,
     find_lemmas: Annotated[
-        bool, typer.Option("--find-lemmas", help="With induction: find the missing lemmas and print them.")
+        bool, option("--find-lemmas", help="With induction: find the missing lemmas and print them.")
     ] = False,
     workers: Workers = None,
     json: JsonFile = "",
     out: OutFolder = None,
-) -> None:
+) -> int:
     """Prove invariants with Z3, or search for short violations.
 
     Only the method bounded treats liveness properties: it searches for lassos of up to N states. Without a lasso they
@@ -58,4 +57,4 @@ def prove(
         json=json,
         out=out,
     )
-    raise typer.Exit(execute_proofs(request, how))
+    return execute_proofs(request, how)

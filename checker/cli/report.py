@@ -5,21 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from checker.cli.declaration import option
 from checker.cli.options import JsonFile, Master, SearchStates, SpecFile, WalkFolder
 
 
 def report(
     folder: WalkFolder,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder for the report (default: DIR/report).")
-    ] = None,
+    out: Annotated[Path | None, option(metavar="DIR", help="The folder for the report (default: DIR/report).")] = None,
     json: JsonFile = "",
     master: Master = None,
     max_states: SearchStates = 2_000_000,
     spec: SpecFile = None,
-) -> None:
+) -> int:
     """Analyse random walks: violation rates, causes, counterexamples.
 
     The report shows how likely and how soon each property is violated, under which settings and why. The command
@@ -32,4 +29,4 @@ def report(
     require_pyspark()
     from checker.execution.report_walks import report_walks
 
-    raise typer.Exit(report_walks(folder, spec, out=out, json_name=json, master=master, max_states=max_states))
+    return report_walks(folder, spec, out=out, json_name=json, master=master, max_states=max_states)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
+from checker.cli.declaration import option
 from checker.cli.options import (
     Deadlock,
     Fair,
@@ -30,65 +29,59 @@ def run(
     properties: Properties = None,
     engine: Annotated[
         Literal["native", "python", "both", "spark"],
-        typer.Option(help="The engine that explores. both: native, cross-checked with Z3. spark: states on disk."),
+        option(help="The engine that explores. both: native, cross-checked with Z3. spark: states on disk."),
     ] = "native",
     workers: Workers = None,
     master: Master = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="With --engine spark: save every level here; resume an interrupted run."),
+        option(metavar="DIR", help="With --engine spark: save every level here; resume an interrupted run."),
     ] = None,
     partitions: Partitions = None,
     max_states: MaxStates = None,
     max_depth: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Stop an exploration after this many levels.")
+        int | None, option(min=1, metavar="N", help="Stop an exploration after this many levels.")
     ] = None,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Explore everything; report every violated property.")
+        bool, option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
     no_cache: NoCache = False,
     coverage: Annotated[
         bool,
-        typer.Option("--coverage", help="Show how often each action was taken and which parts of the spec are unused."),
+        option("--coverage", help="Show how often each action was taken and which parts of the spec are unused."),
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with status 1 if a part of the spec is unused.")
-    ] = False,
+    strict: Annotated[bool, option("--strict", help="Exit with status 1 if a part of the spec is unused.")] = False,
     deadlock: Deadlock = False,
     json: JsonFile = "",
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML: a test case for each property of a run.")
+        Path | None, option(metavar="FILE", help="Write JUnit XML: a test case for each property of a run.")
     ] = None,
     sarif: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0: a result for each violation.")
+        Path | None, option(metavar="FILE", help="Write SARIF 2.1.0: a result for each violation.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="DIR|FILE", help="Write an HTML index of all results.")] = None,
-    graph: Annotated[
-        Path | None, typer.Option(metavar="FILE.dot|svg", help="Draw the state space of one small run.")
-    ] = None,
+    html: Annotated[Path | None, option(metavar="DIR|FILE", help="Write an HTML index of all results.")] = None,
+    graph: Annotated[Path | None, option(metavar="FILE.dot|svg", help="Draw the state space of one small run.")] = None,
     out: OutFolder = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Compare with this ledger of results (default: specs/ledger.toml)."),
+        option(metavar="FILE", help="Compare with this ledger of results (default: specs/ledger.toml)."),
     ] = None,
     update_ledger: Annotated[
-        bool, typer.Option("--update-ledger", help="Record the results in the ledger and show the differences.")
+        bool, option("--update-ledger", help="Record the results in the ledger and show the differences.")
     ] = False,
     simulate: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Take N random walks in this process instead of exploring."),
+        option(min=1, metavar="N", help="Take N random walks in this process instead of exploring."),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(min=1, max=65_535, metavar="N", help="With --simulate: maximum steps of a walk (100).")
+        int | None, option(min=1, max=65_535, metavar="N", help="With --simulate: maximum steps of a walk (100).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="With --simulate: the random seed (1).")] = None,
-    table: Annotated[
-        bool, typer.Option("--table", help="Compute the families' tables of guarantees, by settings.")
-    ] = False,
+    seed: Annotated[int | None, option(min=0, metavar="N", help="With --simulate: the random seed (1).")] = None,
+    table: Annotated[bool, option("--table", help="Compute the families' tables of guarantees, by settings.")] = False,
     update_docs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --table: update the table in this Markdown page.")
+        Path | None, option(metavar="FILE", help="With --table: update the table in this Markdown page.")
     ] = None,
-) -> None:
+) -> int:
     """Explore every reachable state and check the properties.
 
     Each result is compared with the verdict that its scenario expects. A run of all scenarios is also compared with
@@ -153,11 +146,11 @@ def run(
         from checker.execution.run_walks import WalkSettings, execute_walks
 
         walks = WalkSettings(walks=simulate, depth=depth or 100, seed=1 if seed is None else seed, json=json, out=out)
-        raise typer.Exit(execute_walks(request, walks))
+        return execute_walks(request, walks)
     if depth is not None or seed is not None:
         raise InputError("--depth and --seed need --simulate: run SPEC --simulate 100000 --depth 60 --seed 7")
     if table:
-        raise typer.Exit(tabulate(request, how, update_docs))
+        return tabulate(request, how, update_docs)
     if update_docs is not None:
         raise InputError("--update-docs needs --table: python -m checker run FAMILY --table --update-docs FILE")
-    raise typer.Exit(execute_runs(request, how))
+    return execute_runs(request, how)

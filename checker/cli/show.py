@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from checker.cli.declaration import argument, option
 from checker.cli.options import OutFile, SpecFile, TraceFormat
 
 
 def show(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file (.json) that `run --out` wrote.")],
+    trace: Annotated[Path, argument("TRACE", help="A trace file (.json) that `run --out` wrote.")],
     format: TraceFormat = "text",
     against: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC[/SCENARIO]", help="Run the same steps on this spec too (repeatable; text or html)."),
+        option(metavar="SPEC[/SCENARIO]", help="Run the same steps on this spec too (repeatable; text or html)."),
     ] = None,
     spec: SpecFile = None,
     out: OutFile = None,

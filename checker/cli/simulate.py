@@ -5,27 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
+from checker.cli.declaration import option
 from checker.cli.options import Deadlock, JsonFile, Master, Partitions, Properties, SetConstants, Target
 
 
 def simulate(
     target: Target,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder for the walks. An interrupted simulation is resumed.")
-    ],
+    out: Annotated[Path, option(metavar="DIR", help="The folder for the walks. An interrupted simulation is resumed.")],
     walks: Annotated[
-        int, typer.Option("--traces", min=1, max=10**10, metavar="N", help="Walks per configuration.")
+        int, option("--traces", min=1, max=10**10, metavar="N", help="Walks per configuration.")
     ] = 100_000,
-    depth: Annotated[int, typer.Option(min=1, max=65_535, metavar="N", help="Maximum steps of a walk.")] = 40,
+    depth: Annotated[int, option(min=1, max=65_535, metavar="N", help="Maximum steps of a walk.")] = 40,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="The random seed. The same seed always gives the same walks.")
+        int, option(min=0, metavar="N", help="The random seed. The same seed always gives the same walks.")
     ] = 1,
     settings: SetConstants = None,
     sweep: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="NAME=V,V,...", help="Simulate each value of a constant (repeatable: several sweeps form a grid)."
         ),
     ] = None,
@@ -33,29 +30,29 @@ def simulate(
     deadlock: Deadlock = False,
     weights: Annotated[
         list[str] | None,
-        typer.Option("--weight", metavar="ACTION=N", help="The weight of an action; others have 1 (repeatable)."),
+        option("--weight", metavar="ACTION=N", help="The weight of an action; others have 1 (repeatable)."),
     ] = None,
     bias: Annotated[
         Literal["uniform", "rare"],
-        typer.Option(
+        option(
             help="uniform: all enabled steps are equally likely. rare: rare actions are chosen more often; "
             "a pilot run sets the weights."
         ),
     ] = "uniform",
     sampling: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=0,
             max=63,
             metavar="K",
             help="Record the visited states in 1/2^K of the hash space; 0: all (default: by size of the run).",
         ),
     ] = None,
-    steps: Annotated[bool, typer.Option("--steps", help="Also write a row for each step of each walk.")] = False,
+    steps: Annotated[bool, option("--steps", help="Also write a row for each step of each walk.")] = False,
     master: Master = None,
     partitions: Partitions = None,
     json: JsonFile = "",
-) -> None:
+) -> int:
     """Run millions of random walks of a spec on Spark.
 
     The properties are checked at every step. Without a scenario, the constants are those of the spec's first
@@ -85,4 +82,4 @@ def simulate(
         deadlock=deadlock,
     )
     where = WalkDestination(out=out, master=master, partitions=partitions, json=json)
-    raise typer.Exit(execute_simulation(request, where))
+    return execute_simulation(request, where)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from checker.cli.declaration import option
 from checker.cli.options import OutFile, SearchStates, SpecFile, TraceFormat, WalkFolder
 
 
 def replay(
     folder: WalkFolder,
-    walk: Annotated[int, typer.Option(metavar="N", help="The number of the walk.")],
+    walk: Annotated[int, option(metavar="N", help="The number of the walk.")],
     shrink: Annotated[
-        bool, typer.Option("--shrink", help="Remove steps from the walk, then search for a shortest trace.")
+        bool, option("--shrink", help="Remove steps from the walk, then search for a shortest trace.")
     ] = False,
     max_states: SearchStates = 5_000_000,
     format: TraceFormat = "text",

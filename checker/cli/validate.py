@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
+from checker.cli.declaration import argument, option
 from checker.cli.options import JsonFile, Master, SetConstants, Target
 
 
 def validate(
     target: Target,
-    logs: Annotated[
-        list[Path], typer.Argument(metavar="LOG", help="JSON Lines files, Parquet files, or folders of them.")
-    ],
+    logs: Annotated[list[Path], argument("LOG", help="JSON Lines files, Parquet files, or folders of them.")],
     mapping: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="FILE.py[:NAME]",
             help="The mapping from events to steps: a Python file or module, and the class in it if it has several.",
         ),
@@ -25,39 +22,37 @@ def validate(
     settings: SetConstants = None,
     by: Annotated[
         str,
-        typer.Option(
-            metavar="FIELD", help="The field that names the trace of an event, for logs that mix several traces."
-        ),
+        option(metavar="FIELD", help="The field that names the trace of an event, for logs that mix several traces."),
     ] = "",
     silent: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=0, metavar="N", help="Maximum number of steps in a row without an event (default: set by the mapping)."
         ),
     ] = None,
     candidates: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Maximum number of candidate states at a time.")
+        int, option(min=1, metavar="N", help="Maximum number of candidate states at a time.")
     ] = 10_000,
     controls: Annotated[
         int,
-        typer.Option(
+        option(
             min=0,
             metavar="N",
             help="Also validate N altered copies of each conforming trace; count the rejected ones.",
         ),
     ] = 0,
-    seed: Annotated[int, typer.Option(metavar="N", help="The random seed of the altered copies.")] = 1,
+    seed: Annotated[int, option(metavar="N", help="The random seed of the altered copies.")] = 1,
     engine: Annotated[
         Literal["native", "python", "spark"] | None,
-        typer.Option(help="The engine that computes successors (default: chosen by log size)."),
+        option(help="The engine that computes successors (default: chosen by log size)."),
     ] = None,
     master: Master = None,
     json: JsonFile = "",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write a report to this folder; for up to 20 logs, also explain each one."),
+        option(metavar="DIR", help="Write a report to this folder; for up to 20 logs, also explain each one."),
     ] = None,
-) -> None:
+) -> int:
     """Check whether a spec allows recorded logs.
 
     Exit status: 0 all logs conform, 1 a log is rejected or shows a violation that the scenario does not expect, 2 wrong
@@ -70,4 +65,4 @@ def validate(
         target=target, mapping=mapping, candidates=candidates, silent=silent, controls=controls, seed=seed
     )
     how = ValidationSettings(logs=tuple(logs), by=by, engine=engine, master=master, json=json, out=out)
-    raise typer.Exit(validate_logs(task, tuple(settings or ()), how))
+    return validate_logs(task, tuple(settings or ()), how)

@@ -1,22 +1,19 @@
 """The end of a run or a process by an exception: the sentence, the exit status, and the report of an internal error.
 
 Exit status 1 is a verdict. No exception ends a process with it.
+
+Modules that only a failure needs are imported when it happens: every command imports this module.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import sys
-import tempfile
-import traceback
 from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import ClassVar
 
 from checker.errors import EXIT_INTERNAL, UserError
-from checker.run.version import tidemark_version
 
 
 class StoppedError(UserError):
@@ -71,6 +68,8 @@ def worker_died(what: str) -> StoppedError:
 
 
 def _ending(error: BaseException) -> UserError:
+    from concurrent.futures.process import BrokenProcessPool
+
     where = "".join(f" while {what}" for what in getattr(error, "__notes__", ())[:1])
     if isinstance(error, BrokenProcessPool):
         return worker_died("the command")
@@ -95,6 +94,12 @@ def _crash_sentence(error: BaseException, where: str) -> str:
 
 def _written_report(error: BaseException) -> str | None:
     """Write the report of an internal error to a temporary file and return its name; None if it cannot be written."""
+    import platform
+    import tempfile
+    import traceback
+
+    from checker.run.version import tidemark_version
+
     text = "\n".join(
         [
             f"tidemark {tidemark_version()}, Python {platform.python_version()}, {platform.platform()}",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,9 +24,11 @@ def interruptible() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         cancelled.set()
         # A terminal interrupts the worker processes too, but `kill` reaches only this process.
-        for child in multiprocessing.active_children():
+        # Without the module there are none.
+        processes = sys.modules.get("multiprocessing")
+        for child in processes.active_children() if processes is not None else ():
             with suppress(ProcessLookupError, TypeError):
-                os.kill(child.pid, signal.SIGINT)  # type: ignore[arg-type]
+                os.kill(child.pid, signal.SIGINT)
 
     with _handling((signal.SIGINT, signal.SIGTERM), cancel):
         yield cancelled

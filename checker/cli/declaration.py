@@ -1,0 +1,209 @@
+"""Commands that are declared as functions: the annotations of the parameters are the options and arguments.
+
+    def prove(target: Annotated[str, argument("SPEC", help="A spec.")],
+              depth: Annotated[int | None, option(min=1, metavar="N", help="Maximum k.")] = None) -> int:
+        \"""Prove invariants with Z3.\"""
+
+`declared_command` turns the function into a command of Click. Its types are str, int, float, bool (a flag), Path and
+Literal (choices), each of them also with `| None`, and lists of them: a repeatable option, or all further arguments.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+
+@dataclass(frozen=True)
+class DeclaredOption:
+    """An option: its name if it is not that of the parameter, its metavariable, help text and limits."""
+
+    name: str
+    metavar: str | None
+    help: str
+    min: Any
+    max: Any
+
+
+@dataclass(frozen=True)
+class DeclaredArgument:
+    """A positional argument: its metavariable and help text."""
+
+    metavar: str
+    help: str
+
+
+def option(
+    name: str = "",
+    *,
+    help: str,
+    metavar: str | None = None,
+    min: float | None = None,
+    max: float | None = None,
+) -> DeclaredOption:
+    """Declare an option; default of the name: `--` and the name of the parameter."""
+    return DeclaredOption(name, metavar, help, min, max)
+
+
+def argument(metavar: str, *, help: str) -> DeclaredArgument:
+    """Declare a positional argument."""
+    return DeclaredArgument(metavar, help)
+
+
+@dataclass(frozen=True)
+class CommandEntry:
+    """A command of which the module is imported when it is chosen.
+
+    `summary`: the first line of the function's docstring. `place`: the function, as `package.module:function`.
+    """
+
+    name: str
+    summary: str
+    place: str
+
+    @functools.cached_property
+    def command(self) -> click.Command:
+        """The command; its module is imported at the first use."""
+        module, _, function = self.place.partition(":")
+        return declared_command(getattr(importlib.import_module(module), function), self.name)
+
+
+class CommandGroup(click.Group):
+    """A group of commands and groups. Its help text imports no command that is a `CommandEntry`."""
+
+    def __init__(
+        self,
+        help: str,
+        commands: Iterable[CommandEntry | Callable[..., int | None] | click.Command],
+        *,
+        name: str | None = None,
+    ):
+        super().__init__(name, help=help, no_args_is_help=False)
+        self._entries: dict[str, CommandEntry] = {}
+        for command in commands:
+            if isinstance(command, CommandEntry):
+                self._entries[command.name] = command
+            else:
+                self.add_command(command if isinstance(command, click.Command) else declared_command(command))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of their declaration."""
+        return [*self._entries, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, or None if no command has the name."""
+        entry = self._entries.get(cmd_name)
+        return super().get_command(ctx, cmd_name) if entry is None else entry.command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name; raise UsageError, with the most similar name, if none has it."""
+        if self.get_command(ctx, args[0]) is None:
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+        return super().resolve_command(ctx, args)
+
+    def summaries(self) -> dict[str, str]:
+        """Return the summary of each command by its name."""
+        return {name: entry.summary for name, entry in self._entries.items()} | {
+            name: summary_of(command) for name, command in self.commands.items()
+        }
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names and summaries of the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.summaries().items()))
+
+
+def summary_of(command: click.Command) -> str:
+    """Return the first line of a command's help text."""
+    return (command.help or "").partition("\n")[0]
+
+
+def declared_command(function: Callable[..., int | None], name: str | None = None) -> click.Command:
+    """Return the command of a function; its name is that of the function, unless another is given.
+
+    The command returns the exit status; a function that returns None ends with status 0.
+    """
+    hints = typing.get_type_hints(function, include_extras=True)
+    parameters = [
+        _parameter(parameter, hints[parameter.name]) for parameter in inspect.signature(function).parameters.values()
+    ]
+
+    def call(**values: Any) -> int:
+        # Click collects repeated values in tuples.
+        given = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+        return function(**given) or 0
+
+    return _DeclaredCommand(name or function.__name__, callback=call, params=parameters, help=inspect.getdoc(function))
+
+
+class _DeclaredCommand(click.Command):
+    """A command with a help text that describes the arguments as well as the options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        arguments = [found.help_record for found in self.params if isinstance(found, _DescribedArgument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        super().format_options(ctx, formatter)
+
+
+class _DescribedArgument(click.Argument):
+    """An argument with a help text."""
+
+    def __init__(self, name: str, declared: DeclaredArgument, **more: Any):
+        super().__init__([name], **more)
+        self.help_record = (declared.metavar, f"{declared.help}{'  [required]' if self.required else ''}")
+
+
+def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
+    """Return the option or argument of a parameter with the hint `Annotated[type, option(...) or argument(...)]`."""
+    kind, declared = typing.get_args(hint)[:2]
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):
+        (kind,) = (inner for inner in typing.get_args(kind) if inner is not types.NoneType)
+    is_repeated = typing.get_origin(kind) is list
+    if is_repeated:
+        (kind,) = typing.get_args(kind)
+    is_required = parameter.default is inspect.Parameter.empty
+    more: dict[str, Any] = {"required": True} if is_required else {"default": parameter.default}
+    if isinstance(declared, DeclaredArgument):
+        metavar = f"{declared.metavar if is_required else f'[{declared.metavar}]'}{'...' if is_repeated else ''}"
+        more |= {"metavar": metavar, "nargs": -1 if is_repeated else 1}
+        return _DescribedArgument(parameter.name, declared, type=_click_type(kind), **more)
+    metavar = declared.metavar
+    if typing.get_origin(kind) is Literal:
+        metavar = f"<{'|'.join(typing.get_args(kind))}>"
+    name = declared.name or f"--{parameter.name.replace('_', '-')}"
+    return click.Option(
+        [parameter.name, name],
+        type=_click_type(kind, declared.min, declared.max),
+        is_flag=kind is bool,
+        multiple=is_repeated,
+        help=declared.help,
+        metavar=metavar,
+        show_default=parameter.default not in ("", None) and kind is not bool,
+        **more,
+    )
+
+
+def _click_type(kind: Any, least: Any = None, most: Any = None) -> Any:
+    """Return the type with which Click reads a value."""
+    if typing.get_origin(kind) is Literal:
+        return click.Choice(typing.get_args(kind))
+    if kind is Path:
+        return click.Path(path_type=Path)
+    if least is None and most is None:
+        return kind
+    return click.FloatRange(least, most) if kind is float else click.IntRange(least, most)
