@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 DEADLOCK = "deadlock"
@@ -30,6 +31,20 @@ class ExplorationProgress:
     memory_bytes: int
 
 
+@dataclass(frozen=True)
+class CheckpointPlan:
+    """Where the native engine keeps checkpoints of a run, and how often it writes one, in seconds.
+
+    A run resumes the checkpoint of an equal run in the folder; `must_resume`: it is an error if there is none.
+    `on_notice` gets a sentence when a checkpoint is resumed, and when none can be written.
+    """
+
+    folder: Path
+    every: float
+    must_resume: bool = False
+    on_notice: Callable[[str], None] = lambda sentence: None
+
+
 @dataclass
 class Plan:
     """The properties to check, and when to stop.
@@ -37,7 +52,8 @@ class Plan:
     An engine calls `on_progress` at most a few times a second, from the thread that called the engine, and tests
     `cancelled` as often. `max_depth` is a number of levels; the initial states are the first level, and states of the
     last level are not expanded. With `quick` the native engine starts with machine code that compiles faster and runs
-    slower, which saves time in many small explorations; a long exploration switches to better code.
+    slower, which saves time in many small explorations; a long exploration switches to better code. Only the native
+    engine writes a `checkpoint`.
     """
 
     properties: tuple[str, ...]
@@ -47,6 +63,7 @@ class Plan:
     max_depth: int | None = None
     deadlock: bool = False
     quick: bool = False
+    checkpoint: CheckpointPlan | None = None
     on_progress: Callable[[ExplorationProgress], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
 

@@ -19,10 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from checker.engines.native.checkpoint_identity import identity_of
 from checker.engines.native.explore import exploration
+from checker.engines.native.explore.checkpoint import opened_folder
 from checker.engines.native.explore.kernels import Kernels, add_kernels
 from checker.engines.native.explore.search import breadth_first_search
+from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.explore.store import Words
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.decision import NativeLiveness
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -276,24 +280,27 @@ def _search(
         pairs = zip(bits, names, strict=True)
         return sum(1 << bit for bit, name in pairs if spec.roles[name] in roles and name not in but)
 
-    found = breadth_first_search(
-        compiled.kernels,
-        np.array([compiled.words_of(state) for state in initial], dtype=np.uint64),
-        workers=plan.workers,
-        invariant_mask=mask(Role.INVARIANT),
-        step_mask=mask(*STEP_ROLES, but=decided) | extra_step_mask,
-        reachable_mask=mask(Role.REACHABLE) | extra_mask,
-        stop_after=sum(
-            1 << bit for bit, name in zip(bits, names, strict=True) if name in awaited and name not in decided
-        ),
-        stop_on_any=plan.stop == "first",
-        stop_on_deadlock=plan.deadlock and plan.stop == "first",
-        await_deadlock=plan.deadlock and DEADLOCK in awaited,
-        max_states=plan.max_states,
-        max_depth=plan.max_depth,
-        on_progress=None if plan.on_progress is None else lambda progress: _report_progress(plan, progress),
-        cancelled=plan.cancelled,
-    )
+    packed = np.array([compiled.words_of(state) for state in initial], dtype=np.uint64)
+    with _checkpoints(compiled, plan, packed) as checkpoints:
+        found = breadth_first_search(
+            compiled.kernels,
+            packed,
+            workers=plan.workers,
+            invariant_mask=mask(Role.INVARIANT),
+            step_mask=mask(*STEP_ROLES, but=decided) | extra_step_mask,
+            reachable_mask=mask(Role.REACHABLE) | extra_mask,
+            stop_after=sum(
+                1 << bit for bit, name in zip(bits, names, strict=True) if name in awaited and name not in decided
+            ),
+            stop_on_any=plan.stop == "first",
+            stop_on_deadlock=plan.deadlock and plan.stop == "first",
+            await_deadlock=plan.deadlock and DEADLOCK in awaited,
+            max_states=plan.max_states,
+            max_depth=plan.max_depth,
+            on_progress=None if plan.on_progress is None else lambda progress: _report_progress(plan, progress),
+            cancelled=plan.cancelled,
+            checkpoints=checkpoints,
+        )
     if names == compiled.properties:
         return found
     assert not compiled.extra, "the bits of extra predicates follow those of all properties"
@@ -302,6 +309,30 @@ def _search(
         violations={bits.index(bit): where for bit, where in found.violations.items()},
         reached={bits.index(bit): where for bit, where in found.reached.items()},
     )
+
+
+@contextmanager
+def _checkpoints(compiled: CompiledSpec, plan: Plan, initial: Words) -> Iterator[SearchCheckpoints | None]:
+    """Yield the checkpoints of a search from packed initial states (n, words); None if the plan has none."""
+    if plan.checkpoint is None:
+        yield None
+        return
+    identity = identity_of(
+        compiled.spec,
+        plan,
+        program=compile_spec(compiled.spec, compiled.properties),
+        premises=len(compiled.extra),
+        symmetry="" if compiled.symmetry is None else f"symmetry of {compiled.symmetry.domain}",
+        initial=initial,
+    )
+    chosen = plan.checkpoint
+    # Deciding liveness may take as long as the exploration, so a complete exploration is kept.
+    keeps_complete = bool(liveness_names(compiled.spec, plan.properties))
+    with (
+        opened_folder(chosen.folder, identity, must_exist=chosen.must_resume) as folder,
+        SearchCheckpoints(folder, chosen.every, chosen.on_notice, keeps_complete=keeps_complete) as checkpoints,
+    ):
+        yield checkpoints
 
 
 def _report_progress(plan: Plan, progress: exploration.SearchProgress) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from checker.engines.native.explore.hash_table import HashTable, define_grow_table, make_room
+from checker.engines.native.explore.hash_table import HashTable, make_room
 from checker.engines.native.explore.memory_layout import SHARDS
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
@@ -33,12 +33,11 @@ _BLOCK = 64
 """Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""
 
 
-def define_insert_shard(spec: SpecFunctions) -> ir.Function:
+def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function) -> ir.Function:
     """Define `void insert_shard(i64* records, i64 shard, i64 mask)`: the second half of a round for one shard.
 
-    `mask` has the bits of the properties to check in new states.
+    `mask` has the bits of the properties to check in new states. `grow_table` is that of `hash_table`.
     """
-    grow_table = define_grow_table(spec)
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64])
     function = ir.Function(spec.module, kind, "explore.insert_shard")
     function.linkage = "internal"

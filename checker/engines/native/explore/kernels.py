@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from checker.engines.native.explore.expansion import define_emit, define_expand_shard, define_fail
-from checker.engines.native.explore.hash_table import HashTable
+from checker.engines.native.explore.hash_table import HashTable, define_grow_table
 from checker.engines.native.explore.insertion import define_insert_shard
 from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS, SHARDS, MemoryLayout
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
@@ -28,7 +28,12 @@ from checker.engines.native.llvm.words import read_words
 
 __all__ = ["KERNEL_NAMES", "Kernels", "SpecFunctions", "add_kernels"]
 
-EXPAND, INSERT, FIND = KERNEL_NAMES = ("explore_expand", "explore_insert", "explore_find")
+EXPAND, INSERT, FIND, REBUILD = KERNEL_NAMES = (
+    "explore_expand",
+    "explore_insert",
+    "explore_find",
+    "explore_rebuild",
+)
 
 
 def add_kernels(functions: SpecFunctions) -> None:
@@ -40,16 +45,20 @@ def add_kernels(functions: SpecFunctions) -> None:
     - `void explore_insert(i64* records, i64* next_shard, i64 mask)` runs the second half in the same way, and checks
       the properties in `mask` in new states.
     - `i64 explore_find(i64* records, i64* state)` returns the id of a stored state, or NO_STATE.
+    - `void explore_rebuild(i64* records, i64* next_shard)` doubles the tables of the shards from `next_shard` on and
+      adds all their states again.
 
     Raises ValueError if the spec has more action instances than the store can number.
     """
     define_emit(functions)
     define_fail(functions)
     expand_shard = define_expand_shard(functions)
-    insert_shard = define_insert_shard(functions)
+    grow_table = define_grow_table(functions)
+    insert_shard = define_insert_shard(functions, grow_table)
     _define_expand(functions, expand_shard)
     _define_insert(functions, insert_shard)
     _define_find(functions)
+    _define_rebuild(functions, grow_table)
 
 
 def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
@@ -66,6 +75,13 @@ def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
     builder, (records, next_shard, mask) = _define(spec, INSERT, ir.VoidType(), arguments)
     with _shards_taken(builder, next_shard) as shard:
         builder.call(insert_shard, [records, shard, mask])
+    builder.ret_void()
+
+
+def _define_rebuild(spec: SpecFunctions, grow_table: ir.Function) -> None:
+    builder, (records, next_shard) = _define(spec, REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
+    with _shards_taken(builder, next_shard) as shard:
+        builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
     builder.ret_void()
 
 
@@ -100,6 +116,7 @@ def _define(
 
 # CFUNCTYPE, not PYFUNCTYPE: only the former releases the global interpreter lock during the call.
 _ROUND_HALF = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
+_REBUILD = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _FIND_STATE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -126,5 +143,6 @@ class Kernels:
         self.expand: Callable[[int, int, int], None] = _ROUND_HALF(address_of(EXPAND))
         self.insert: Callable[[int, int, int], None] = _ROUND_HALF(address_of(INSERT))
         self.find: Callable[[int, int], int] = _FIND_STATE(address_of(FIND))
+        self.rebuild: Callable[[int, int], None] = _REBUILD(address_of(REBUILD))
         self.better = better
         self._owner = owner

@@ -115,6 +115,16 @@ _RECORD_FIELDS = {
 }
 """The fields of a shard's record, in order, each with its length in words."""
 
+RESTORED_FIELDS = (
+    *("count", "within", "cursor", "frontier_end", "pending", "pending_parent"),
+    *("seen_in_states", "seen_in_steps", "deadlock"),
+    *("failures", "failed_state", "failed_instance", "failed_site", "first_states"),
+)
+"""The fields that a checkpoint holds.
+
+The others are addresses, depend on the machine or on the rebuilt table, or are 0 between two rounds.
+"""
+
 
 def _offsets() -> dict[str, int]:
     offsets, position = {}, 0

@@ -19,14 +19,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 
 from checker.engines.native.explore.exploration import Exploration, Outcome, SearchProgress
 from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
 from checker.engines.native.explore.search_findings import SearchFindings
 from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
+from checker.errors import InputError
 
 PARALLEL_FROM = 1500
 """With fewer states left in the level, a round runs on one thread: starting threads would take longer."""
@@ -53,6 +56,14 @@ class _Limits:
     max_depth: int | None
 
 
+@dataclass(frozen=True)
+class _Size:
+    """The size of a search before its last round. A limit that it had not reached cannot have stopped the search."""
+
+    distinct: int
+    levels: int
+
+
 def breadth_first_search(
     kernels: Kernels,
     initial: Words,
@@ -69,6 +80,7 @@ def breadth_first_search(
     max_depth: int | None = None,
     on_progress: Callable[[SearchProgress], None] | None = None,
     cancelled: threading.Event | None = None,
+    checkpoints: SearchCheckpoints | None = None,
 ) -> Exploration:
     """Explore all states that are reachable from the initial ones (n, words), breadth-first.
 
@@ -82,8 +94,10 @@ def breadth_first_search(
     - at least `max_states` states were found, or `max_depth` levels: the last level is checked, but not expanded;
     - `cancelled` was set, or the user pressed Ctrl-C.
 
-    `on_progress` is called at the end of a round, at most four times a second. Raises ValueError if an argument is out
-    of range, and MemoryError if the states do not fit into the machine's memory.
+    `on_progress` is called at the end of a round, at most four times a second. With `checkpoints`, the search resumes
+    the last one if there is one, and gives the same result as without the interruption. Raises ValueError if an
+    argument is out of range, MemoryError if the states do not fit into the machine's memory, and InputError if the
+    checkpoint is damaged or has reached a limit already.
     """
     states = np.ascontiguousarray(initial, np.uint64)
     if states.ndim != 2 or states.shape[1] != kernels.layout.words or not len(states):
@@ -96,7 +110,7 @@ def breadth_first_search(
     with Workers(workers) as team, deferred_interrupts() as interrupted:
         interrupts = [interrupted] if cancelled is None else [interrupted, cancelled]
         search = _BreadthFirstSearch(
-            kernels, team, invariant_mask | reachable_mask, step_mask, limits, on_progress, interrupts
+            kernels, team, invariant_mask | reachable_mask, step_mask, limits, on_progress, interrupts, checkpoints
         )
         outcome = search.run(states)
     return search.result(outcome, reachable_mask)
@@ -114,6 +128,7 @@ class _BreadthFirstSearch:
         limits: _Limits,
         on_progress: Callable[[SearchProgress], None] | None,
         interrupts: list[threading.Event],
+        checkpoints: SearchCheckpoints | None,
     ) -> None:
         self._store = Store(kernels)
         self._team = team
@@ -122,17 +137,20 @@ class _BreadthFirstSearch:
         self._limits = limits
         self._on_progress = on_progress
         self._interrupts = interrupts
+        self._checkpoints = checkpoints
         self._findings = SearchFindings(self._store)
         self._level_ends: list[int] = []
         self._within_ends: list[int] = []
         self._initial_states = 0
+        self._rounds = 0
+        self._before_round = _Size(0, 0)
         self._started = self._reported = perf_counter()
         self._processor_started = process_time()
 
     def run(self, initial: Words) -> Outcome:
         """Explore until no state is left or there is a reason to stop; return the outcome."""
         try:
-            self._insert_initial(initial)
+            self._begin(initial)
             improves = True
             while (outcome := self._outcome()) is None:
                 if improves and process_time() - self._processor_started > IMPROVE_SECONDS:
@@ -140,7 +158,11 @@ class _BreadthFirstSearch:
                     # layout.
                     self._store.improve_kernels()
                     improves = False
+                if self._checkpoints is not None and self._checkpoints.is_due():
+                    self._checkpoints.save(self._store, self._progress())
                 self._round()
+            if self._checkpoints is not None and self._is_continued(outcome):
+                self._checkpoints.save_last(self._store, self._progress())
         # With the deferred handler, Ctrl-C only sets an event. `on_progress` or a caller's own handler may raise it.
         except KeyboardInterrupt:
             outcome = "interrupted"
@@ -169,6 +191,55 @@ class _BreadthFirstSearch:
             levels_within=[within for size, within in zip(sizes, sizes_within, strict=True) if size],
         )
 
+    def _begin(self, initial: Words) -> None:
+        """Resume the last checkpoint, or store the initial states."""
+        progress = None if self._checkpoints is None else self._checkpoints.restored(self._store)
+        if progress is None:
+            self._insert_initial(initial)
+            return
+        self._team.run(self._store.rebuild, in_parallel=True)
+        self._level_ends, self._within_ends = progress["level_ends"], progress["within_ends"]
+        self._initial_states, self._rounds = progress["initial_states"], progress["rounds"]
+        self._before_round = _Size(*progress["before_round"])
+        self._findings.restore(progress["findings"])
+        self._started -= progress["seconds"]
+        self._require_below_limits()
+
+    def _progress(self) -> dict[str, Any]:
+        """Return the progress of the search between two rounds, as JSON."""
+        return {
+            "distinct": self._store.distinct,
+            "level": len(self._level_ends),
+            "level_ends": self._level_ends.copy(),
+            "within_ends": self._within_ends.copy(),
+            "initial_states": self._initial_states,
+            "rounds": self._rounds,
+            "before_round": [self._before_round.distinct, self._before_round.levels],
+            "findings": self._findings.to_json(),
+            "seconds": perf_counter() - self._started,
+        }
+
+    def _is_continued(self, outcome: Outcome) -> bool:
+        """Return whether a search with this outcome is continued: with a higher limit, or by deciding liveness."""
+        assert self._checkpoints is not None
+        return outcome in ("max_states", "max_depth", "interrupted") or (
+            outcome == "complete" and self._checkpoints.keeps_complete
+        )
+
+    def _require_below_limits(self) -> None:
+        """Raise InputError if a search with these limits would have stopped before the checkpoint."""
+        before, limits = self._before_round, self._limits
+        if limits.max_states is not None and before.distinct >= limits.max_states:
+            raise InputError(
+                f"the checkpoint has {self._store.distinct:,} states, too many for --max-states {limits.max_states}: "
+                "choose a higher limit, or another folder"
+            )
+        if limits.max_depth is not None and before.levels >= limits.max_depth:
+            raise InputError(
+                f"the checkpoint has reached level {len(self._level_ends) + 1}, too deep for --max-depth "
+                f"{limits.max_depth}: choose a higher limit, or another folder"
+            )
+
     def _insert_initial(self, initial: Words) -> None:
         for _ in self._store.send_initial(initial):
             # A batch has at most one outbox of entries per shard: too few to be worth starting threads.
@@ -183,6 +254,8 @@ class _BreadthFirstSearch:
 
     def _round(self) -> None:
         """Run one round, and begin the next level if this one is exhausted."""
+        self._rounds += 1
+        self._before_round = _Size(self._store.distinct, len(self._level_ends))
         in_parallel = self._store.left_in_level >= PARALLEL_FROM
         # A property is not checked after the round in which it was first found. Within a round every shard may still
         # find it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,20 @@ class SearchFindings:
             self.property_error = self._first(OUT_OF_BOUNDS_BIT)
         self.seen |= seen & ~_OUT_OF_BOUNDS
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the findings of a search that continues, as JSON: an error would have ended it."""
+        assert self.error is None and self.property_error is None
+        by_bit = {bit: [where.state, _step_to_json(where.step)] for bit, where in self.by_bit.items()}
+        return {"seen": self.seen, "by_bit": by_bit, "deadlock": self.deadlock}
+
+    def restore(self, content: dict[str, Any]) -> None:
+        """Take over the findings that `to_json` returned."""
+        self.seen, self.deadlock = content["seen"], content["deadlock"]
+        self.by_bit = {
+            int(bit): FoundViolation(state, None if step is None else StoredStep(step[0], np.array(step[1], np.uint64)))
+            for bit, (state, step) in content["by_bit"].items()
+        }
+
     def _first_failure(self) -> FoundFailure | None:
         shard = _first_shard(self.store.field("failures"))
         if shard is None:
@@ -72,6 +87,10 @@ def _step_violation(entry: Words) -> FoundViolation:
     # The origin word of an entry: the parent id in the low 32 bits, the action instance above.
     origin = int(entry[-1])
     return FoundViolation(origin & 0xFFFFFFFF, StoredStep(origin >> 32, entry[:-1].copy()))
+
+
+def _step_to_json(step: StoredStep | None) -> list[Any] | None:
+    return None if step is None else [step.instance, [int(word) for word in step.words]]
 
 
 def _first_shard(found: Words | np.ndarray) -> int | None:

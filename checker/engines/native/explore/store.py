@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from checker.engines.native.explore.memory_layout import (
     MAXIMUM_OUTBOX_ENTRIES,
     NO_STATE,
     RECORD_WORDS,
+    RESTORED_FIELDS,
     SHARD_BITS,
     SHARDS,
 )
@@ -236,6 +237,66 @@ class Store:
     def _counts(self) -> list[int]:
         return [int(count) for count in self.field("count")]
 
+    # Checkpoints, see `CheckpointedStore`.
+
+    def growing_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the states and their origins, by shard."""
+        return {
+            f"{name}-{shard:02}": array[shard, :count]
+            for shard, count in enumerate(self._counts())
+            for name, array in self._by_state().items()
+        }
+
+    def changing_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return copies of the records, and of everything else that is small."""
+        pending = [int(listed) for listed in self.field("pending")]
+        return {
+            **{f"record-{name}": self.field(name).copy() for name in RESTORED_FIELDS},
+            "generated": self._generated.copy(),
+            "step_violations": self.step_violations.copy(),
+            "successors": np.concatenate([self._successors[shard, :listed] for shard, listed in enumerate(pending)]),
+            "level_ends": np.array(self._level_ends, np.uint64),
+        }
+
+    def room_for(self, name: str, items: int) -> NDArray[Any]:
+        """Return the memory of the first states or origins of a shard."""
+        kind, _, shard = name.rpartition("-")
+        if items > int(self.field("capacity")[int(shard)]):
+            raise MemoryError(f"{name} of the checkpoint has {items} states: this machine has too little memory")
+        room: NDArray[Any] = self._by_state()[kind][int(shard), :items]
+        return room
+
+    def restore(self, changing: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the records and the successors in flight. `rebuild` builds the tables from the states."""
+        for name in RESTORED_FIELDS:
+            self.field(name)[:] = changing[f"record-{name}"]
+        self._generated[:] = changing["generated"]
+        self.step_violations[:] = changing["step_violations"]
+        self._level_ends = list(changing["level_ends"])
+        self._require_order()
+        ends = np.cumsum(self.field("pending")).astype(np.int64)
+        for shard, listed in enumerate(np.split(changing["successors"], ends[:-1])):
+            self._successors[shard, : len(listed)] = listed
+        # Half as large as needed: `rebuild` doubles each table before it adds the states.
+        slots = [_slots_for(count) for count in self._counts()]
+        self.field("table_mask")[:] = np.array(slots, np.uint64) // 2 - 1
+        self.offer_shards()
+
+    def rebuild(self) -> None:
+        """Build the tables of the restored shards that no other worker has taken."""
+        self._kernels.rebuild(self._records_address, self._next_shard_address)
+
+    def _require_order(self) -> None:
+        """Raise ValueError if restored numbers contradict each other: kernels do not check them."""
+        cursor, end, count = (self.field(name) for name in ("cursor", "frontier_end", "count"))
+        is_ordered = (cursor <= end).all() and (end <= count).all() and (count <= self.field("capacity")).all()
+        if not is_ordered or (self.field("pending") > self.layout.outbox_capacity).any():
+            raise ValueError("its records contradict each other")
+
+    def _by_state(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays with an item for each state of each shard."""
+        return {"states": self.states, "parents": self.parents, "instances": self.instances}
+
 
 def physical_memory() -> int:
     """Return the machine's memory in bytes."""
@@ -244,8 +305,13 @@ def physical_memory() -> int:
 
 def _largest_table(capacity: int) -> int:
     """Return the number of slots, a power of two, of the table of a shard with `capacity` states."""
+    return _slots_for(capacity + MAXIMUM_OUTBOX_ENTRIES)
+
+
+def _slots_for(count: int) -> int:
+    """Return the number of slots, a power of two, of a table with `count` states."""
     slots = INITIAL_TABLE_SLOTS
-    while slots * LOAD_NUMERATOR < (capacity + MAXIMUM_OUTBOX_ENTRIES) * LOAD_DENOMINATOR:
+    while slots * LOAD_NUMERATOR < count * LOAD_DENOMINATOR:
         slots *= 2
     return slots
 

@@ -1,0 +1,54 @@
+"""The identity of a search: everything on which the content of its checkpoint depends."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from checker.engines.native.explore.checkpoint import SearchIdentity
+from checker.engines.native.explore.store import Words
+from checker.ir import nodes
+from checker.ir.digest import digest_of
+from checker.language.spec import Spec
+from checker.language.views import view_of
+from checker.run.plan import Plan
+from checker.run.version import tidemark_version
+
+_SOURCES = ("language", "ir", "frontend", "engines/native")
+"""The packages of `checker` that decide how a state is packed and what its successors are."""
+
+USUAL_STORE = "usual"
+
+
+def identity_of(
+    spec: Spec, plan: Plan, *, program: nodes.Program, premises: int, symmetry: str, initial: Words
+) -> SearchIdentity:
+    """Return the identity of a search for a plan; `SearchIdentity` documents the arguments.
+
+    `initial` (n, words): the packed initial states.
+    """
+    view = view_of(spec)
+    stop = plan.stop if isinstance(plan.stop, str) else " ".join(sorted(plan.stop))
+    return SearchIdentity(
+        version=f"{tidemark_version()}, sources {_sources_digest()}",
+        spec=type(spec).name,
+        constants=dict(spec.constants),
+        properties=[*plan.properties, *(["deadlock"] if plan.deadlock else [])],
+        stop=stop,
+        premises=premises,
+        symmetry=symmetry,
+        store=USUAL_STORE,
+        program=f"{digest_of(program)} {'' if view is None else ' '.join(view.kept)}".strip(),
+        initial=hashlib.blake2b(initial.tobytes(), digest_size=16).hexdigest(),
+    )
+
+
+def _sources_digest() -> str:
+    """Return the digest of the sources of `_SOURCES`: a version of Tidemark may be a checkout that was changed."""
+    digest = hashlib.blake2b(digest_size=8)
+    packages = Path(nodes.__file__).parents[1]
+    for package in _SOURCES:
+        for path in sorted((packages / package).rglob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{path.name} {len(content)} ".encode() + content)
+    return digest.hexdigest()
