@@ -42,6 +42,10 @@ def run(
     max_depth: Annotated[
         int | None, option(min=1, metavar="N", help="Stop an exploration after this many levels.")
     ] = None,
+    max_memory: Annotated[
+        str | None,
+        option(metavar="SIZE", help="Stop before the states take more, such as 4GB (default: what is available)."),
+    ] = None,
     keep_going: Annotated[
         bool, option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
@@ -98,8 +102,11 @@ def run(
     from checker.execution.run_specs import RunSettings, execute_runs
     from checker.execution.run_tables import tabulate
     from checker.execution.spark_engine import SparkOptions
+    from checker.run.memory import bytes_from_text
     from checker.run.request import Request, default_workers
 
+    if engine == "spark" and max_memory is not None:
+        raise InputError("--max-memory is for states in memory: omit it with --engine spark, which keeps them on disk")
     if no_cache:
         code_cache.turn_off()
     request = Request(
@@ -115,6 +122,7 @@ def run(
         workers=workers or default_workers(),
         max_states=max_states,
         max_depth=max_depth,
+        max_memory=bytes_from_text(max_memory, "--max-memory") if max_memory is not None else None,
         coverage=coverage,
         strict=strict,
         json=json,
@@ -130,6 +138,7 @@ def run(
             "--engine": engine != "native",
             "--max-states": max_states is not None,
             "--max-depth": max_depth is not None,
+            "--max-memory": max_memory is not None,
             "--coverage": coverage,
             "--strict": strict,
             "--junit": junit is not None,

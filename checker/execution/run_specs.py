@@ -43,6 +43,7 @@ class RunSettings:
     workers: int
     max_states: int | None = None
     max_depth: int | None = None
+    max_memory: int | None = None
     coverage: bool = False
     strict: bool = False
     json: str = ""
@@ -56,7 +57,8 @@ class RunSettings:
     @property
     def is_limited(self) -> bool:
         """Whether a run may end before the last state, or its counts may differ from those of the native engine."""
-        return self.max_states is not None or self.max_depth is not None or self.engine != "native"
+        limits = (self.max_states, self.max_depth, self.max_memory)
+        return any(limit is not None for limit in limits) or self.engine != "native"
 
     @property
     def is_screen_shown(self) -> bool:
@@ -243,6 +245,9 @@ def _outcomes(
     def explored(number: int, cancelled: threading.Event) -> Result | UserError:
         plan = _plan(runs[number], settings, 1, cancelled)
         plan.quick = True
+        if plan.max_memory is not None:
+            # The runs in progress share what the command may take.
+            plan.max_memory //= min(settings.workers, len(runs))
         return _explored(runs[number], plan, explore)
 
     def died(number: int) -> UserError:
@@ -258,6 +263,7 @@ def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Ev
         workers=workers,
         max_states=settings.max_states,
         max_depth=settings.max_depth,
+        max_memory=settings.max_memory,
         deadlock=DEADLOCK in run.properties,
         cancelled=cancelled,
     )

@@ -132,6 +132,7 @@ def end_text(result: Result) -> str:
         "violation": "stopped at the violation",
         "max_states": "the limit on states was reached",
         "max_depth": "the limit on depth was reached",
+        "max_memory": "the memory does not suffice for more states",
         "interrupted": "interrupted",
     }[result.ended]
 

@@ -51,9 +51,9 @@ class Plan:
 
     An engine calls `on_progress` at most a few times a second, from the thread that called the engine, and tests
     `cancelled` as often. `max_depth` is a number of levels; the initial states are the first level, and states of the
-    last level are not expanded. With `quick` the native engine starts with machine code that compiles faster and runs
-    slower, which saves time in many small explorations; a long exploration switches to better code. Only the native
-    engine writes a `checkpoint`.
+    last level are not expanded. `max_memory` is the bytes that the states may take; default: what the machine has.
+    With `quick` the native engine starts with machine code that compiles faster and runs slower, which saves time in
+    many small explorations; a long exploration switches to better code. Only the native engine writes a `checkpoint`.
     """
 
     properties: tuple[str, ...]
@@ -61,6 +61,7 @@ class Plan:
     workers: int = 1
     max_states: int | None = None
     max_depth: int | None = None
+    max_memory: int | None = None
     deadlock: bool = False
     quick: bool = False
     checkpoint: CheckpointPlan | None = None

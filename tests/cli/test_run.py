@@ -31,6 +31,9 @@ ROOT = Path(__file__).parent.parent.parent
         ("counter/reaches_limit", ["--deadlock", "--keep-going"], 1),
         ("counter/reaches_limit", ["--max-states", "2"], 3),
         ("log", ["--set", "log_size=2", "--property", "logs_agree", "--max-depth", "2"], 3),
+        ("log", ["--engine", "native", "--max-memory", "10KB"], 3),
+        ("log", ["--engine", "native", "--max-memory", "1MB"], 0),
+        ("log", ["--max-memory", "many"], 2),
     ],
 )
 def test_exit_status(run, name, options, status):

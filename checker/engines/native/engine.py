@@ -297,6 +297,7 @@ def _search(
             await_deadlock=plan.deadlock and DEADLOCK in awaited,
             max_states=plan.max_states,
             max_depth=plan.max_depth,
+            max_memory=plan.max_memory,
             on_progress=None if plan.on_progress is None else lambda progress: _report_progress(plan, progress),
             cancelled=plan.cancelled,
             checkpoints=checkpoints,

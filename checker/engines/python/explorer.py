@@ -22,12 +22,15 @@ from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.views import view_of
 from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
-from checker.run.memory import peak_memory
+from checker.run.memory import MemoryWatch, peak_memory, resident_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
 
 _PROGRESS_INTERVAL = 0.1
 """Seconds between two calls of `Plan.on_progress`."""
+
+_STATES_A_LOOK = 256
+"""The states that are expanded between two looks at the memory of the process."""
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
@@ -79,6 +82,7 @@ class _Exploration:
 
     def __init__(self, spec: Spec, plan: Plan):
         self._spec, self._plan = spec, plan
+        self._memory, self._memory_before = MemoryWatch(plan.max_memory), resident_memory()
         self._started = self._reported = time.perf_counter()
         self._index: dict[Any, int] = {}
         self._view = view_of(spec)
@@ -203,6 +207,8 @@ class _Exploration:
                 return "interrupted"
             if limit is not None and len(self.states) >= limit:
                 return "max_states"
+            if done % _STATES_A_LOOK == 0 and self._memory.is_short(resident_memory() - self._memory_before, 0):
+                return "max_memory"
             self._expand(number)
             self._report(queue=len(self.states) - frontier[0] - done - 1)
         return None

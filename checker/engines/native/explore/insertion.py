@@ -109,8 +109,7 @@ class _Inserter:
                     table.add(hashed, local, position)
                     record.set("count", builder.add(local, word(1)))
                 with otherwise:
-                    # The state is dropped. The search raises MemoryError at the end of this round, so no result is
-                    # based on the rest.
+                    # The state is dropped. The search ends with this round: its findings are right, but not complete.
                     record.set("full", word(1))
 
     def _entry(self, entries: ir.Value, index: ir.Value) -> list[ir.Value]:

@@ -30,6 +30,7 @@ from checker.engines.native.explore.search_findings import SearchFindings
 from checker.engines.native.explore.store import Store, Words
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
 from checker.errors import InputError
+from checker.run.memory import MemoryWatch
 
 PARALLEL_FROM = 1500
 """With fewer states left in the level, a round runs on one thread: starting threads would take longer."""
@@ -54,6 +55,7 @@ class _Limits:
     await_deadlock: bool
     max_states: int | None
     max_depth: int | None
+    memory: MemoryWatch
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def breadth_first_search(
     await_deadlock: bool = False,
     max_states: int | None = None,
     max_depth: int | None = None,
+    max_memory: int | None = None,
     on_progress: Callable[[SearchProgress], None] | None = None,
     cancelled: threading.Event | None = None,
     checkpoints: SearchCheckpoints | None = None,
@@ -92,12 +95,14 @@ def breadth_first_search(
     - all property bits in `stop_after` have been violated or reached, and a deadlock has been found if
       `await_deadlock` is set (0 and False: never);
     - at least `max_states` states were found, or `max_depth` levels: the last level is checked, but not expanded;
+    - the states take nearly `max_memory` bytes, or nearly all memory of the machine (`max_memory`: None), or the store
+      is full;
     - `cancelled` was set, or the user pressed Ctrl-C.
 
     `on_progress` is called at the end of a round, at most four times a second. With `checkpoints`, the search resumes
     the last one if there is one, and gives the same result as without the interruption. Raises ValueError if an
-    argument is out of range, MemoryError if the states do not fit into the machine's memory, and InputError if the
-    checkpoint is damaged or has reached a limit already.
+    argument is out of range, MemoryError if the states of a checkpoint do not fit into the machine's memory, and
+    InputError if the checkpoint is damaged or has reached a limit already.
     """
     states = np.ascontiguousarray(initial, np.uint64)
     if states.ndim != 2 or states.shape[1] != kernels.layout.words or not len(states):
@@ -106,7 +111,8 @@ def breadth_first_search(
         raise ValueError("max_depth is at least 1: the initial states are the first level")
     # A reachable of steps is in `step_mask` too, but reaching it is no reason to stop.
     stop_mask = (invariant_mask | step_mask) & ~reachable_mask if stop_on_any else 0
-    limits = _Limits(stop_after, stop_mask, stop_on_deadlock, await_deadlock, max_states, max_depth)
+    memory = MemoryWatch(max_memory)
+    limits = _Limits(stop_after, stop_mask, stop_on_deadlock, await_deadlock, max_states, max_depth, memory)
     with Workers(workers) as team, deferred_interrupts() as interrupted:
         interrupts = [interrupted] if cancelled is None else [interrupted, cancelled]
         search = _BreadthFirstSearch(
@@ -222,6 +228,9 @@ class _BreadthFirstSearch:
     def _is_continued(self, outcome: Outcome) -> bool:
         """Return whether a search with this outcome is continued: with a higher limit, or by deciding liveness."""
         assert self._checkpoints is not None
+        if outcome == "max_memory":
+            # A store that dropped states cannot be continued. The checkpoints before it can.
+            return not self._is_full()
         return outcome in ("max_states", "max_depth", "interrupted") or (
             outcome == "complete" and self._checkpoints.keeps_complete
         )
@@ -273,8 +282,6 @@ class _BreadthFirstSearch:
         mask = self._state_mask & ~self._findings.seen
         self._store.offer_shards()
         self._team.run(lambda: self._store.insert(mask), in_parallel)
-        if self._store.field("full").any():
-            raise MemoryError(f"the states do not fit into memory: {self._store.distinct} were found; set max_states")
         self._findings.collect()
         self._report()
 
@@ -291,6 +298,9 @@ class _BreadthFirstSearch:
             or (limits.stop_on_deadlock and findings.deadlock is not None)
         ):
             return "stopped"
+        # Before "complete": the dropped states may have been the only ones that were left.
+        if self._is_full():
+            return "max_memory"
         if not self._store.left:
             return "complete"
         if any(event.is_set() for event in self._interrupts):
@@ -299,7 +309,13 @@ class _BreadthFirstSearch:
             return "max_states"
         if limits.max_depth is not None and len(self._level_ends) >= limits.max_depth:
             return "max_depth"
+        if limits.memory.is_short(self._store.memory_bytes, self._store.round_bytes):
+            return "max_memory"
         return None
+
+    def _is_full(self) -> bool:
+        """Return whether the last round dropped states for which there was no memory."""
+        return bool(self._store.field("full").any())
 
     def _has_all_awaited(self) -> bool:
         """Return whether the search waits for findings and has all of them."""

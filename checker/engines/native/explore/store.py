@@ -1,7 +1,8 @@
 """The store of an exploration: all states, exact and append-only, by shard; and the buffers for successors in flight.
 
-Every array is a memory mapping of the largest size that this machine's memory could hold. It never moves, so kernels
-keep its address, and only pages that were written are resident. `memory_layout` documents the arrays and records.
+Every array is a memory mapping of the largest size that this machine's memory, or the rest of the address space under
+`ulimit -v`, could hold. It never moves, so kernels keep its address, and only pages that were written are resident.
+`memory_layout` documents the arrays and records.
 """
 
 from __future__ import annotations
@@ -31,13 +32,20 @@ from checker.engines.native.explore.memory_layout import (
     RESTORED_FIELDS,
     SHARD_BITS,
     SHARDS,
+    MemoryLayout,
 )
+from checker.run.memory import available_address_space, memory_limit
 
 Words = NDArray[np.uint64]
 Number = TypeVar("Number", bound=np.generic)
 
 _LINUX_MAP_NORESERVE = 0x4000
 """The flag of `mmap` that reserves no swap space; Python's `mmap` module has no name for it before 3.13."""
+
+_MAPPED_NUMERATOR, _MAPPED_DENOMINATOR = 2, 3
+"""The part of the address space left by `ulimit -v` that a store reserves; compiled code and threads take the rest."""
+
+_LEAST_CAPACITY = 1024
 
 _SLOT_BYTES = 4
 _LARGE_PAGE = 2 << 20
@@ -54,8 +62,7 @@ class Store:
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
         self.layout = layout = kernels.layout
-        # Assumes that the hash spreads the states evenly: each shard may hold a sixteenth of the machine's memory.
-        capacity = min(MAXIMUM_LOCAL, physical_memory() // (SHARDS * layout.bytes_per_state))
+        capacity = _capacity(layout)
         self.states: Words = _reserve(np.uint64, SHARDS, capacity, layout.words)
         self.parents: NDArray[np.uint32] = _reserve(np.uint32, SHARDS, capacity)
         self.instances: NDArray[np.uint16] = _reserve(np.uint16, SHARDS, capacity)
@@ -187,6 +194,16 @@ class Store:
         return self.left_in_level + int(found_since.sum())
 
     @property
+    def round_bytes(self) -> int:
+        """The bytes by which the next round may increase `memory_bytes`."""
+        successors = self.left_in_level * max(1, self.layout.instances)
+        added = min(successors, SHARDS * self.layout.outbox_capacity)
+        slots = self.field("table_mask").astype(np.int64) + 1
+        growing = (self.counts() + added) * LOAD_DENOMINATOR > slots * LOAD_NUMERATOR
+        states = min(successors, SHARDS * added)
+        return states * self.layout.bytes_per_state + int(slots[growing].sum()) * _SLOT_BYTES
+
+    @property
     def memory_bytes(self) -> int:
         """The size in bytes of states, parents, instances and tables."""
         slots = int(self.field("table_mask").sum()) + SHARDS
@@ -299,8 +316,30 @@ class Store:
 
 
 def physical_memory() -> int:
-    """Return the machine's memory in bytes."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Return the machine's memory in bytes, or the memory that its control group may take."""
+    limit = memory_limit()
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if limit is None else limit
+
+
+def _capacity(layout: MemoryLayout) -> int:
+    """Return the number of states for which a shard reserves memory.
+
+    Assumes that the hash spreads the states evenly: each shard may hold a sixteenth of the machine's memory. A limit of
+    the address space leaves less, of which the rest of the process needs a part.
+    """
+    capacity: int = min(MAXIMUM_LOCAL, physical_memory() // (SHARDS * layout.bytes_per_state))
+    address_space = available_address_space()
+    if address_space is not None:
+        mapped = address_space * _MAPPED_NUMERATOR // _MAPPED_DENOMINATOR
+        while capacity > _LEAST_CAPACITY and SHARDS * _reserved_bytes(layout, capacity) > mapped:
+            capacity //= 2
+    return capacity
+
+
+def _reserved_bytes(layout: MemoryLayout, capacity: int) -> int:
+    """Return the bytes that are reserved for a shard with `capacity` states."""
+    entries = (1 + SHARDS) * layout.outbox_capacity * layout.entry_words
+    return capacity * layout.bytes_per_state + _largest_table(capacity) * _SLOT_BYTES + entries * 8
 
 
 def _largest_table(capacity: int) -> int:

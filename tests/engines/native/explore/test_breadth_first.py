@@ -13,6 +13,7 @@ from checker.engines.native.explore import search as search_module
 from checker.engines.native.explore import store as store_module
 from checker.engines.native.explore.exploration import Exploration, FoundViolation, SearchProgress
 from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.memory_layout import SHARDS, MemoryLayout
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm.control_flow import word
 from tests.engines.native.explore.toys import (
@@ -330,10 +331,34 @@ def test_progress_counts_the_queue(kernels: dict[str, Kernels], monkeypatch: pyt
     assert reports[-1].queue == 0
 
 
-def test_a_full_store_says_what_to_do(kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "physical_memory", lambda: 64 * 1024)
-    with pytest.raises(MemoryError, match="set max_states"):
-        breadth_first_search(kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array())
+@pytest.mark.parametrize("size", [1 << 10, 1 << 12, 64 << 10])
+def test_a_full_store_ends_the_search(size: int, kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "physical_memory", lambda: size)
+    found = breadth_first_search(kernels["scatter, 3 words"], TOYS["scatter, 3 words"].initial_array())
+    assert found.outcome == "max_memory"
+    assert found.distinct <= size // 30
+
+
+def test_stops_before_the_states_take_more_memory(kernels: dict[str, Kernels]) -> None:
+    initial = TOYS["scatter, 3 words"].initial_array()
+    whole = breadth_first_search(kernels["scatter, 3 words"], initial)
+    needed = whole.memory_bytes
+    found = breadth_first_search(kernels["scatter, 3 words"], initial, max_memory=needed // 2)
+    assert found.outcome == "max_memory"
+    assert 0 < found.memory_bytes <= needed // 2
+    assert found.levels[:-1] == whole.levels[: len(found.levels) - 1]
+    enough = breadth_first_search(kernels["scatter, 3 words"], initial, max_memory=64 << 20)
+    assert (enough.outcome, enough.distinct) == ("complete", whole.distinct)
+
+
+@pytest.mark.parametrize("megabytes", [1, 100, 10_000])
+def test_a_limited_address_space_reserves_less(megabytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "available_address_space", lambda: megabytes << 20)
+    layout = MemoryLayout(2, 50)
+    capacity = store_module._capacity(layout)
+    assert capacity >= 512
+    if megabytes > 1:
+        assert SHARDS * store_module._reserved_bytes(layout, capacity) <= megabytes << 20
 
 
 @pytest.mark.parametrize(
