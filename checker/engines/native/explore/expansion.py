@@ -219,7 +219,7 @@ class _Router:
         with counted_loop(builder, word(0), count, name="route") as index:
             entry = item(builder, listed, index, layout.entry_words)
             *state, instance = read_words(builder, entry, layout.entry_words)
-            # The highest bits select the shard. The home slot uses the lowest, so the states of a shard still spread
+            # The highest bits select the shard. The home group uses the lowest, so the states of a shard still spread
             # over its table.
             target = builder.lshr(state_hash(builder, self._spec.key_of(builder, state)), word(64 - SHARD_BITS))
             fill = record.get("fills", target)

@@ -1,19 +1,22 @@
-"""The hash table of a shard: open addressing with linear probing (Knuth, TAOCP 6.4, algorithm L) over uint32 slots.
+"""The hash table of a shard: open addressing over uint32 slots, probed by groups of 8 slots.
 
 A slot holds a tag and the local index of a state; `memory_layout` shows its bits. The states themselves are in the
 shard's `states` array. A search compares whole states, so it is exact even if two states have the same hash.
 
     find(state):                                        add(state, local):
-        position = hash(state) & mask                       the same search, which ends at an empty slot
-        while slot[position] is not empty:                  slot[position] = tag | local + 1
-            if its tag matches
-               and states[its local index] == state:    grow():   at a load above 0.7
-                return its local index                      empty all slots; mask = 2 * mask + 1
-            position = (position + 1) & mask                add every state of the shard
-        return absent, position
+        group = home group of hash(state)                   the same search, which ends at an empty slot
+        forever:                                            that slot = tag | local + 1
+            for slot in group, if its tag matches:
+                if states[its local index] == state:    grow():   at a load above the limit
+                    return its local index                  empty all slots; mask = 2 * mask + 1
+            if a slot of group is empty:                    add every state of the shard
+                return absent, that slot
+            group = next group
 
-States are never removed, so there are no deleted slots. A table grows in place: its address space is reserved for its
-largest size when the store is created, and pages that were never written take no memory.
+All tags of a group are compared at once, with vector instructions and without a branch: open addressing by groups as in
+Abseil's Swiss tables. States are never removed, so there are no deleted slots, and a group with an empty slot ends
+every search. A table grows in place: its address space is reserved for its largest size when the store is created, and
+pages that were never written take no memory.
 """
 
 from __future__ import annotations
@@ -23,15 +26,15 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from checker.engines.native.explore.memory_layout import (
+    GROUP_SLOTS,
     LOAD_DENOMINATOR,
     LOAD_NUMERATOR,
-    LOCAL_BITS,
     SHARD_BITS,
-    TAG_BITS,
 )
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm.control_flow import (
+    I1,
     I8,
     I32,
     I64,
@@ -46,6 +49,10 @@ from checker.engines.native.llvm.words import item, read_words
 # Fresh pages of a mapping are zero, so a reserved table is empty without being written. A used slot holds the local
 # index + 1: otherwise tag 0 with local index 0 would look empty.
 _EMPTY = ir.Constant(I32, 0)
+_GROUP = ir.VectorType(I32, GROUP_SLOTS)
+
+_ZERO_IS_DEFINED, _ZERO_IS_POISON = ir.Constant(I1, 0), ir.Constant(I1, 1)
+"""The second argument of `cttz`, which counts the zeros below the lowest bit: whether its first one may be 0."""
 
 
 KeyOf = Callable[[ir.IRBuilder, list[ir.Value]], list[ir.Value]]
@@ -69,17 +76,41 @@ class HashTable:
         self._states = record.array("states")
 
     def prefetch_slot(self, hashed: ir.Value) -> None:
-        """Emit a prefetch of the home slot of a hash: the slot at which its search starts."""
+        """Emit a prefetch of the home group of a hash: the group at which its search starts."""
         _prefetch(self._builder, self._slot(self._home(hashed)))
 
-    def prefetch_state(self, hashed: ir.Value) -> None:
-        """Emit a prefetch of the state in the home slot of a hash; for an empty slot, of the memory before them."""
+    def candidate(self, hashed: ir.Value) -> ir.Value:
+        """Return the local index (i64) in the first slot of the home group with a hash's tag; -1 if none has it.
+
+        No branch depends on the table: a branch that the processor cannot predict takes longer than the rest.
+        """
         builder = self._builder
-        held = builder.load(self._slot(self._home(hashed)))
-        offset = builder.mul(self._local_index(held), word(self._words))
-        # Not `inbounds`: for an empty slot the address is one state before the array, and LLVM makes an `inbounds`
-        # address outside of its array a poison value.
-        _prefetch(builder, builder.gep(self._states, [offset]))
+        home = self._home(hashed)
+        group = self._group(home)
+        matching = self._matching(group, self._tag(hashed))
+        # For no match the position is that of the first slot, which is read in vain.
+        first = builder.and_(builder.cttz(matching, _ZERO_IS_DEFINED), word(GROUP_SLOTS - 1))
+        held = builder.load(self._slot(builder.add(home, first)))
+        has_tag = builder.icmp_unsigned("!=", matching, word(0))
+        return builder.select(has_tag, self._local_index(held), word(-1))
+
+    def prefetch_state(self, candidate: ir.Value) -> None:
+        """Emit a prefetch of the state with the local index that `candidate` returned; for -1, of memory before it."""
+        offset = self._builder.mul(candidate, word(self._words))
+        # Not `inbounds`: LLVM makes an `inbounds` address outside of its array a poison value.
+        _prefetch(self._builder, self._builder.gep(self._states, [offset]))
+
+    def is_candidate(self, candidate: ir.Value, state: list[ir.Value]) -> ir.Value:
+        """Return whether the state with the local index that `candidate` returned equals `state` (i1), branch-free.
+
+        If it does not, the state may still be stored in another slot: only `find` decides that.
+        """
+        builder = self._builder
+        exists = builder.icmp_signed(">=", candidate, word(0))
+        # The first state in place of one that does not exist.
+        stored = self._state(builder.select(exists, candidate, word(0)))
+        same = _same(builder, self._key_of(builder, stored), self._key_of(builder, state))
+        return builder.and_(exists, same)
 
     def find(self, state: list[ir.Value], hashed: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Emit the search for a state.
@@ -88,42 +119,47 @@ class HashTable:
         is absent, of the empty slot to which `add` may write it.
         """
         builder = self._builder
-        wanted, key = builder.trunc(_tag(builder, hashed), I32), self._key_of(builder, state)
-        position = LocalVariable(builder, self._home(hashed), "position")
-        # Ends: at a load of at most 0.7 some slot is empty.
+        tag, key = self._tag(hashed), self._key_of(builder, state)
+        home = LocalVariable(builder, self._home(hashed), "group")
+        position = LocalVariable(builder, word(0), "position")
+        # Ends: some slot of the table is empty.
         with endless_loop(builder, "probe") as probe:
-            held = builder.load(self._slot(position.get()), name="held")
-            probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
-            # The tag only saves reads of states. Whether two states are equal is decided by all their words.
-            has_tag = builder.icmp_unsigned("==", builder.lshr(held, ir.Constant(I32, LOCAL_BITS)), wanted)
-            with builder.if_then(has_tag):
-                stored = read_words(
-                    builder, item(builder, self._states, self._local_index(held), self._words), self._words
-                )
+            group = self._group(home.get())
+            matching = LocalVariable(builder, self._matching(group, tag), "matching")
+            with endless_loop(builder, "match") as match:
+                rest = matching.get()
+                match.leave_if(builder.icmp_unsigned("==", rest, word(0)))
+                position.set(builder.add(home.get(), builder.cttz(rest, _ZERO_IS_POISON)))
+                # The tag only saves reads of states. Whether two states are equal is decided by all their words.
+                stored = self._state(self._local_index(builder.load(self._slot(position.get()))))
                 probe.leave_if(_same(builder, self._key_of(builder, stored), key))
-            position.set(self._next(position.get()))
+                matching.set(builder.and_(rest, builder.sub(rest, word(1))))
+            empty = self._empty(group)
+            position.set(builder.add(home.get(), builder.cttz(empty, _ZERO_IS_DEFINED)))
+            probe.leave_if(builder.icmp_unsigned("!=", empty, word(0)))
+            home.set(self._next(home.get()))
         held = builder.load(self._slot(position.get()))
         return builder.icmp_unsigned("==", held, _EMPTY), self._local_index(held), position.get()
 
     def add(self, hashed: ir.Value, local: ir.Value, position: ir.Value) -> None:
         """Write a local index and the tag of its state's hash to the empty slot at `position`."""
         builder = self._builder
-        tag = builder.shl(_tag(builder, hashed), word(LOCAL_BITS))
-        held = builder.or_(tag, builder.add(local, word(1)))
-        builder.store(builder.trunc(held, I32), self._slot(position))
+        held = builder.or_(self._tag(hashed), builder.trunc(builder.add(local, word(1)), I32))
+        builder.store(held, self._slot(position))
 
     def rebuild(self, count: ir.Value) -> None:
         """Add the first `count` states of the shard to an empty table. They are distinct: none is compared."""
         builder = self._builder
         with counted_loop(builder, word(0), count, name="rebuild") as local:
-            state = read_words(builder, item(builder, self._states, local, self._words), self._words)
-            hashed = state_hash(builder, self._key_of(builder, state))
-            position = LocalVariable(builder, self._home(hashed), "position")
+            hashed = state_hash(builder, self._key_of(builder, self._state(local)))
+            home = LocalVariable(builder, self._home(hashed), "group")
             with endless_loop(builder, "probe") as probe:
-                held = builder.load(self._slot(position.get()), name="held")
-                probe.leave_if(builder.icmp_unsigned("==", held, _EMPTY))
-                position.set(self._next(position.get()))
-            self.add(hashed, local, position.get())
+                empty = self._empty(self._group(home.get()))
+                probe.leave_if(builder.icmp_unsigned("!=", empty, word(0)))
+                home.set(self._next(home.get()))
+            # Read again after the loop, whose last iteration found an empty slot.
+            empty = self._empty(self._group(home.get()))
+            self.add(hashed, local, builder.add(home.get(), builder.cttz(empty, _ZERO_IS_POISON)))
 
     def clear(self, slots: ir.Value) -> None:
         """Make the first `slots` slots empty."""
@@ -133,20 +169,52 @@ class HashTable:
     def _slot(self, position: ir.Value) -> ir.Value:
         return self._builder.gep(self._slots, [position], inbounds=True)
 
-    def _home(self, hashed: ir.Value) -> ir.Value:
-        return self._builder.and_(hashed, self._mask)
+    def _state(self, local: ir.Value) -> list[ir.Value]:
+        return read_words(self._builder, item(self._builder, self._states, local, self._words), self._words)
 
-    def _next(self, position: ir.Value) -> ir.Value:
-        return self._builder.and_(self._builder.add(position, word(1)), self._mask)
+    def _home(self, hashed: ir.Value) -> ir.Value:
+        """Return the position of the first slot of the home group."""
+        return self._builder.and_(self._builder.and_(hashed, self._mask), word(-GROUP_SLOTS))
+
+    def _next(self, home: ir.Value) -> ir.Value:
+        """Return the position of the first slot of the next group; the first group follows the last one."""
+        return self._builder.and_(self._builder.add(home, word(GROUP_SLOTS)), self._mask)
+
+    def _group(self, home: ir.Value) -> ir.Value:
+        """Return the slots of a group (a vector of i32). Its address is a multiple of its size."""
+        address = self._builder.bitcast(self._slot(home), _GROUP.as_pointer())
+        return self._builder.load(address, align=4 * GROUP_SLOTS)
+
+    def _matching(self, group: ir.Value, tag: ir.Value) -> ir.Value:
+        """Return the slots of a group that are used and have a tag, as bits (i64)."""
+        builder = self._builder
+        tags = builder.and_(group, _splat(builder, builder.not_(self._index_mask())))
+        has_tag = builder.icmp_unsigned("==", tags, _splat(builder, tag))
+        is_used = builder.icmp_unsigned("!=", group, ir.Constant(_GROUP, None))
+        return _bits(builder, builder.and_(has_tag, is_used))
+
+    def _empty(self, group: ir.Value) -> ir.Value:
+        """Return the slots of a group that are empty, as bits (i64)."""
+        return _bits(self._builder, self._builder.icmp_unsigned("==", group, ir.Constant(_GROUP, None)))
+
+    def _tag(self, hashed: ir.Value) -> ir.Value:
+        """Return the tag of a hash (i32), in the bits of a slot above those of the local index."""
+        # The bits above the tag are equal in all states of a shard, so they would distinguish nothing.
+        shifted = self._builder.trunc(self._builder.lshr(hashed, word(32 - SHARD_BITS)), I32)
+        return self._builder.and_(shifted, self._builder.not_(self._index_mask()))
+
+    def _index_mask(self) -> ir.Value:
+        """Return the bits (i32) of a slot that hold the local index plus 1, which is less than the number of slots."""
+        return self._builder.trunc(self._mask, I32)
 
     def _local_index(self, held: ir.Value) -> ir.Value:
         """Return the local index (i64) that a slot holds; -1 for an empty slot."""
-        index = self._builder.and_(held, ir.Constant(I32, 2**LOCAL_BITS - 1))
+        index = self._builder.and_(held, self._index_mask())
         return self._builder.sub(self._builder.zext(index, I64), word(1))
 
 
 def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow_table: ir.Function) -> None:
-    """Emit a loop that doubles the table until its load with `wanted` states is at most 0.7."""
+    """Emit a loop that doubles the table until its load with `wanted` states is at most 0.75."""
     with endless_loop(builder, "make_room") as loop:
         slots = builder.add(record.get("table_mask"), word(1))
         allowed = builder.mul(slots, word(LOAD_NUMERATOR))
@@ -173,11 +241,16 @@ def define_grow_table(spec: SpecFunctions) -> ir.Function:
     return function
 
 
-def _tag(builder: ir.IRBuilder, hashed: ir.Value) -> ir.Value:
-    """Return the tag (i64) of a hash: the bits below those that select the shard."""
-    # The bits above the tag are equal in all states of a shard, so they would distinguish nothing.
-    shifted = builder.lshr(hashed, word(64 - SHARD_BITS - TAG_BITS))
-    return builder.and_(shifted, word(2**TAG_BITS - 1))
+def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Return a vector that has a value (i32) in every position."""
+    undefined, first = ir.Constant(_GROUP, ir.Undefined), ir.Constant(I32, 0)
+    vector = builder.insert_element(undefined, value, first)
+    return builder.shuffle_vector(vector, undefined, ir.Constant(_GROUP, None))
+
+
+def _bits(builder: ir.IRBuilder, truths: ir.Value) -> ir.Value:
+    """Return a vector of truths as the bits of a number (i64)."""
+    return builder.zext(builder.bitcast(truths, ir.IntType(GROUP_SLOTS)), I64)
 
 
 def _same(builder: ir.IRBuilder, left: list[ir.Value], right: list[ir.Value]) -> ir.Value:

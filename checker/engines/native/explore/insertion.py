@@ -5,15 +5,18 @@
         for source in all shards:
             for block of at most 64 entries in source.outbox[target]:
                 make room in the table for as many more states
-                for entry in block:  hash it, prefetch its home slot
-                for entry in block:  prefetch the state that its home slot holds
-                for entry in block:  unless its state is stored, append the state and its origin
+                for entry in block:  hash it, prefetch its home group
+                for entry in block:  prefetch the state in the home group that has the entry's tag: its candidate
+                for entry in block:  keep it unless its candidate equals its state
+                for entry that is kept:  unless its state is stored, append the state and its origin
             source.fills[target] = 0
         for state in states[first_new:count]:
             record the invariants that are false in it and the reachables that are true
 
-A look-up in a large table misses the cache twice: for the slot and for the state. With three passes over a block, the
-misses of its 64 entries overlap. The order of insertion stays that of the entries, so prefetching changes no result.
+A look-up in a large table misses the cache twice: for the slot and for the state. With a pass for each, the misses of
+the 64 entries of a block overlap. More than half of the entries are duplicates, and which of them is not predictable.
+The third pass finds nearly all of them without a branch. The order of insertion is that of the entries, so the passes
+change no result.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function) -> ir.Func
     record = ShardRecord.of_shard(builder, records, shard, spec.layout)
     # Read before the first insertion: the states from here on are the ones to check at the end.
     first_new = record.get("count")
-    inserter = _Inserter(builder, record, spec, grow_table, builder.alloca(I64, _BLOCK))
+    hashes, candidates, unknown = (_BlockArray(builder) for _ in range(3))
+    inserter = _Inserter(builder, record, spec, grow_table, hashes, candidates, unknown)
     # Sources in ascending order, whatever the order in which workers finished them: this makes the order of states
     # canonical.
     with counted_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
@@ -65,18 +69,39 @@ def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function) -> ir.Func
     return function
 
 
+class _BlockArray:
+    """Stack memory with a word for each entry of a block."""
+
+    def __init__(self, builder: ir.IRBuilder) -> None:
+        self._builder = builder
+        self._words = builder.alloca(I64, _BLOCK)
+
+    def get(self, index: ir.Value) -> ir.Value:
+        """Return the word at an index."""
+        return self._builder.load(item(self._builder, self._words, index, 1))
+
+    def set(self, index: ir.Value, value: ir.Value) -> None:
+        """Replace the word at an index."""
+        self._builder.store(value, item(self._builder, self._words, index, 1))
+
+
 @dataclass(frozen=True)
 class _Inserter:
-    """Emits the insertion of blocks of at most _BLOCK entries; `hashes` is stack memory for one hash per entry."""
+    """Emits the insertion of blocks of at most _BLOCK entries.
+
+    `hashes` and `candidates` have the hash and the candidate of each entry, `unknown` the indices of those to insert.
+    """
 
     builder: ir.IRBuilder
     record: ShardRecord
     spec: SpecFunctions
     grow_table: ir.Function
-    hashes: ir.Value
+    hashes: _BlockArray
+    candidates: _BlockArray
+    unknown: _BlockArray
 
     def insert(self, entries: ir.Value, size: ir.Value) -> None:
-        """Emit the insertion of the `size` entries at an address, in three passes."""
+        """Emit the insertion of the `size` entries at an address, in four passes."""
         builder = self.builder
         # The table grows before the block, as if all its states were new: no slot moves between prefetch and use.
         wanted = builder.add(self.record.get("count"), size)
@@ -84,15 +109,24 @@ class _Inserter:
         table = HashTable(builder, self.record, self.spec.words, self.spec.key_of)
         with counted_loop(builder, word(0), size, name="hash") as index:
             hashed = state_hash(builder, self.spec.key_of(builder, self._entry(entries, index)[:-1]))
-            builder.store(hashed, item(builder, self.hashes, index, 1))
+            self.hashes.set(index, hashed)
             table.prefetch_slot(hashed)
         with counted_loop(builder, word(0), size, name="prefetch") as index:
-            table.prefetch_state(self._hash(index))
-        with counted_loop(builder, word(0), size, name="insert") as index:
+            candidate = table.candidate(self.hashes.get(index))
+            self.candidates.set(index, candidate)
+            table.prefetch_state(candidate)
+        remaining = LocalVariable(builder, word(0), "remaining")
+        with counted_loop(builder, word(0), size, name="compare") as index:
+            is_stored = table.is_candidate(self.candidates.get(index), self._entry(entries, index)[:-1])
+            # Written in any case, and overwritten by the next entry if this one is stored.
+            self.unknown.set(remaining.get(), index)
+            remaining.set(builder.add(remaining.get(), builder.zext(builder.not_(is_stored), I64)))
+        with counted_loop(builder, word(0), remaining.get(), name="insert") as number:
+            index = self.unknown.get(number)
             # One after the other: a state that occurs twice in the block is found by the second look-up. A prefetched
             # line may have changed by then, which costs time but not correctness, because `find` reads the memory
             # again.
-            self._insert_one(table, self._entry(entries, index), self._hash(index))
+            self._insert_one(table, self._entry(entries, index), self.hashes.get(index))
 
     def _insert_one(self, table: HashTable, entry: list[ir.Value], hashed: ir.Value) -> None:
         """Emit the insertion of an entry; set `full` if its state is new and there is no memory for it."""
@@ -115,9 +149,6 @@ class _Inserter:
     def _entry(self, entries: ir.Value, index: ir.Value) -> list[ir.Value]:
         size = self.spec.layout.entry_words
         return read_words(self.builder, item(self.builder, entries, index, size), size)
-
-    def _hash(self, index: ir.Value) -> ir.Value:
-        return self.builder.load(item(self.builder, self.hashes, index, 1))
 
 
 def _check_states(

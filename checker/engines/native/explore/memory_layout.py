@@ -4,22 +4,23 @@ The kernels (LLVM) and the search (Python) use the same memory. This module hold
 The unit is the 64-bit word, except for the table (uint32), the parents (uint32) and the action instances (uint16).
 
 Every state belongs to one of 16 shards. A shard has its own arrays of states and its own hash table. The hash of a
-state selects the shard, the tag and the home slot, which is where a search of the table starts:
+state selects the shard, the tag and the home group, which is where a search of the table starts: 8 adjacent slots.
 
-    hash, 64 bits      63      60 59      56 55                                       0
-                      +----------+----------+------------------------------------------+
-                      |  shard   |   tag    |     ...     | home slot: hash & table_mask |
-                      +----------+----------+------------------------------------------+
+    hash, 64 bits      63      60 59                                              3  0
+                      +----------+-------------+---------+------------------------+----+
+                      |  shard   |     tag     |   ...   |       home group       | .. |
+                      +----------+-------------+---------+------------------------+----+
+                                  32 - b bits             bits 3 to b - 1, for a table of 2**b slots
 
     state id, 32 bits  31                                              4 3            0
                       +-------------------------------------------------+--------------+
                       | local index: position in the shard's arrays     |    shard     |
                       +-------------------------------------------------+--------------+
 
-    table slot         31      28 27                                                  0
-    (0: empty)        +----------+-----------------------------------------------------+
-                      |   tag    |                   local index + 1                   |
-                      +----------+-----------------------------------------------------+
+    table slot         31               b b - 1                                      0
+    (0: empty)        +------------------+---------------------------------------------+
+                      |       tag        |               local index + 1               |
+                      +------------------+---------------------------------------------+
 
     entry: a successor in flight, `words` + 1 words
                       +----------------------+-----------------------------------------+
@@ -50,12 +51,8 @@ SHARD_BITS = 4
 SHARDS = 1 << SHARD_BITS
 """The number of shards. It does not depend on the number of workers, which therefore cannot change a result."""
 
-TAG_BITS = 4
-LOCAL_BITS = 32 - TAG_BITS
-"""The bits of a table slot. A slot with another tag holds another state: 15 of 16 such probes read no state."""
-
-MAXIMUM_LOCAL = 2**LOCAL_BITS - 2
-"""The greatest number of states in one shard: state ids and table slots have 32 bits."""
+MAXIMUM_LOCAL = 2 ** (32 - SHARD_BITS) - 2
+"""The greatest number of states in one shard: a state id has 32 bits."""
 
 NO_STATE = 2**64 - 1
 """In place of a state id or local index: none."""
@@ -71,9 +68,12 @@ MAXIMUM_OUTBOX_ENTRIES, MINIMUM_OUTBOX_ENTRIES = 2048, 256
 OUTBOX_WORDS = 6144
 """The intended size of an outbox: a round is long enough to be worth starting, and all outboxes take about 12 MB."""
 
+GROUP_SLOTS = 8
+"""The slots of a table that are compared at once: 32 bytes, half of a cache line."""
+
 INITIAL_TABLE_SLOTS = 1024
-LOAD_NUMERATOR, LOAD_DENOMINATOR = 7, 10
-"""A table is doubled when its load would exceed this ratio. Its load then stays between 0.35 and 0.7."""
+LOAD_NUMERATOR, LOAD_DENOMINATOR = 3, 4
+"""A table is doubled when its load would exceed this ratio. Its load then stays between 0.375 and 0.75."""
 
 OUT_OF_BOUNDS_BIT = 63
 """The bit that `check_state` and `check_step` set when the evaluation of a property leaves its bounds."""
@@ -83,7 +83,7 @@ _RECORD_FIELDS = {
     "states": 1,  # u64 (capacity, words): the states in the order in which they were found
     "parents": 1,  # u32 (capacity,): the id of the state from which each was first reached
     "instances": 1,  # u16 (capacity,): the action instance that first reached each
-    "table": 1,  # u32 (table_mask + 1,): the hash table
+    "table": 1,  # u32 (table_mask + 1,): the hash table; a slot has as many bits for the index as `table_mask`
     "successors": 1,  # u64 (outbox_capacity, entry_words): the successors of the state that is being expanded
     "outboxes": 1,  # u64 (SHARDS, outbox_capacity, entry_words): entries for each target shard
     "generated": 1,  # u64 (counter_words,): how many successors each action instance generated

@@ -72,7 +72,7 @@ def state_id(builder: ir.IRBuilder, shard: ir.Value, position: ir.Value) -> ir.V
 
 
 def state_hash(builder: ir.IRBuilder, state: list[ir.Value]) -> ir.Value:
-    """Return the 64-bit hash of a state. `memory_layout` shows which bits select the shard, the tag and the home slot.
+    """Return the 64-bit hash of a state. `memory_layout` shows which bits select the shard, the tag and the home group.
 
         h = FINISHER
         for w in state:
@@ -81,7 +81,7 @@ def state_hash(builder: ir.IRBuilder, state: list[ir.Value]) -> ir.Value:
         h *= FINISHER
         return h ^ h >> 32
 
-    The shifts bring the well-mixed high half of a product into the low half, which selects the home slot.
+    The shifts bring the well-mixed high half of a product into the low half, which selects the home group.
     """
     value: ir.Value = word(_HASH_FINISHER)
     for part in state:

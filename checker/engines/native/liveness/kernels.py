@@ -254,7 +254,8 @@ class _Block:
         """Emit prefetches of the states in the slots of all successors."""
         with counted_loop(self._builder, word(0), self.size.get(), name="prefetch") as index:
             hashed = self._hash(index)
-            self._table(hashed)[0].prefetch_state(hashed)
+            table, _ = self._table(hashed)
+            table.prefetch_state(table.candidate(hashed))
 
     def find(self, index: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Emit the search for a successor; return its shard, whether it is absent (i1), and its local index."""
