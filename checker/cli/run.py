@@ -35,7 +35,13 @@ def run(
     master: Master = None,
     checkpoint: Annotated[
         Path | None,
-        option(metavar="DIR", help="With --engine spark: save every level here; resume an interrupted run."),
+        option(metavar="DIR", help="Keep checkpoints of one run in this folder; resume it if it was interrupted."),
+    ] = None,
+    resume: Annotated[
+        Path | None, option(metavar="DIR", help="Like --checkpoint, but the folder must hold a checkpoint.")
+    ] = None,
+    every: Annotated[
+        str | None, option(metavar="TIME", help="With --engine native: write a checkpoint every 30s, 10m, 2h (10m).")
     ] = None,
     partitions: Partitions = None,
     max_states: MaxStates = None,
@@ -90,7 +96,11 @@ def run(
 
     Each result is compared with the verdict that its scenario expects. A run of all scenarios is also compared with
     the ledger of recorded results. With --set or --fair, a spec runs once, and no verdict is expected. The options
-    --master, --checkpoint and --partitions need --engine spark.
+    --master and --partitions need --engine spark.
+
+    With --checkpoint DIR, an interrupted or killed run can be continued: the same command, or --resume DIR, gives the
+    result of an uninterrupted run. The native engine writes a checkpoint at intervals and when the run is stopped,
+    Spark after every level.
 
     With --simulate, random walks stop at the first violation (with --keep-going: walk on). They decide nothing:
     without a violation the result is "no violation in N walks".
@@ -99,6 +109,7 @@ def run(
     """
     from checker.engines.native.llvm import code_cache
     from checker.errors import InputError
+    from checker.execution.checkpoint_options import checkpoint_options
     from checker.execution.run_specs import RunSettings, execute_runs
     from checker.execution.run_tables import tabulate
     from checker.execution.spark_engine import SparkOptions
@@ -131,11 +142,14 @@ def run(
         out=out,
         ledger=ledger,
         update_ledger=update_ledger,
-        spark=SparkOptions(master=master, checkpoint=checkpoint, partitions=partitions),
+        spark=SparkOptions(master=master, partitions=partitions),
+        checkpoint=checkpoint_options(checkpoint, resume, every),
     )
     if simulate is not None:
         others = {
             "--engine": engine != "native",
+            "--checkpoint": checkpoint is not None,
+            "--resume": resume is not None,
             "--max-states": max_states is not None,
             "--max-depth": max_depth is not None,
             "--max-memory": max_memory is not None,

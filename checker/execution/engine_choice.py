@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 from checker.errors import MissingExtraError
@@ -46,3 +47,14 @@ def engine_named(name: EngineName, *, evidence: bool = False) -> Explore:
         raise MissingExtraError(
             f"the {name} engine needs {error.name}, which is not installed: install it, or use --engine python"
         ) from None
+
+
+def has_checkpoint(folder: Path, name: EngineName) -> bool:
+    """Return whether a folder holds a checkpoint of an engine."""
+    if name == "spark":
+        from spark_analysis.explore import checkpoint as spark_checkpoint
+
+        return spark_checkpoint.has_checkpoint(folder)
+    from checker.engines.native.explore import checkpoint
+
+    return checkpoint.has_checkpoint(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shlex
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from checker.errors import EXIT_INTERNAL, InputError, UserError
 from checker.evidence.spec_findings import findings_by_spec
-from checker.execution.engine_choice import EngineName, Explore, engine_named
+from checker.execution.checkpoint_options import CheckpointOptions
+from checker.execution.engine_choice import EngineName, Explore, engine_named, has_checkpoint
 from checker.execution.spark_engine import SparkOptions, spark_engine
 from checker.output import finding_text, ledger_text, styled_lines
 from checker.output.files import CounterexampleFolder, JsonLines, check_stems, failure_to_json, result_to_json
@@ -26,7 +28,7 @@ from checker.run.endings import StoppedError, doing, ending, error_lines, worker
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.interrupts import interruptible
-from checker.run.plan import DEADLOCK, Plan
+from checker.run.plan import DEADLOCK, CheckpointPlan, Plan
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
@@ -53,6 +55,7 @@ class RunSettings:
     ledger: Path | None = None
     update_ledger: bool = False
     spark: SparkOptions = field(default_factory=SparkOptions)
+    checkpoint: CheckpointOptions | None = None
 
     @property
     def is_limited(self) -> bool:
@@ -88,7 +91,9 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
                 check_graph(settings.graph, runs)
             if request.fair and settings.engine == "spark":
                 raise InputError("--engine spark decides no liveness property: omit --fair, or use --engine native")
-            explore = _engine(settings, len(runs), engines)
+            if settings.checkpoint is not None:
+                settings.checkpoint.check(settings.engine, len(runs))
+            explore = _engine(settings, engines)
         except BaseException as error:
             report.add_wrong(" ".join(request.targets) or "specs", _reported(error))
             raise
@@ -117,6 +122,8 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
         is_cut_short = bool(failed) or cancelled.is_set()
         is_drift = _check_ledger(request, settings, finished, report, is_cut_short=is_cut_short)
     folder.close()
+    if settings.checkpoint is not None and _is_resumable(finished, failed):
+        _show_resume_command(request, settings, settings.checkpoint)
     for line in dict.fromkeys(line for error in failed for line in error_lines(error)):
         print(line, file=sys.stderr)
     status = EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
@@ -178,6 +185,8 @@ def _reported(error: BaseException) -> UserError:
 def _check_outputs(request: Request, settings: RunSettings) -> None:
     """Raise InputError if an output file is an input, or two outputs are one file."""
     outputs = {"--json": settings.json, "--graph": settings.graph, "--out": settings.out}
+    if settings.checkpoint is not None:
+        outputs[settings.checkpoint.option] = settings.checkpoint.folder
     reports = {f"--{name}": path for name, path in settings.reports.items()}
     used = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
     ledger = [used.path] if used is not None else []
@@ -189,6 +198,24 @@ def exit_status(finished: list[FinishedRun]) -> int:
     if any(not done.is_as_expected and not done.is_open for done in finished):
         return EXIT_VIOLATED
     return EXIT_STOPPED if any(done.is_open for done in finished) else EXIT_OK
+
+
+def _is_resumable(finished: list[FinishedRun], failed: list[UserError]) -> bool:
+    """Return whether a run was stopped before its end."""
+    return any(error.exit_status == EXIT_STOPPED for error in failed) or any(
+        done.result.undecided or done.result.ended not in ("complete", "violation") for done in finished
+    )
+
+
+def _show_resume_command(request: Request, settings: RunSettings, checkpoint: CheckpointOptions) -> None:
+    """Show the command that resumes the run, if its folder holds a checkpoint."""
+    if not has_checkpoint(checkpoint.folder, settings.engine):
+        return
+    flags = {"--coverage": settings.coverage, "--strict": settings.strict}
+    words = [*request.words, *(option for option, is_given in flags.items() if is_given), *checkpoint.resume_words]
+    if settings.engine == "spark":
+        words += ["--engine", "spark", *settings.spark.words]
+    print(f"to resume this run: {shlex.join(['python', '-m', 'checker', 'run', *words])}", file=sys.stderr)
 
 
 def _show_findings(finished: list[FinishedRun], settings: RunSettings) -> bool:
@@ -216,10 +243,10 @@ def _check_ledger(
     return found.is_drift
 
 
-def _engine(settings: RunSettings, runs: int, engines: ExitStack) -> Explore:
+def _engine(settings: RunSettings, engines: ExitStack) -> Explore:
     """Return the `explore` of the engine; a Spark session is closed with `engines`."""
     if settings.engine == "spark":
-        engine = spark_engine(settings.spark, settings.workers, runs, strict=settings.strict)
+        engine = spark_engine(settings.spark, settings.checkpoint, settings.workers, strict=settings.strict)
         return engines.enter_context(engine)
     settings.spark.require_unused()
     return engine_named(settings.engine, evidence=settings.coverage or settings.strict)
@@ -238,6 +265,7 @@ def _outcomes(
             with ProgressDisplay(run.name, sys.stderr) as display:
                 plan = _plan(run, settings, settings.workers, cancelled)
                 plan.on_progress = display.update
+                plan.checkpoint = _checkpoint_plan(settings, display)
                 outcome = _explored(run, plan, explore)
             yield outcome
         return
@@ -267,6 +295,13 @@ def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Ev
         deadlock=DEADLOCK in run.properties,
         cancelled=cancelled,
     )
+
+
+def _checkpoint_plan(settings: RunSettings, display: ProgressDisplay) -> CheckpointPlan | None:
+    chosen = settings.checkpoint
+    if chosen is None or settings.engine != "native":
+        return None
+    return CheckpointPlan(chosen.folder, chosen.seconds, chosen.must_resume, display.notice)
 
 
 def _explored(run: Run, plan: Plan, explore: Explore) -> Result | UserError:

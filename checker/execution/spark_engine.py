@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from checker.errors import InputError
-from checker.execution.engine_choice import Explore
+from checker.execution.checkpoint_options import CheckpointOptions
+from checker.execution.engine_choice import Explore, has_checkpoint
 from checker.language.spec import Spec
 from checker.run.plan import Plan
 from checker.run.result import Result
@@ -16,33 +16,42 @@ from checker.run.result import Result
 
 @dataclass(frozen=True, kw_only=True)
 class SparkOptions:
-    """The master (None: this machine), the folder for saved levels, and the number of partitions of the states."""
+    """The master (None: this machine), and the number of partitions of the states."""
 
     master: str | None = None
-    checkpoint: Path | None = None
     partitions: int | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """The command-line arguments of these options."""
+        master = ["--master", self.master] if self.master is not None else []
+        return master + (["--partitions", str(self.partitions)] if self.partitions is not None else [])
 
     def require_unused(self) -> None:
         """Raise InputError if an option is set: only the Spark engine has them."""
         if self != SparkOptions():
-            raise InputError("--master, --checkpoint and --partitions need --engine spark")
+            raise InputError("--master and --partitions need --engine spark")
 
 
 @contextmanager
-def spark_engine(options: SparkOptions, workers: int, runs: int, *, strict: bool) -> Iterator[Explore]:
+def spark_engine(
+    options: SparkOptions, checkpoint: CheckpointOptions | None, workers: int, *, strict: bool
+) -> Iterator[Explore]:
     """Yield the `explore` of the Spark engine; its session ends with the block.
 
-    `workers`: the cores of a session on this machine. `runs`: the number of runs. Raises UserError if the options do
-    not fit or Spark cannot start.
+    `checkpoint`: the folder for saved levels, or None. `workers`: the cores of a session on this machine. Raises
+    UserError if the options do not fit or Spark cannot start.
     """
     if strict:
         raise InputError("--strict needs all states in memory: omit it, or use --engine native")
-    if options.checkpoint is not None and runs != 1:
-        raise InputError(f"--checkpoint saves one exploration, but there are {runs} runs: name one SPEC/SCENARIO")
+    if checkpoint is not None and checkpoint.must_resume and not has_checkpoint(checkpoint.folder, "spark"):
+        raise InputError(
+            f"{checkpoint.folder} holds no checkpoint of --engine spark: start the run with --checkpoint DIR"
+        )
     from spark_analysis.session import FORWARDING, master_url, opened
 
     master = master_url(options.master or f"local[{workers}]")
-    if not master.startswith("local") and options.checkpoint is None:
+    if not master.startswith("local") and checkpoint is None:
         raise InputError(
             "a cluster needs a folder that this driver and all executors share: name it with --checkpoint DIR"
         )
@@ -50,6 +59,7 @@ def spark_engine(options: SparkOptions, workers: int, runs: int, *, strict: bool
         from spark_analysis.explore.spark_explorer import explore
 
         def explored(spec: Spec, plan: Plan) -> Result:
-            return explore(spec, plan, spark, checkpoint=options.checkpoint, partitions=options.partitions)
+            folder = None if checkpoint is None else checkpoint.folder
+            return explore(spec, plan, spark, checkpoint=folder, partitions=options.partitions)
 
         yield explored

@@ -45,6 +45,13 @@ class ProgressDisplay:
             self._shown_at = now
             print(self._text(progress), file=self._stream, flush=True)
 
+    def notice(self, sentence: str) -> None:
+        """Show a sentence; in a terminal, above the line that is redrawn."""
+        if self._live is None:
+            print(sentence, file=self._stream, flush=True)
+        else:
+            self._live.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
     def _redraw(self, progress: ExplorationProgress) -> None:
         from rich.console import Console
         from rich.live import Live

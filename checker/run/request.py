@@ -31,6 +31,17 @@ class Request:
     deadlock: bool = False
     keep_going: bool = False
 
+    @property
+    def words(self) -> list[str]:
+        """The command-line arguments of this request."""
+        repeated = {"--set": self.settings, "--fair": self.fair, "--property": self.properties}
+        flags = {"--deadlock": self.deadlock, "--keep-going": self.keep_going}
+        return [
+            *self.targets,
+            *(word for option, values in repeated.items() for value in values for word in (option, value)),
+            *(option for option, is_given in flags.items() if is_given),
+        ]
+
 
 @dataclass(frozen=True)
 class Run:

@@ -182,6 +182,11 @@ class Checkpoint:
         return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Return whether a folder holds a complete level."""
+    return next(folder.glob("level-*.json"), None) is not None
+
+
 @contextmanager
 def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int) -> Iterator[Checkpoint]:
     """Yield the checkpoint in a new or existing folder, locked against other drivers.

@@ -14,7 +14,7 @@ TOY = "examples/peterson"
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--checkpoint", "DIR"], "--master, --checkpoint and --partitions need --engine spark"),
+        (["--master", "local[1]"], "--master and --partitions need --engine spark"),
         (["--engine", "python", "--partitions", "3"], "need --engine spark"),
         (["--engine", "spark", "--strict"], "--strict needs all states in memory: omit it"),
         (["--engine", "spark", "--master", "spork"], "--master spork: write local[CORES]"),
@@ -36,7 +36,7 @@ def test_conflicting_options(capsys: pytest.CaptureFixture[str], arguments: list
 def test_a_checkpoint_needs_a_single_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     assert app.main(["run", "examples", "--engine", "spark", "--checkpoint", str(kept)]) == 2
-    assert "--checkpoint saves one exploration, but there are" in capsys.readouterr().err
+    assert "--checkpoint keeps one exploration, but there are" in capsys.readouterr().err
     assert not kept.exists()
 
 

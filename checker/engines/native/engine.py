@@ -211,7 +211,7 @@ def explore_compiled(
     starts = wrong_starts(compiled.spec, names, initial)
     decided = {violation.property for violation in starts}
     is_over = plan.satisfied_by(decided) or any(violation.kind == "bounds_error" for violation in starts)
-    searched = dataclasses.replace(plan, max_depth=1) if is_over else plan
+    searched = dataclasses.replace(plan, max_depth=1, checkpoint=None) if is_over else plan
     found = _search(compiled, searched, names, initial, decided)
     trace_of = None
     if compiled.symmetry is not None:

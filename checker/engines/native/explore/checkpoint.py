@@ -158,9 +158,10 @@ class CheckpointFolder:
             }
             self._write_manifest(content)
         except BaseException:
-            # The space matters on a full disk. A part that stays is removed by the next run in this folder.
+            # The space matters on a full disk. Files that stay are overwritten or removed by the next run.
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+                (self.folder / _PARTIAL).unlink(missing_ok=True)
             raise
         self._take_over(content)
 
@@ -266,6 +267,11 @@ class CheckpointFolder:
         return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove the folder and explore again")
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Return whether a folder holds a checkpoint."""
+    return (folder / _MANIFEST).is_file()
+
+
 @contextmanager
 def opened_folder(folder: Path, identity: SearchIdentity, *, must_exist: bool) -> Iterator[CheckpointFolder]:
     """Yield the checkpoints in a new or existing folder, locked against other runs.
@@ -273,11 +279,12 @@ def opened_folder(folder: Path, identity: SearchIdentity, *, must_exist: bool) -
     `must_exist`: the folder must hold a checkpoint. Raises InputError if it does not, if it is in use or holds other
     files or a checkpoint of another search, and OutputError if it cannot be written.
     """
-    if must_exist and not (folder / _MANIFEST).is_file():
+    if must_exist and not has_checkpoint(folder):
         raise InputError(f"{folder} holds no checkpoint: start the run with --checkpoint {folder}")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not (folder / _LOCK).exists() and any(folder.iterdir()):
+        is_ours = (folder / _LOCK).exists() or has_checkpoint(folder)
+        if not is_ours and any(folder.iterdir()):
             raise InputError(f"{folder} holds other files: name a new folder for --checkpoint")
         file = open(folder / _LOCK, "a", opener=_private)  # noqa: SIM115 - closed by the next block
     except OSError as error:

@@ -199,17 +199,18 @@ class _BreadthFirstSearch:
 
     def _begin(self, initial: Words) -> None:
         """Resume the last checkpoint, or store the initial states."""
-        progress = None if self._checkpoints is None else self._checkpoints.restored(self._store)
-        if progress is None:
+        progress = None if self._checkpoints is None else self._checkpoints.saved_progress
+        if self._checkpoints is None or progress is None:
             self._insert_initial(initial)
             return
+        self._before_round = _Size(*progress["before_round"])
+        self._require_below_limits(progress)
+        self._checkpoints.load(self._store)
         self._team.run(self._store.rebuild, in_parallel=True)
         self._level_ends, self._within_ends = progress["level_ends"], progress["within_ends"]
         self._initial_states, self._rounds = progress["initial_states"], progress["rounds"]
-        self._before_round = _Size(*progress["before_round"])
         self._findings.restore(progress["findings"])
         self._started -= progress["seconds"]
-        self._require_below_limits()
 
     def _progress(self) -> dict[str, Any]:
         """Return the progress of the search between two rounds, as JSON."""
@@ -235,18 +236,17 @@ class _BreadthFirstSearch:
             outcome == "complete" and self._checkpoints.keeps_complete
         )
 
-    def _require_below_limits(self) -> None:
+    def _require_below_limits(self, progress: dict[str, Any]) -> None:
         """Raise InputError if a search with these limits would have stopped before the checkpoint."""
         before, limits = self._before_round, self._limits
         if limits.max_states is not None and before.distinct >= limits.max_states:
             raise InputError(
-                f"the checkpoint has {self._store.distinct:,} states, too many for --max-states {limits.max_states}: "
+                f"the checkpoint has {progress['distinct']:,} states, more than --max-states {limits.max_states}: "
                 "choose a higher limit, or another folder"
             )
         if limits.max_depth is not None and before.levels >= limits.max_depth:
             raise InputError(
-                f"the checkpoint has reached level {len(self._level_ends) + 1}, too deep for --max-depth "
-                f"{limits.max_depth}: choose a higher limit, or another folder"
+                f"the checkpoint goes beyond --max-depth {limits.max_depth}: choose a higher limit, or another folder"
             )
 
     def _insert_initial(self, initial: Words) -> None:

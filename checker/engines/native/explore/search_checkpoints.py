@@ -42,16 +42,16 @@ class SearchCheckpoints:
         self._finish_writing()
         self._writer.shutdown()
 
-    def restored(self, store: CheckpointedStore) -> dict[str, Any] | None:
-        """Fill a new store from the last checkpoint and return its progress; None if there is no checkpoint.
+    @property
+    def saved_progress(self) -> dict[str, Any] | None:
+        """The progress of the search at the last checkpoint; None if there is no checkpoint."""
+        return self._folder.saved_progress
 
-        Raises InputError if the checkpoint is damaged.
-        """
-        if (progress := self._folder.saved_progress) is None:
-            return None
+    def load(self, store: CheckpointedStore) -> None:
+        """Fill a new store from the last checkpoint; raise InputError if it is damaged."""
+        assert self.saved_progress is not None
         self._folder.load(store)
-        self._notify(f"resumed {self._folder.folder} at {_text_of(progress)}")
-        return progress
+        self._notify(f"resumed {self._folder.folder} at {_text_of(self.saved_progress)}")
 
     def is_due(self) -> bool:
         """Return whether it is time for a checkpoint, and the last one is written."""

@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-from llvmlite import ir
 
 from checker.engines.native.explore import search as search_module
 from checker.engines.native.explore import store as store_module
@@ -15,55 +14,19 @@ from checker.engines.native.explore.exploration import Exploration, FoundViolati
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.memory_layout import SHARDS, MemoryLayout
 from checker.engines.native.explore.search import breadth_first_search
-from checker.engines.native.llvm.control_flow import word
 from tests.engines.native.explore.toys import (
     Reference,
     Toy,
-    bit_where,
+    below,
     compile_toy,
+    even_only,
     failing_grid,
     fan,
     grid,
+    no_leap,
     scatter,
     search,
 )
-
-
-def below(limit: int, bit: int) -> dict[str, object]:
-    """An invariant: word 0 is below a limit."""
-    return {
-        "check": lambda state: (state[0] >= limit) << bit,
-        "build_check": lambda builder, state: bit_where(
-            builder, (bit, builder.icmp_unsigned(">=", state[0], word(limit)))
-        ),
-        "invariants": 1 << bit,
-    }
-
-
-def no_leap(limit: int, bit: int) -> dict[str, object]:
-    """A step invariant: no step goes from a state number below the limit to itself modulo 64."""
-
-    def build(builder: ir.IRBuilder, old: list[ir.Value], new: list[ir.Value]) -> ir.Value:
-        low = builder.icmp_unsigned("<", old[0], word(limit))
-        same = builder.icmp_unsigned("==", builder.and_(builder.xor(old[0], new[0]), word(63)), word(0))
-        return bit_where(builder, (bit, builder.and_(low, same)))
-
-    return {
-        "check_step": lambda old, new: (old[0] < limit and (old[0] ^ new[0]) & 63 == 0) << bit,
-        "build_check_step": build,
-        "step_invariants": 1 << bit,
-    }
-
-
-def even_only() -> dict[str, object]:
-    """A constraint: only states with an even word 0 are expanded."""
-    return {
-        "constraint": lambda state: state[0] % 2 == 0,
-        "build_constraint": lambda builder, state: builder.icmp_unsigned(
-            "==", builder.and_(state[0], word(1)), word(0)
-        ),
-    }
-
 
 TOYS = {
     "grid": grid(40),
