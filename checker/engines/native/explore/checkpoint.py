@@ -61,7 +61,7 @@ class CheckpointedStore(Protocol):
     def room_for(self, name: str, items: int) -> NDArray[Any]:
         """Return memory for the first `items` items of a growing array, to which a checkpoint is read.
 
-        The store is new. Called once for each growing array of the checkpoint, before `restore`. Raises MemoryError if
+        The store is new. Called once for each growing array of the checkpoint, before `restore`. Raises StoppedError if
         the items do not fit.
         """
 

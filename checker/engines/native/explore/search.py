@@ -101,7 +101,7 @@ def breadth_first_search(
 
     `on_progress` is called at the end of a round, at most four times a second. With `checkpoints`, the search resumes
     the last one if there is one, and gives the same result as without the interruption. Raises ValueError if an
-    argument is out of range, MemoryError if the states of a checkpoint do not fit into the machine's memory, and
+    argument is out of range, StoppedError if the states of a checkpoint do not fit into the machine's memory, and
     InputError if the checkpoint is damaged or has reached a limit already.
     """
     states = np.ascontiguousarray(initial, np.uint64)

@@ -34,6 +34,7 @@ from checker.engines.native.explore.memory_layout import (
     SHARDS,
     MemoryLayout,
 )
+from checker.run.endings import StoppedError
 from checker.run.memory import available_address_space, memory_limit
 
 Words = NDArray[np.uint64]
@@ -279,7 +280,9 @@ class Store:
         """Return the memory of the first states or origins of a shard."""
         kind, _, shard = name.rpartition("-")
         if items > int(self.field("capacity")[int(shard)]):
-            raise MemoryError(f"{name} of the checkpoint has {items} states: this machine has too little memory")
+            raise StoppedError(
+                f"the checkpoint, with {items:,} states in a shard, needs more memory than this machine has"
+            )
         room: NDArray[Any] = self._by_state()[kind][int(shard), :items]
         return room
 
