@@ -116,6 +116,7 @@ def replay_against(
     other = sibling(**constants)
     extra = [f"{key}={value}" for key, value in other.constants.items() if spec.constants.get(key) != value]
     notes = [f"runs with {', '.join(extra)}"] if extra else []
+    notes += _without_counterpart(spec, other)
     lasso = None
     if violation.loop_start is not None:
         kept = _changed_fairness(spec, other) if fair is None else {}
@@ -124,6 +125,15 @@ def replay_against(
         other = other.with_fairness(kept if fair is None else fair)
         lasso = _lasso(spec, violation, other)
     return ComparedSchedule(name, other, tuple(_steps(spec, violation, other)), tuple(notes), lasso)
+
+
+def _without_counterpart(spec: Spec, other: Spec) -> list[str]:
+    """Return sentences about the variables that only one of two specs has: they are not compared."""
+    sentences = [
+        ("has no counterpart of", [name for name in spec.variables if name not in other.variables]),
+        ("the trace has no counterpart of", [name for name in other.variables if name not in spec.variables]),
+    ]
+    return [f"{sentence} {', '.join(names)}, not compared" for sentence, names in sentences if names]
 
 
 def _changed_fairness(spec: Spec, other: Spec) -> dict[str, Fairness | None]:

@@ -2,51 +2,99 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
+from typing import Literal
 
 from checker.errors import BoundsError, Disabled, InputError
+from checker.explain import violations
 from checker.explain.differences import changes
 from checker.explain.guards import why_disabled
 from checker.explain.lassos import WrongLassoError, lasso_violation
-from checker.language.roles import STEP_ROLES
+from checker.language.liveness import liveness_property
+from checker.language.roles import LIVENESS_ROLES, STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.run.plan import DEADLOCK
 from checker.run.result import TraceStep, Violation
+from traces.recorded_kinds import BEHAVIOUR, WALK, is_behaviour_sentence, walk_sentences
 
 
-def replay(spec: Spec, violation: Violation) -> None:
-    """Execute a counterexample again; raise InputError at the first step that differs from the recording.
+def replay(spec: Spec, violation: Violation) -> Violation:
+    """Execute a counterexample again and return it as the interpreter finds it; raise InputError if it is not one.
 
-    The property must be violated at the end of the trace, or the recorded failing action must fail there. A lasso must
-    be a fair behaviour that violates the property, under the fairness of the spec.
+    Every step must lead to the recorded state, and no step may begin outside the constraints. The property must be
+    violated at the end of the trace, or the recorded failing action must fail there. A lasso must be a fair behaviour
+    that violates the property, under the fairness of the spec. The explanation is computed again.
     """
     trace = violation.trace
     if not trace:
-        return
+        return violation
     if trace[0].state not in spec.initial_states():
         raise InputError("step 1 cannot be replayed: it is not an initial state of the spec")
     for number, (before, step) in enumerate(itertools.pairwise(trace), 2):
         _replay_step(spec, number, before, step)
-    if violation.kind == "liveness":
-        _check_lasso(spec, violation)
-        return
-    if not _is_violated(spec, violation):
+    if violation.kind != "explanation":
+        _check_constraints(spec, trace)
+    found = _again(spec, violation)
+    if found.kind != violation.kind:
+        raise InputError(
+            f"the trace can be replayed, but {violation.property} is violated as {found.kind}, not as {violation.kind}"
+        )
+    return found
+
+
+def _check_constraints(spec: Spec, trace: tuple[TraceStep, ...]) -> None:
+    """Raise InputError if a step begins in a state outside the constraints: no run takes such a step."""
+    for number, step in enumerate(trace[:-1], 1):
+        try:
+            is_within = spec.within_constraints(step.state)
+        except BoundsError:
+            is_within = False
+        if not is_within:
+            raise InputError(f"step {number + 1} cannot be replayed: state {number} is outside the constraints")
+
+
+def _again(spec: Spec, violation: Violation) -> Violation:
+    """Return the violation at the end of a trace, with its explanation computed again."""
+    match violation.kind:
+        case "walk":
+            if violation.property != WALK or violation.explanation not in walk_sentences(len(violation.trace) - 1):
+                raise InputError("the trace can be replayed, but it does not say how its walk ended")
+            return violation
+        case "explanation":
+            if violation.property != BEHAVIOUR or not is_behaviour_sentence(violation.explanation):
+                raise InputError("the trace can be replayed, but it does not say which part of a log it explains")
+            return violation
+        case "liveness":
+            return _lasso_again(spec, violation)
+        case "bounds_error":
+            found = _bounds_error_again(spec, violation)
+        case _:
+            found = _false_property_again(spec, violation)
+    if found is None:
         raise InputError(f"the trace can be replayed, but {violation.property} is not violated at its end")
+    return found
 
 
-def _check_lasso(spec: Spec, violation: Violation) -> None:
+def _lasso_again(spec: Spec, violation: Violation) -> Violation:
     assert violation.loop_start is not None
     arguments = tuple(value for _, value in violation.bindings)
     try:
         found = lasso_violation(spec, violation.property, arguments, violation.trace, violation.loop_start)
     except WrongLassoError as error:
         raise InputError(f"the trace can be replayed, but {error}") from None
+    except BoundsError as error:
+        raise InputError(
+            f"the trace can be replayed, but {violation.property} cannot be evaluated in it: {error}"
+        ) from None
     if found.owed_since != violation.owed_since:
         raise InputError(
             f"the trace can be replayed, but owed_since is {violation.owed_since}, and the obligation is open from "
             f"{found.owed_since} on"
         )
+    return found
 
 
 def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) -> None:
@@ -64,24 +112,64 @@ def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) ->
         raise InputError(f"{what}: {first.path} becomes {show(first.after)}, the trace has {show(first.before)}")
 
 
-def _is_violated(spec: Spec, violation: Violation) -> bool:
-    if violation.kind in ("walk", "explanation"):
-        return True
-    last = violation.trace[-1].state
-    name = violation.property
-    if violation.failed_action is None and name != DEADLOCK and name not in spec.roles:
-        raise InputError(f"{name} is not a property of the spec")
+def _false_property_again(spec: Spec, violation: Violation) -> Violation | None:
+    trace, name = violation.trace, violation.property
+    last = trace[-1].state
+    if name == DEADLOCK and name not in spec.roles:
+        steps, failures = spec.expand(last)
+        return None if steps or failures else violations.deadlock(trace)
+    role = spec.roles.get(name)
+    if role not in (Role.INVARIANT, Role.LEMMA, *STEP_ROLES):
+        raise InputError(f"{name} is not a property of the spec that a state or a step violates")
+    if role is Role.STEP_INVARIANT and len(trace) < 2:
+        return None
+    old = trace[-2].state if role in STEP_ROLES and len(trace) > 1 else None
     try:
-        if violation.failed_action is not None:
-            spec.step(last, violation.failed_action.action, *violation.failed_action.arguments)
-            return False
-        if name == DEADLOCK:
-            steps, failures = spec.expand(last)
-            return not steps and not failures
-        is_of_step = spec.roles[name] in STEP_ROLES and len(violation.trace) > 1
-        old = violation.trace[-2].state if is_of_step else None
-        return not spec.holds(name, last, old) and violation.kind != "bounds_error"
-    except Disabled:
-        return False
+        return None if spec.holds(name, last, old) else violations.false_property(spec, name, trace)
     except BoundsError:
-        return violation.kind == "bounds_error"
+        return None
+
+
+def _bounds_error_again(spec: Spec, violation: Violation) -> Violation | None:
+    trace, name, failed = violation.trace, violation.property, violation.failed_action
+    if failed is not None:
+        if failed.action != name:
+            raise InputError(f"the failed action is {failed.action}, and the property is {name}")
+        return _failed(lambda: spec.step(trace[-1].state, name, *failed.arguments)) and violations.bounds_in_action(
+            spec, name, failed.arguments, trace
+        )
+    role = spec.roles.get(name)
+    if role in LIVENESS_ROLES:
+        return _liveness_error_again(spec, violation)
+    if role not in (Role.INVARIANT, Role.LEMMA, Role.REACHABLE, Role.CONSTRAINT, *STEP_ROLES):
+        raise InputError(f"{name} is not a property or constraint of the spec")
+    if role is Role.STEP_INVARIANT and len(trace) < 2:
+        return None
+    old = trace[-2].state if role in STEP_ROLES and len(trace) > 1 else None
+    return _failed(lambda: spec.holds(name, trace[-1].state, old)) and violations.bounds_in_property(spec, name, trace)
+
+
+def _liveness_error_again(spec: Spec, violation: Violation) -> Violation | None:
+    """Return the violation by a goal or premise that leaves its bounds: the recorded one, if several do."""
+    found, state = liveness_property(spec, violation.property), violation.trace[-1].state
+    calls = [(found.name, arguments) for arguments in found.choices(spec)]
+    if found.premise:
+        calls += [(found.premise, found.premise_arguments(arguments)) for arguments in found.choices(spec)]
+    failing = [
+        violations.bounds_in_liveness(spec, found.name, method, arguments, violation.trace)
+        for method, arguments in calls
+        if _failed(functools.partial(spec.holds, method, state, arguments=arguments))
+    ]
+    recorded = [error for error in failing if error.explanation == violation.explanation]
+    return next(iter(recorded + failing), None)
+
+
+def _failed(run: Callable[[], object]) -> Literal[True] | None:
+    """Return True if a call leaves the bounds of a type, else None."""
+    try:
+        run()
+    except BoundsError:
+        return True
+    except Disabled:
+        pass
+    return None

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from checker.errors import BoundsError, InputError, SpecError
+from checker.errors import BoundsError, InputError
 from checker.explain.differences import changes
 from checker.language.error_location import source_files
 from checker.language.fairness import Fairness
@@ -23,7 +24,12 @@ from checker.language.roles import LIVENESS_ROLES
 from checker.language.spec import Spec
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 from checker.run.version import tidemark_version
+from traces.json_input import parse_json
+from traces.json_schema import read_schema, schema_error
 from traces.json_values import Plain, from_plain_json, to_plain_json
+
+SCHEMA = Path(__file__).parent / "trace-file.schema.json"
+"""The published JSON Schema of trace files."""
 
 FORMAT = "tidemark-trace"
 VERSION = 1
@@ -62,6 +68,7 @@ class TraceFile:
     property: str
     kind: Kind
     explanation: str
+    length: int
     failed_action: dict[str, Any] | None
     steps: list[dict[str, Any]]
     lasso: dict[str, Any]
@@ -153,25 +160,60 @@ def trace_to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str,
 
 
 def read_trace(path: Path) -> TraceFile:
-    """Read a trace file; raise InputError if it is not one, is truncated, or has an unknown version."""
+    """Read a trace file; raise InputError if it is not one, is truncated, or has an unknown version.
+
+    The content has the form of the schema. `rebuild_violation` and `traces.replay` check what it says.
+    """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the trace {path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a complete trace file: {error}") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not a complete trace file: {_damage_text(error)}") from None
+    except RecursionError:
+        raise InputError(f"{path} is not a trace file: it is nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not a trace file: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path} is not a trace: it has no "format": "{FORMAT}"')
     if content.get("version") != VERSION:
         raise InputError(
-            f"{path} has version {content.get('version')} of the trace format; this program reads {VERSION}"
+            f"{path} has version {content.get('version')!r} of the trace format; this program reads {VERSION}"
         )
+    wrong = schema_error(read_schema(SCHEMA), content) or _contradiction(content)
+    if wrong:
+        raise InputError(f"{path} is not a complete trace file: {wrong}")
+    return _trace_file(path, content)
+
+
+def _contradiction(content: dict[str, Any]) -> str | None:
+    """Return what a content of the right form says about itself that cannot be; None if there is nothing."""
+    steps, is_lasso = content["steps"], content["kind"] == "liveness"
+    for number, step in enumerate(steps, 1):
+        if (step["action"] is None) != (number == 1):
+            return f"step {number} has {'no' if step['action'] is None else 'an'} action"
+    for key in LASSO_KEYS:
+        if (key in content) != is_lasso:
+            return f"{key} is {'missing' if is_lasso else 'for lassos only'}"
+    if content["failed_action"] is not None and content["kind"] != "bounds_error":
+        return "failed_action is for a bounds_error only"
+    if is_lasso and not all(content[key] < len(steps) for key in ("loop_start", "owed_since")):
+        return f"loop_start and owed_since must be indices of its {len(steps)} steps"
+    return None if _is_command(content["command"]) else "command is not a command of this program"
+
+
+def _is_command(text: str) -> bool:
+    """Return whether a recorded command is safe to paste: words of a shell without any operator, or a Python call.
+
+    `checker.api` records `explore(MySpec(size=3))`.
+    """
+    if re.fullmatch(r"explore\([\w\s=,.'()-]*\)", text):
+        return True
     try:
-        return _trace_file(path, content)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a complete trace file: {error} is missing or has the wrong form") from None
+        words = shlex.split(text)
+    except ValueError:
+        return False
+    return words[:3] == ["python", "-m", "checker"] and shlex.join(words) == text
 
 
 def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
@@ -184,37 +226,19 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         command=content["command"],
         tidemark=content["tidemark"],
         # Absent in files that were written before there was fairness.
-        fairness=_fairness(path, content.get("fair", {})),
+        fairness={name: Fairness(**found) for name, found in content.get("fair", {}).items()},
     )
-    steps = [_checked_step(path, number, step) for number, step in enumerate(content["steps"], 1)]
     return TraceFile(
         path,
         origin,
         property=content["property"],
         kind=cast(Kind, content["kind"]),
         explanation=content["explanation"],
+        length=content["length"],
         failed_action=content["failed_action"],
-        steps=steps,
-        lasso={key: content[key] for key in LASSO_KEYS} if content["kind"] == "liveness" else {},
+        steps=[{key: step[key] for key in ("action", "arguments", "state")} for step in content["steps"]],
+        lasso={key: content[key] for key in LASSO_KEYS if key in content},
     )
-
-
-def _fairness(path: Path, content: Any) -> dict[str, Fairness]:
-    try:
-        return {name: Fairness(**found) for name, found in content.items()}
-    except (AttributeError, TypeError):
-        raise InputError(f"{path}: fair must be an object with strength and for_each of each fair action") from None
-    except SpecError as error:
-        raise InputError(f"{path}: {error.message}") from None
-
-
-def _checked_step(path: Path, number: int, step: Any) -> dict[str, Any]:
-    missing = [key for key in ("action", "arguments", "state") if not isinstance(step, dict) or key not in step]
-    if missing:
-        raise InputError(f"{path} is not a complete trace file: step {number} has no {missing[0]}")
-    if step["action"] is None and number > 1:
-        raise InputError(f"{path} is not a complete trace file: step {number} has no action")
-    return {key: step[key] for key in ("action", "arguments", "state")}
 
 
 def _damage_text(error: json.JSONDecodeError) -> str:
@@ -251,20 +275,15 @@ def _lasso(file: TraceFile, spec: Spec) -> dict[str, Any]:
             raise InputError(f"{file.path}: {file.property} is a liveness property, and the kind is {file.kind}")
         return {}
     start, since, given = (file.lasso[key] for key in ("loop_start", "owed_since", "bindings"))
-    if not all(type(index) is int and 0 <= index < len(file.steps) for index in (start, since)):
-        raise InputError(f"{file.path}: loop_start and owed_since must be indices of its {len(file.steps)} steps")
     if not is_liveness:
         raise InputError(f"{file.path}: {file.property} is not a liveness property of {file.origin.spec}")
-    fairness = file.lasso["fairness"]
-    if not isinstance(fairness, list) or not all(isinstance(sentence, str) for sentence in fairness):
-        raise InputError(f"{file.path}: fairness must be a list of sentences")
     try:
         bindings = tuple(
             (found.name, from_plain_json(found.type, given[found.name])) for found in spec.parameters_of(file.property)
         )
     except (KeyError, TypeError, BoundsError):
         raise InputError(f"{file.path}: the bindings of {file.property} cannot be read: {given}") from None
-    return dict(loop_start=start, owed_since=since, bindings=bindings, fairness=tuple(fairness))
+    return dict(loop_start=start, owed_since=since, bindings=bindings, fairness=tuple(file.lasso["fairness"]))
 
 
 def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> TraceStep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -28,18 +29,32 @@ def replayed(path: Path, spec_file: Path | None = None) -> Counterexample:
     file = trace_file.read_trace(path)
     entry = registry.select_spec(registry.trusted_target(file.origin.target, spec_file, path))
     try:
+        _check_names(file, entry)
         spec = entry.spec(**file.origin.constants)
         unfair = dict.fromkeys(spec.fairness.keys() - file.origin.fairness.keys())
         spec = spec.with_fairness({**unfair, **file.origin.fairness})
         violation = trace_file.rebuild_violation(file, spec)
         if not violation.trace:
             raise InputError("it has no steps")
-        replay(spec, violation)
+        violation = replay(spec, violation)
+        if violation.length != file.length:
+            raise InputError(f"its length is {file.length}, and the counterexample has {violation.length} states")
     except UserError as error:
         raise InputError(f"{_named(path, error.message)}{_changed_text(file, entry)}") from None
     is_same = file.origin.fingerprint == trace_file.fingerprint_of(entry.spec)
     description = entry.description(file.origin.scenario, spec.constants)
-    return Counterexample(spec, violation, file.origin, description, () if is_same else (_CHANGED,))
+    origin = dataclasses.replace(file.origin, spec=entry.name, target=entry.target, constants=dict(spec.constants))
+    return Counterexample(spec, violation, origin, description, () if is_same else (_CHANGED,))
+
+
+def _check_names(file: trace_file.TraceFile, entry: registry.SpecEntry) -> None:
+    """Raise InputError if the recorded name of the spec or the scenario is not that of the spec that was loaded."""
+    spec, scenario = file.origin.spec, file.origin.scenario
+    if spec.rpartition("/")[2] != entry.spec.name:
+        raise InputError(f"it is a trace of {spec}, and its target is {entry.target}")
+    known = [found.name for found in entry.scenarios]
+    if scenario is not None and scenario not in known:
+        raise InputError(f"{entry.name} has no scenario {scenario}: {registry.suggestion(scenario, known)}")
 
 
 def show_trace(path: Path, *, spec: Path | None, format: str, against: tuple[str, ...], out: Path | None) -> None:

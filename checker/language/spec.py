@@ -157,7 +157,7 @@ class Spec(Interpreter, metaclass=SpecClass):
                 except SpecError as error:
                     raise declaration_error(cls, name, f"the union {name}: {error.message}") from None
 
-    def __init__(self, **constants: Any):
+    def __init__(self, /, **constants: Any):
         unknown = sorted(constants.keys() - self.declared_constants.keys())
         if unknown:
             known = ", ".join(self.declared_constants) or "none"

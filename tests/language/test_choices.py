@@ -132,7 +132,7 @@ def test_a_trace_file_keeps_the_choices(spec, tmp_path):
     (_, step) = trace_file.steps_to_json(spec, violation.trace)
     assert step["arguments"] == {"candidate": "n2", "quorum": ["n2", "n3"], "leader": "n3"}
     path = tmp_path / "trace.json"
-    origin = trace_file.origin_of(spec, "voting", None, "voting", "")
+    origin = trace_file.origin_of(spec, "voting", None, "voting", "explore()")
     path.write_text(json.dumps(trace_file.trace_to_json(spec, violation, origin)))
     read = trace_file.rebuild_violation(trace_file.read_trace(path), spec)
     assert [str(step) for step in read.trace] == [str(step) for step in violation.trace]

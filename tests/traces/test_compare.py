@@ -5,9 +5,14 @@ import pytest
 from checker.engines.python.explorer import explore
 from checker.errors import UserError
 from checker.language import Constant, Range, Spec, action, invariant, require
+from checker.output.comparison_text import comparison_as_page, comparison_lines
+from checker.output.formats import Counterexample
+from checker.output.styled_lines import plain
 from checker.run.plan import Plan
 from checker.run.result import ActionCall, TraceStep, Violation
+from tests.toy import Log
 from traces.compare import replay_against
+from traces.trace_file import origin_of
 
 
 class Two(Spec):
@@ -136,3 +141,32 @@ def test_wrong_constants_are_refused():
 
     with pytest.raises(UserError, match="at most 2"):
         replay_against(Two(), trace_of(("up", 1)), "small", Small)
+
+
+class Relabelled(Log):
+    """Has one more variable."""
+
+    extra = Range(0, 1)
+
+
+def disagreement(spec):
+    return explore(spec, Plan(properties=("logs_agree",))).violations[0]
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_members_without_a_counterpart_are_shown(replicas):
+    spec = Log()
+    violation = disagreement(spec)
+    side = replay_against(spec, violation, "other", Log, {"replicas": replicas})
+    assert side.first_divergence == 1
+    found = Counterexample(spec, violation, origin_of(spec, "log", None, "log", "explore()"))
+    assert "other: log is {b1: []" in plain(comparison_lines(found, [side]))
+    assert "<!DOCTYPE html>" in comparison_as_page(found, [side])
+
+
+def test_variables_without_a_counterpart_are_reported():
+    more = replay_against(Log(), disagreement(Log()), "other", Relabelled)
+    assert more.notes == ("the trace has no counterpart of extra, not compared",)
+    assert more.first_divergence is None
+    fewer = replay_against(Relabelled(), disagreement(Relabelled()), "other", Log)
+    assert fewer.notes == ("has no counterpart of extra, not compared",)

@@ -7,16 +7,19 @@ import pytest
 
 from checker.engines.python.explorer import explore
 from checker.errors import UserError
+from checker.language import constraint
 from checker.run.plan import Plan
 from tests.toy import Counter, Log, Overflow
 from traces import trace_file
 from traces.replay import replay
 
+COMMAND = "python -m checker run 'my toys/toy.py/spec'"
+
 
 def written(tmp_path, spec, *properties, **plan):
     violation = explore(spec, Plan(properties=properties, **plan)).violations[0]
     path = tmp_path / "trace.json"
-    origin = trace_file.origin_of(spec, "toy/spec", None, "toy.py/spec", "run it")
+    origin = trace_file.origin_of(spec, "toy/spec", None, "toy.py/spec", COMMAND)
     path.write_text(json.dumps(trace_file.trace_to_json(spec, violation, origin)))
     return path, violation
 
@@ -43,8 +46,8 @@ def test_round_trip_and_replay(tmp_path, spec, property, plan):
     again = trace_file.rebuild_violation(file, spec)
     assert again == violation
     assert file.origin.constants == spec.constants
-    assert file.origin.command == "run it"
-    replay(spec, again)
+    assert file.origin.command == COMMAND
+    assert replay(spec, again) == again
 
 
 def test_file_is_self_contained(tmp_path):
@@ -113,6 +116,18 @@ def test_trace_without_the_violation_is_refused():
     violation = explore(spec, Plan(properties=("below_limit",))).violations[0]
     with pytest.raises(UserError, match="below_limit is not violated at its end"):
         replay(spec, replace(violation, trace=violation.trace[:-1]))
+
+
+class Narrow(Counter):
+    @constraint
+    def is_small(self):
+        return self.value < 2
+
+
+def test_step_from_outside_the_constraints_is_refused():
+    violation = explore(Counter(), Plan(properties=("below_limit",))).violations[0]
+    with pytest.raises(UserError, match="step 4 cannot be replayed: state 3 is outside the constraints"):
+        replay(Narrow(), violation)
 
 
 def test_trace_from_a_wrong_initial_state_is_refused():

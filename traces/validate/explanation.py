@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checker.run.result import TraceStep, Violation
+from traces.recorded_kinds import BEHAVIOUR, behaviour_sentence
 from traces.validate.events import RecordedTrace
 from traces.validate.mapping import PossibleStep
 from traces.validate.moves import Key
@@ -39,8 +40,8 @@ def explaining_behaviour(validator: Validator, recorded: RecordedTrace) -> Viola
     moves = validator.moves
     shown = [TraceStep(None, (), moves.state(state))]
     shown += [TraceStep(action, arguments, moves.state(target)) for action, arguments, target in behaviour]
-    what = "the whole trace" if following.arrived else f"the trace up to line {line}; no step explains the next event"
-    return Violation("one behaviour", "explanation", tuple(shown), f"This behaviour explains {what}.")
+    sentence = behaviour_sentence(None if following.arrived else line)
+    return Violation(BEHAVIOUR, "explanation", tuple(shown), sentence)
 
 
 def _into(

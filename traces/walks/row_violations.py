@@ -12,15 +12,7 @@ from checker.explain import violations
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 from checker.run.result import TraceStep, Violation
-
-WALK = "walk"
-"""The property name for a walk that violates no property."""
-
-_ENDINGS = {
-    "depth": "{steps} violate no property; the walk reached its depth",
-    "deadlock": "after {steps} no action is enabled; no property is violated",
-    "constraint": "after {steps} a constraint is false; no property is violated",
-}
+from traces.recorded_kinds import WALK, walk_sentence
 
 
 def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
@@ -32,8 +24,7 @@ def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None)
     trace = trace_of_instances(spec, row["initial"], instances)
     # In this order: an error in an action has no false property, and the name of an error may be that of a constraint.
     if row["verdict"] == "holds":
-        steps = f"{len(instances)} step{'' if len(instances) == 1 else 's'}"
-        return Violation(WALK, "walk", trace, _ENDINGS[row["ending"]].format(steps=steps))
+        return Violation(WALK, "walk", trace, walk_sentence(row["ending"], len(instances)))
     if row["failed_instance"] is not None:
         action, arguments = spec.arguments_of(row["failed_instance"], trace[-1].state)
         return violations.bounds_in_action(spec, action, arguments, trace)
