@@ -22,8 +22,9 @@ from checker.engines.smt.lowering.encoding import constant
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, negate
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import Transition, TransitionSystem, assignments
-from checker.errors import InternalError, UserError
+from checker.errors import InternalError, SpecError, UserError
 from checker.explain.lassos import WrongLassoError, check_lasso
+from checker.frontend import compile_view
 from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
@@ -62,10 +63,15 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
     """Explore a spec natively, then search it with Z3 up to the longest violation, or else the number of levels.
 
     Return the explorer's result; its `engine` says up to which length Z3 has searched. Raises EngineDisagreementError
-    if the findings differ. `explore_natively`: the native exploration (default: `engine.explore`).
+    if the findings differ, and SpecError for an unchecked view. `explore_natively`: the native exploration (default:
+    `engine.explore`).
     """
     from checker.engines.native import engine
 
+    view = compile_view(spec)
+    if view is not None and not view.is_checked:
+        message = f"the view {view.name} is unchecked and may hide what Z3 finds: use --engine native"
+        raise SpecError(f"{spec.name}: {message}")
     result = (explore_natively or engine.explore)(spec, plan)
     compared = _compare_liveness(spec, plan, result)
     lengths = [found.length for found in result.violations if found.length and found.kind != "liveness"]

@@ -80,9 +80,10 @@ def bounds_in_action(spec: Spec, action: str, arguments: tuple[Any, ...], trace:
 
 
 def bounds_in_property(spec: Spec, name: str, trace: Trace) -> Violation:
-    """Return the violation by a property or constraint that cannot be evaluated at the end of a trace."""
-    old = _old(spec, name, trace)
-    message = _bounds_message(spec, lambda: spec.holds(name, trace[-1].state, old))
+    """Return the violation by a property, constraint or view that cannot be evaluated at the end of a trace."""
+    state, old = trace[-1].state, _old(spec, name, trace)
+    is_view = spec.roles[name] is Role.VIEW
+    message = _bounds_message(spec, lambda: spec.viewed(name, state) if is_view else spec.holds(name, state, old))
     return Violation(name, "bounds_error", trace, f"{name} cannot be evaluated: {message}")
 
 

@@ -19,7 +19,7 @@ from checker.frontend.scope import TypingScope, parameter_key
 from checker.frontend.statement_typing import StatementTyping
 from checker.frontend.type_relations import can_become
 from checker.frontend.typers import ExpressionTyper
-from checker.frontend.view_check import check_view
+from checker.frontend.views import check_view, make_view
 from checker.ir import nodes
 from checker.language.class_body import declaration_error
 from checker.language.parameters import ParameterDeclaration, plain_parameters
@@ -29,7 +29,6 @@ from checker.language.source import source_of
 from checker.language.spec import Spec
 from checker.language.type_joins import NONE, join
 from checker.language.types import BoolType, Type
-from checker.language.views import view_of
 
 
 def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:
@@ -73,6 +72,11 @@ def _hiding(spec: Spec, names: Collection[str]) -> Spec:
     hiding.constants = {name: value for name, value in spec.constants.items() if name not in names}
     hiding.constant_values = {name: value for name, value in spec.constant_values.items() if name not in names}
     return hiding
+
+
+def compile_view(spec: Spec) -> nodes.View | None:
+    """Return the view of a spec, or None; raise SpecError as `compile_spec` does."""
+    return FrontendCompiler(spec).view()
 
 
 @dataclass(frozen=True)
@@ -143,10 +147,29 @@ class FrontendCompiler:
             for name in names:
                 with errors.collecting():
                     predicates.append(self._predicate(name))
+        with errors.collecting():
+            program.view = self.view()
         errors.raise_found()
-        if (view := view_of(self.spec)) is not None:
-            check_view(program, view)
+        if program.view is not None:
+            check_view(program, program.view)
         return program
+
+    def view(self) -> nodes.View | None:
+        """Return the view of the spec, or None."""
+        names = self.spec.names_of(Role.VIEW)
+        if not names:
+            return None
+        scopes = []
+        for name in names:
+            function, owner = self._find(name, after=None)
+            scopes.append(TypingScope(self.spec, function, owner, {_first_argument(function): "self"}))
+        if len(names) > 1:
+            message = f"{names[0]} is a view already: a spec has one view, remove the other with {names[0]} = None"
+            raise scopes[1].error(scopes[1].source.tree, message)
+        (scope,) = scopes
+        if len(plain_parameters(scope.source, names[0])) != 1:
+            raise scope.error(scope.source.tree, f"the view {names[0]} takes (self)")
+        return make_view(scope, self._typed(scope, names[0], ()))
 
     def _init(self) -> nodes.Action:
         """Return `init` as an action on the variables' first values.

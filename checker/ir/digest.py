@@ -13,10 +13,15 @@ _IGNORED = (nodes.Site,)
 """Nodes without meaning: locations in the source."""
 
 
-def digest_of(program: nodes.Program) -> str:
-    """Return the digest, 32 hexadecimal digits, of the variables, `init`, actions and predicates of a program."""
+def digest_of(program: nodes.Program, *, with_view: bool = False) -> str:
+    """Return the digest, 32 hexadecimal digits, of the variables, `init`, actions and predicates of a program.
+
+    `with_view`: of its view, too.
+    """
     walk = _DigestWalk()
     walk.write(program)
+    if with_view and program.view is not None:
+        walk.write(program.view)
     return walk.digest.hexdigest()
 
 

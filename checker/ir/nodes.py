@@ -497,9 +497,29 @@ class Predicate:
     function: Function
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """The value that distinguishes states: that of `function`, which has `text` as its source.
+
+    It consists of the variables in `kept`, each as a whole, and of the value of `computed`, if there are other parts.
+    The other variables are `left_out`. `is_checked`: nothing may depend on a variable that is left out.
+    """
+
+    name: str
+    function: Function
+    text: str
+    kept: tuple[str, ...]
+    computed: HelperCall | None
+    left_out: tuple[str, ...]
+    is_checked: bool
+
+
 @dataclass
 class Program:
-    """A spec with its constants set, typed for an engine; `init` runs on the variables' first values."""
+    """A spec with its constants set, typed for an engine; `init` runs on the variables' first values.
+
+    The digest of a program is without its view, unless that is wanted: walks do not use it.
+    """
 
     name: str
     variables: dict[str, Type]
@@ -507,6 +527,7 @@ class Program:
     init: Action | None = None
     properties: list[Predicate] = field(default_factory=list)
     constraints: list[Predicate] = field(default_factory=list)
+    view: View | None = field(default=None, compare=False)
 
     @property
     def instances(self) -> int:

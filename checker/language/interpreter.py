@@ -542,6 +542,14 @@ class Interpreter:
             except _RUNTIME_ERRORS as error:
                 raise _bounds_error(error) from error
 
+    def viewed(self, view: str, state: State) -> Any:
+        """Return the value of a view in a state, as its method returns it; raise BoundsError as `holds` does."""
+        with self.bound():
+            try:
+                return getattr(self._working(state.values), view)()
+            except _RUNTIME_ERRORS as error:
+                raise _bounds_error(error) from error
+
     def in_state(self, state: State) -> Any:
         """Return a copy of the spec in a state. Call its methods and read its variables inside `with spec.bound():`."""
         return self._working(state.values)

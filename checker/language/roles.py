@@ -160,9 +160,10 @@ def assume(method: Method | None = None, *, says: str = "") -> Any:
 
 
 def view(method: Method | None = None, *, unchecked: bool = False) -> Any:
-    """Mark a method as the view: it returns the state variables that distinguish states.
+    """Mark a method as the view: states with the same value of it count as one.
 
-    With `unchecked`, actions and properties may read the other variables, and a violation may be missed.
+    With `unchecked`, actions and properties may read variables that the view does not have as a whole, and a violation
+    may be missed.
     """
 
     def mark(found: Method) -> Method:
@@ -173,7 +174,7 @@ def view(method: Method | None = None, *, unchecked: bool = False) -> Any:
 
 
 def is_unchecked(method: Any) -> bool:
-    """Return whether a view does not refuse reads of the variables that it leaves out."""
+    """Return whether a view allows reads of the variables that it leaves out."""
     return getattr(method, "_unchecked", False)
 
 

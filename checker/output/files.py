@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from checker.errors import InputError, OutputError, UserError
+from checker.frontend import compile_view
 from checker.language.spec import Spec
-from checker.language.views import view_of
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing, write_whole
 from checker.run.finding import Finding
@@ -27,10 +27,17 @@ def failure_to_json(run: Run, error: UserError) -> dict[str, Any]:
     return {"spec": run.entry.name, "scenario": run.scenario, "constants": run.spec.constants, "error": str(error)}
 
 
+def _view_to_json(run: Run) -> dict[str, Any] | None:
+    view = compile_view(run.spec)
+    if view is None:
+        return None
+    names = ("name", "text", "kept", "left_out", "is_checked")
+    return {name: getattr(view, name) for name in names}
+
+
 def result_to_json(done: FinishedRun) -> dict[str, Any]:
     """Return the JSON object of a run; counterexamples contain whole states."""
     run, result, comparison = done.run, done.result, done.comparison
-    view = view_of(run.spec)
     expected = dict(run.expected) if isinstance(run.expected, Mapping) else run.expected
     return {
         "spec": run.entry.name,
@@ -50,7 +57,7 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         "states_outside_constraint": None
         if result.states_within is None
         else result.distinct_states - result.states_within,
-        "view": None if view is None else dataclasses.asdict(view),
+        "view": _view_to_json(run),
         "ended": result.ended,
         "seconds": round(result.seconds, 6),
         "compile_seconds": round(result.compile_seconds, 6),

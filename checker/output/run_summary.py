@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from checker.frontend import compile_view
+from checker.ir import nodes
 from checker.language.fairness import Fairness
-from checker.language.views import view_of
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
@@ -15,6 +16,21 @@ from checker.run.request import Run
 from checker.run.result import LivenessStatistics, Result, Verdict, Violation
 
 _STYLES: dict[Verdict, str] = {"holds": "green", "violated": "red", "error": "red", "incomplete": "yellow"}
+
+
+def view_lines(view: nodes.View) -> list[Line]:
+    """Return what a view hides."""
+    if view.computed is not None:
+        sentences = [
+            f"view {view.name}: states with the same value of {view.text} count as one",
+            "their number may depend on which of them is found first",
+        ]
+    else:
+        left_out = ", ".join(view.left_out) or "no variable"
+        sentences = [f"view {view.name}: states that differ only in {left_out} count as one"]
+    if not view.is_checked:
+        sentences.append("successors and violations that depend on other values may be missing")
+    return [line((f"  {sentence}", "yellow")) for sentence in sentences]
 
 
 class RunScreen:
@@ -36,8 +52,8 @@ class RunScreen:
             self._has_heading = True
         if self._total == 1:
             shown += run_details(done.result)
-        if (view := view_of(done.run.spec)) is not None:
-            shown.append(line((f"  {view.sentence}", "yellow")))
+        if (view := compile_view(done.run.spec)) is not None:
+            shown += view_lines(view)
         if self._with_coverage:
             shown += coverage_table(done.result)
         styled_lines.write(shown, sys.stdout)

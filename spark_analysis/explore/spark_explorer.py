@@ -31,7 +31,6 @@ from checker.language.interpreter import State
 from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.language.views import view_of
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
@@ -83,7 +82,7 @@ def explore(
     keeps its number. The result has no findings, and liveness properties are undecided. Raises UserError if the spec is
     outside the language, the checkpoint belongs to another exploration or is damaged, or a task fails at every attempt.
     """
-    if view_of(spec) is not None:
+    if spec.names_of(Role.VIEW):
         raise SpecError(f"{spec.name} has a view, which the engine spark does not support: use --engine native")
     cores = spark.sparkContext.defaultParallelism
     plan = replace(plan, workers=cores)

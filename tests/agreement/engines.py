@@ -6,10 +6,11 @@ import importlib.util
 import itertools
 import random
 import sys
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest import mock
 
 from checker.engines.native import engine as native
@@ -18,6 +19,8 @@ from checker.engines.native.lowering import outlining as outlined
 from checker.engines.native.single_state import SingleStateEngine
 from checker.engines.python import explorer
 from checker.errors import BoundsError
+from checker.frontend import compile_view
+from checker.ir import nodes
 from checker.language import Spec, State
 from checker.language.roles import Role
 from checker.language.types import (
@@ -90,6 +93,16 @@ def holds(spec: Spec, name: str, state: State, old: State | None = None) -> bool
         return None
 
 
+def has_view(spec: Spec, state: State) -> bool:
+    """Return whether the view, if there is one, has a value in the interpreter."""
+    try:
+        for name in spec.names_of(Role.VIEW):
+            spec.viewed(name, state)
+    except BoundsError:
+        return False
+    return True
+
+
 def compact() -> AbstractContextManager[object]:
     """While this holds, the native engine emits loops and functions: it unrolls and inlines nothing."""
     stack = ExitStack()
@@ -131,10 +144,11 @@ def compare_state(spec: Spec, probe: SingleStateEngine, state: State) -> list[St
 
 def compare_properties(spec: Spec, probe: SingleStateEngine, state: State) -> None:
     constraints = [holds(spec, name, state) for name in spec.names_of(Role.CONSTRAINT)]
+    fails = None in constraints or not has_view(spec, state)
     for name in spec.names_of(Role.INVARIANT, Role.REACHABLE):
         truth = holds(spec, name, state)
         found = probe.check(state, [name])
-        assert found.failed == (truth is None or None in constraints), f"{name}: {truth} in {state}"
+        assert found.failed == (truth is None or fails), f"{name}: {truth} in {state}"
         if not found.failed:
             reported = truth is (spec.roles[name] is Role.REACHABLE)
             assert (name in found.names) == reported, f"{name} is {truth} in {state}"
@@ -159,6 +173,7 @@ def compare_states(spec: Spec, probe: SingleStateEngine, seed: int, reached: int
     except BoundsError:
         frontier = []
     known = set(frontier)
+    met = list(frontier)
     for number in range(reached):
         if number >= len(frontier):
             break
@@ -167,7 +182,30 @@ def compare_states(spec: Spec, probe: SingleStateEngine, seed: int, reached: int
                 known.add(state)
                 frontier.append(state)
     for _ in range(invented):
-        compare_state(spec, probe, random_state(spec, chooser))
+        met.append(random_state(spec, chooser))
+        compare_state(spec, probe, met[-1])
+    compare_keys(spec, probe, [*known, *met])
+
+
+def key_of(spec: Spec, view: nodes.View, state: State) -> object:
+    """Return the value of a view in a state, by the interpreter; the kept variables if it leaves its bounds."""
+    try:
+        with spec.bound():
+            assert view.function.result is not None
+            return view.function.result.coerce(spec.viewed(view.name, state))
+    except BoundsError:
+        return ("failed", *(state.values[name] for name in view.kept))
+
+
+def compare_keys(spec: Spec, probe: SingleStateEngine, states: Iterable[State]) -> None:
+    """Assert that two states have the same key in one engine if and only if they have in the other."""
+    if (view := compile_view(spec)) is None:
+        return
+    words_of, keys_of = {}, {}
+    for state in states:
+        key, words = key_of(spec, view, state), probe.key_of(state)
+        assert words_of.setdefault(key, words) == words, f"{key} has other words in {state}"
+        assert keys_of.setdefault(words, key) == key, f"{words} are also those of another key in {state}"
 
 
 def outline(result: Result) -> dict[str, object]:
@@ -202,6 +240,36 @@ def failed_properties(result: Result) -> set[tuple[str, int]]:
     return {(v.property, v.length) for v in result.violations if v.kind == "bounds_error"}
 
 
+@contextmanager
+def keeping(spec: Spec, states: list[State]) -> Iterator[None]:
+    """While this holds, the interpreter's exploration keeps these states among those with one value of the view.
+
+    Every one of them must be an initial state or a successor in that exploration.
+    """
+    view = compile_view(spec)
+    if view is None:
+        yield
+        return
+    chosen = {key_of(spec, view, state): state for state in states}
+    assert len(chosen) == len(states), "two stored states have one key"
+    generated: set[State] = set()
+    store, key = explorer._Exploration._store, explorer._Exploration._key
+
+    def key_generated(self: Any, state: State) -> Any:
+        generated.add(state)
+        return key(self, state)
+
+    def store_chosen(self: Any, state: State, origin: Any) -> None:
+        store(self, chosen.get(key_of(spec, view, state), state), origin)
+
+    with (
+        mock.patch.object(explorer._Exploration, "_store", store_chosen),
+        mock.patch.object(explorer._Exploration, "_key", key_generated),
+    ):
+        yield
+    assert generated.issuperset(states)
+
+
 def compare_runs(spec: Spec, plans: Iterable[Plan]) -> None:
     """Compare complete explorations: of the interpreter, and of the native engine with the workers of each plan."""
     compiled: dict[tuple[str, ...], native.CompiledSpec] = {}
@@ -212,12 +280,24 @@ def compare_runs(spec: Spec, plans: Iterable[Plan]) -> None:
             compiled[tuple(names)] = compile_native(spec, names, **options)
         return compiled[tuple(names)]
 
+    kept: list[State] = []
+    explore_compiled = native.explore_compiled
+
+    def explore_keeping(compiled: native.CompiledSpec, *arguments: Any) -> Any:
+        result, exploration = explore_compiled(compiled, *arguments)
+        kept[:] = [compiled.state_of(words) for words in exploration.all_states()]
+        return result, exploration
+
     expected: Result | None = None
     for plan in plans:
-        if expected is None:
-            expected = explorer.explore(spec, plan)
-        with mock.patch.object(native, "compile_native", compile_once):
+        with (
+            mock.patch.object(native, "compile_native", compile_once),
+            mock.patch.object(native, "explore_compiled", explore_keeping),
+        ):
             found = native.explore(spec, plan)
+        if expected is None:
+            with keeping(spec, kept):
+                expected = explorer.explore(spec, plan)
         assert outline(found) == outline(expected) | _cut(found, expected)
         if not _cut(found, expected):
             assert found.levels_within == expected.levels_within

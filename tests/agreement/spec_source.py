@@ -12,7 +12,7 @@ HEADER = '''"""A random spec."""
 
 from checker.language import (
     Bag, Constant, Domain, Enum, Map, OneOf, Option, PartialMap, Range, Seq, SetOf, Spec, Struct,
-    action, choose, constraint, implies, invariant, reachable, replace, require, step_invariant, subsets,
+    action, choose, constraint, implies, invariant, reachable, replace, require, step_invariant, subsets, view,
 )
 
 PAIRS = ((0, True), (3, False))
@@ -52,6 +52,8 @@ class _Source:
         self._property("seen", "reachable")
         if self.below(3) == 0:
             self._property("within", "constraint")
+        if self.below(3) == 0:
+            self._view()
         return "\n".join([HEADER, *self.types.classes, *functions, *self._classes()]) + "\n"
 
     def _classes(self) -> list[str]:
@@ -214,6 +216,21 @@ class _Source:
             text = kind.text
         writer.names.append(Name(name, kind))
         return [*before, f"{name} = choose({text})"]
+
+    def _view(self) -> None:
+        writer = Statements(self.world, writes=False, result=BOOL)
+        parts = [self._seen(writer) for _ in range(1 + self.below(3))]
+        # Statements that return early would have another type.
+        locals_ = [line for line in writer.local() if self.below(2) and line.startswith("_v")]
+        self._method("view(unchecked=True)", "shown(self)", [*locals_, f"return {', '.join(parts)}"])
+
+    def _seen(self, writer: Statements) -> str:
+        """Return a part of a view: a whole variable, an expression of a kind, or a condition."""
+        choice = self.below(4)
+        if choice == 0:
+            names = list(self.world.variables)
+            return f"self.{names[self.below(len(names))]}"
+        return writer.truth(2) if choice == 1 else writer.value(self._kinds(1)[0], 2)
 
     def _property(self, name: str, role: str) -> None:
         writer = Statements(self.world, writes=False, result=BOOL)

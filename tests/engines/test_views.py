@@ -2,8 +2,10 @@
 
 import pytest
 
+from checker.engines import both
 from checker.engines.native import engine as native
 from checker.engines.python import explorer
+from checker.frontend import compile_view
 from checker.language import (
     Constant,
     Domain,
@@ -164,7 +166,9 @@ class ReadsInHelper(Viewed):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("spec", [ReadsInGuard, ReadsInProperty, ReadsInAssignment, ReadsInHelper])
 def test_a_read_of_a_variable_that_is_left_out_is_refused(engine, spec):
-    with pytest.raises(SpecError, match=r"(history|last) is read here, and the view present leaves it out") as caught:
+    with pytest.raises(
+        SpecError, match=r"(history|last) is read here, and the view present leaves it out: add self\."
+    ) as caught:
         explored(engine, spec())
     assert caught.value.line is not None
 
@@ -175,30 +179,209 @@ class Unchecked(ReadsInGuard):
         return self.holder, self.count, self.seen
 
 
+def test_the_engine_both_refuses_an_unchecked_view():
+    found = both.explore(Viewed(), Plan(("not_all_are_seen",)))
+    assert found.engine.startswith("native + z3")
+    with pytest.raises(SpecError, match="present is unchecked and may hide what Z3 finds"):
+        both.explore(Unchecked(), Plan(("not_all_are_seen",)))
+
+
 def test_unchecked_reads_keep_the_first_state():
     results = [explored(native, Unchecked(), workers=workers) for workers in (1, 2)]
     assert outline(results[0]) == outline(results[1])
 
 
+class ReadsInWritingHelper(Viewed):
+    """The helper that computes a value of the history also writes a variable that the view keeps."""
+
+    def taken(self):
+        self.holder = self.history[0].node
+        return 1
+
+    @action
+    def read(self, node: Node):
+        self.last[node] = self.taken()
+
+
+class RequiresInHelper(Viewed):
+    def first(self):
+        require(len(self.history) > 2)
+        return 0
+
+    @action
+    def read(self, node: Node):
+        self.last[node] = self.first()
+
+
+@pytest.mark.parametrize("spec", [ReadsInWritingHelper, RequiresInHelper])
+def test_a_helper_in_an_assignment_to_a_variable_that_is_left_out_is_checked(spec):
+    with pytest.raises(SpecError, match="history is read here"):
+        explored(native, spec())
+
+
 class Computed(Token):
+    """The view has expressions: a filtered sequence, a field, a set and a helper."""
+
     @view
     def shown(self):
-        return len(self.history)
+        first = {event.node for event in self.history if event.at == 0}
+        return self.holder, self.count, self.seen, (self.recent(), first), self.history[0].node
+
+    def recent(self):
+        return [event for event in self.history if event.at > 2]
 
 
-class Unknown(Token):
+class ReadsOnlyCount(Token):
+    """The guards read the history, of which the view has the length only."""
+
+    @action
+    def give(self, node: Node):
+        require(node != self.holder and len(self.history) < self.steps)
+        self.count = len(self.history)
+        self.note(node)
+
     @view
     def shown(self):
-        return self.holder, self.steps
+        return self.holder, self.count, self.seen, len(self.history)
+
+
+class ReadsOnlyCountUnchecked(ReadsOnlyCount):
+    @view(unchecked=True)
+    def shown(self):
+        return self.holder, self.count, self.seen, len(self.history)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_view_has_expressions(engine):
+    # The history does not influence the rest, so the verdicts are those without a view.
+    found, whole = explored(engine, Computed()), explored(engine, Token())
+    assert found.distinct_states < whole.distinct_states
+    assert {v.property: v.length for v in found.violations} == {v.property: v.length for v in whole.violations}
+    assert found.reached == whole.reached
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_variable_that_a_view_has_in_part_must_not_be_read(engine):
+    message = "history is read here, and the view shown does not have it as a whole"
+    with pytest.raises(SpecError, match=message):
+        explored(engine, ReadsOnlyCount())
+    assert explored(engine, ReadsOnlyCountUnchecked()).distinct_states > 0
+
+
+class Fails(Token):
+    @view
+    def shown(self):
+        return self.holder, self.count, self.seen, self.history[2].node if self.count > 0 else self.holder
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_view_that_leaves_its_bounds_is_an_error_with_a_trace(engine):
+    for result in (engine.explore(Fails(), Plan(())), explored(engine, Fails())):
+        (violation,) = (found for found in result.violations if found.kind == "bounds_error")
+        assert result.verdict == "error"
+        assert (violation.property, violation.length) == ("shown", 2)
+        assert "shown cannot be evaluated: index 2 is outside" in violation.explanation
+        assert result.distinct_states == explored(explorer, Fails()).distinct_states
+
+
+class FailsBefore(Token):
+    """The value does not depend on the statement that fails."""
+
+    @view
+    def shown(self):
+        _ = self.history[2].node if self.count > 0 else self.holder
+        return self.holder, self.count, self.seen
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_statement_of_a_view_that_leaves_its_bounds_is_an_error(engine):
+    assert explored(engine, FailsBefore()).verdict == "error"
+
+
+class Whole(Token):
+    @view
+    def shown(self):
+        return self.holder, self.count, self.history, self.seen, self.last
+
+
+def test_a_view_of_all_variables_changes_nothing():
+    assert outline(explored(native, Whole())) == outline(explored(native, Token()))
+
+
+class WholeComputed(Token):
+    """A view with two returns is computed: no variable is known to be in it as a whole."""
+
+    @view(unchecked=True)
+    def shown(self):
+        if self.count > 2:
+            return self.count, self.holder, self.history, self.seen, self.last
+        return self.count, self.holder, self.history, self.seen, self.last
+
+
+def test_a_computed_view_of_all_variables_changes_nothing():
+    assert compile_view(WholeComputed()).kept == ()
+    for workers in (1, 3):
+        assert outline(explored(native, WholeComputed(), workers=workers)) == outline(explored(native, Token()))
+
+
+class Nothing(Token):
+    @view
+    def shown(self):
+        self.count += 0
+
+
+class Writes(Token):
+    @view
+    def shown(self):
+        self.count = 0
+        return self.count
+
+
+class Sums(Token):
+    @view
+    def shown(self):
+        total = 0
+        for event in self.history:
+            total += event.at
+        return total
+
+
+class SumsUp(Token):
+    @view(unchecked=True)
+    def shown(self):
+        return sum(event.at for event in self.history), self.count
+
+
+class Takes(Token):
+    @view
+    def shown(self, node: Node):
+        return self.last[node]
+
+
+class Two(Viewed):
+    @view
+    def shown(self):
+        return self.holder
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
-    [(Computed, "a view names the state variables that it keeps"), (Unknown, "steps is not a state variable")],
+    [
+        (Nothing, "the view shown must return a value on every path"),
+        (Writes, "the view shown must not change the state"),
+        (Sums, "the view shown returns an int 0..inf, which has no known bounds: write sum"),
+        (Takes, r"the view shown takes \(self\)"),
+        (Two, "a spec has one view"),
+    ],
 )
-def test_a_view_that_is_not_of_variables_is_refused(spec, message):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_view_without_a_value_is_refused(engine, spec, message):
     with pytest.raises(SpecError, match=message):
-        explored(native, spec())
+        explored(engine, spec())
+
+
+def test_a_view_has_a_sum():
+    assert explored(native, SumsUp()).distinct_states > 0
 
 
 class Live(Viewed):

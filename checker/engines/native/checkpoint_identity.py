@@ -10,7 +10,6 @@ from checker.engines.native.explore.store import Words
 from checker.ir import nodes
 from checker.ir.digest import digest_of
 from checker.language.spec import Spec
-from checker.language.views import view_of
 from checker.run.plan import Plan
 from checker.run.version import tidemark_version
 
@@ -27,7 +26,6 @@ def identity_of(
 
     `initial` (n, words): the packed initial states.
     """
-    view = view_of(spec)
     stop = plan.stop if isinstance(plan.stop, str) else " ".join(sorted(plan.stop))
     return SearchIdentity(
         version=f"{tidemark_version()}, sources {_sources_digest()}",
@@ -38,7 +36,7 @@ def identity_of(
         premises=premises,
         symmetry=symmetry,
         store=USUAL_STORE,
-        program=f"{digest_of(program)} {'' if view is None else ' '.join(view.kept)}".strip(),
+        program=digest_of(program, with_view=True),
         initial=hashlib.blake2b(initial.tobytes(), digest_size=16).hexdigest(),
     )
 

@@ -51,7 +51,6 @@ from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.types import DomainType
-from checker.language.views import view_of
 from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
@@ -136,7 +135,7 @@ def lowered_with_kernels(
 ) -> tuple[NativeSpec, MemberSymmetry | None]:
     """Return a typed program in LLVM's representation, together with the explorer's kernels."""
     require_sizes(spec, program, properties)
-    native, view = lower(program, runtime_constants=runtime_constants), view_of(spec)
+    native = lower(program, runtime_constants=runtime_constants, with_view=True)
     symmetry = None if symmetric is None else _symmetry(spec, program, native, symmetric)
     functions = SpecFunctions(
         native.module,
@@ -149,7 +148,7 @@ def lowered_with_kernels(
         native.check_step,
         native.within_constraint,
         None if symmetry is None else symmetry.define(native.module),
-        None if view is None else native.layout.mask_of(view.kept),
+        native.view,
     )
     add_kernels(functions)
     return native, symmetry
@@ -235,7 +234,7 @@ def _decide_liveness(
     if compiled.symmetry is not None:
         # The steps between representatives do not show which of the interchangeable members act.
         why = "liveness is not decided with symmetry"
-    elif view_of(compiled.spec) is not None:
+    elif compiled.spec.names_of(Role.VIEW):
         why = UNDECIDED_WITH_VIEW
     elif initial != compiled.spec.initial_states():
         why = "liveness is decided only from the initial states of the spec"

@@ -154,13 +154,16 @@ class ResultBuilder:
         return result
 
     def _failed_property(self, trace: tuple[TraceStep, ...]) -> Violation:
-        """Return the violation of the first property or constraint that leaves its bounds at the end of a trace."""
-        for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT)]:
-            is_step = self.spec.roles[name] in STEP_ROLES
-            if is_step and len(trace) < 2:
+        """Return the violation of the first property, constraint or view that leaves its bounds after a trace."""
+        for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT, Role.VIEW)]:
+            role = self.spec.roles[name]
+            if role in STEP_ROLES and len(trace) < 2:
                 continue
             try:
-                self.spec.holds(name, trace[-1].state, trace[-2].state if is_step else None)
+                if role is Role.VIEW:
+                    self.spec.viewed(name, trace[-1].state)
+                else:
+                    self.spec.holds(name, trace[-1].state, trace[-2].state if role in STEP_ROLES else None)
             except BoundsError:
                 return violations.bounds_in_property(self.spec, name, trace)
         raise AssertionError("the engines disagree: a property left its bounds in one, and not in the interpreter")

@@ -49,7 +49,7 @@ class SingleStateEngine:
     def __init__(self, spec: Spec, properties: list[str] | None = None):
         self.spec = spec
         program = compile_spec(spec, properties)
-        self._native = lower(program)
+        self._native = lower(program, with_view=True)
         self.layout = self._native.layout
         self._names = [predicate.name for predicate in program.properties]
         self._entry = _HEADER + self._native.layout.words
@@ -105,6 +105,18 @@ class SingleStateEngine:
             return True
         return bool(self._functions["within_constraint"](self._array(state)))
 
+    def key_of(self, state: State) -> tuple[int, ...]:
+        """Return the words that distinguish a state from others, as the view of the spec computes them."""
+        words, view = self.words_of(state), self._native.view
+        if view is None:
+            return tuple(words)
+        kept = [word & mask for word, mask in zip(words, view.mask, strict=True)]
+        if view.compute is None:
+            return tuple(kept)
+        value = (ctypes.c_uint64 * view.words)()
+        failed = self._functions[view.compute.name](self._words(words), value)
+        return (*kept, *value, failed)
+
     def _array(self, state: State) -> ctypes.Array[ctypes.c_uint64]:
         return self._words(self.words_of(state))
 
@@ -148,9 +160,9 @@ def _append_header(builder: ir.IRBuilder, sink: ir.Value, entry: int, instance: 
 
 def _export(native: NativeSpec) -> dict[str, int]:
     """Add functions of external linkage that call the spec's own; return the number of arguments of each."""
-    spec_functions = (native.expand_state, native.check_state, native.check_step, native.within_constraint)
+    compute_view = None if native.view is None else native.view.compute
     found = {}
-    for inner in spec_functions:
+    for inner in (native.expand_state, native.check_state, native.check_step, native.within_constraint, compute_view):
         if inner is None:
             continue
         arguments = [argument.type for argument in inner.args]

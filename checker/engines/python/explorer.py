@@ -14,13 +14,13 @@ from typing import Any
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
 from checker.errors import BoundsError, SpecError
 from checker.explain import violations
+from checker.frontend import compile_view
 from checker.frontend.liveness_typing import check_language
 from checker.language.error_location import line_in, source_files, with_location
 from checker.language.interpreter import State, Step
 from checker.language.liveness import liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.language.views import view_of
 from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import MemoryWatch, peak_memory, resident_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
@@ -31,6 +31,9 @@ _PROGRESS_INTERVAL = 0.1
 
 _STATES_A_LOOK = 256
 """The states that are expanded between two looks at the memory of the process."""
+
+_NO_VIEW = object()
+"""The first item of the key of a state in which the view leaves its bounds."""
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
@@ -85,7 +88,7 @@ class _Exploration:
         self._memory, self._memory_before = MemoryWatch(plan.max_memory), resident_memory()
         self._started = self._reported = time.perf_counter()
         self._index: dict[Any, int] = {}
-        self._view = view_of(spec)
+        self._view = compile_view(spec)
         self.states: list[State] = []
         self._origins: list[tuple[int, Step] | None] = []
         self._levels: list[int] = []
@@ -196,8 +199,20 @@ class _Exploration:
         return "complete"
 
     def _key(self, state: State) -> Any:
-        """Return the part of a state that distinguishes it from others: the state, or the variables of the view."""
-        return state if self._view is None else tuple(state.values[name] for name in self._view.kept)
+        """Return what distinguishes a state from others: the state itself, or the value of the view."""
+        if self._view is None:
+            return state
+        try:
+            return self._viewed(state)
+        except BoundsError:
+            # The variables that the view keeps distinguish such states.
+            return (_NO_VIEW, *(state.values[name] for name in self._view.kept))
+
+    def _viewed(self, state: State) -> Any:
+        """Return the value of the view in a state; raise BoundsError if it leaves its bounds."""
+        assert self._view is not None and self._view.function.result is not None
+        with self._spec.bound():
+            return self._view.function.result.coerce(self._spec.viewed(self._view.name, state))
 
     def _expand_level(self, frontier: list[int]) -> End | None:
         """Expand every state of a level; return why it stopped early, or None."""
@@ -237,12 +252,22 @@ class _Exploration:
         number = self._index[self._key(state)] = len(self.states)
         self.states.append(state)
         self._origins.append(origin)
+        if self._view is not None:
+            self._require_view(number)
         for name in self._invariants:
             if name not in self._violations and not self._true(name, number):
                 self._violations[name] = violations.false_property(self._spec, name, self.trace_to(number))
         for name in self._reachables:
             if name not in self._reached and self._true(name, number, if_failed=False):
                 self._reached[name] = len(self.trace_to(number))
+
+    def _require_view(self, number: int) -> None:
+        """Record a failure if the view leaves its bounds in a state."""
+        try:
+            self._viewed(self.states[number])
+        except BoundsError:
+            assert self._view is not None
+            self._fail(violations.bounds_in_property(self._spec, self._view.name, self.trace_to(number)))
 
     def _true(self, name: str, number: int, *, if_failed: bool = True) -> bool:
         """Return whether a property is true in a state; if it leaves its bounds, record that and return `if_failed`."""

@@ -160,8 +160,8 @@ def _check_states(
     """
     open_mask = LocalVariable(builder, mask, "open_mask")
     states = record.array("states")
-    # `check_state` also evaluates the constraints, which may leave their bounds when no property is left to check.
-    is_wanted = builder.icmp_unsigned("!=", mask, word(0)) if spec.within_constraint is None else ir.Constant(I1, 1)
+    # `check_state` also evaluates constraints and the view, which may leave their bounds when no property is left.
+    is_wanted = ir.Constant(I1, 1) if spec.checks_every_state else builder.icmp_unsigned("!=", mask, word(0))
     with (
         builder.if_then(is_wanted),
         counted_loop(builder, first_new, record.get("count"), name="check") as local,

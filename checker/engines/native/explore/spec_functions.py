@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from checker.engines.native.explore.memory_layout import MemoryLayout
+from checker.engines.native.lowering.views import NativeView
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class SpecFunctions:
     - `i64 check_step(i64* old, i64* new, i64 mask)`: returns the bits of the step invariants in `mask` that are false,
       and bit 63 as above. None if the spec has no step invariants.
     - `i1 within_constraint(i64* state)`: returns whether every constraint is true. None if the spec has no constraint.
-    - `key_mask`: the bits of each word that distinguish states; None: all bits.
+    - `view`: computes what distinguishes states. None: all words do.
     - `void representative(i64* state)`: replaces a successor by the state that is stored in its place. None if states
       are stored as they are.
     """
@@ -39,14 +40,16 @@ class SpecFunctions:
     check_step: ir.Function | None = None
     within_constraint: ir.Function | None = None
     representative: ir.Function | None = None
-    key_mask: tuple[int, ...] | None = None
+    view: NativeView | None = None
 
     def key_of(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
-        """Return the words that distinguish a state, without those that are always 0."""
-        if self.key_mask is None:
-            return state
-        kept = [(part, mask) for part, mask in zip(state, self.key_mask, strict=True) if mask]
-        return [builder.and_(part, ir.Constant(part.type, mask)) for part, mask in kept]
+        """Return the words that distinguish a state from others."""
+        return state if self.view is None else self.view.key_of(builder, state)
+
+    @property
+    def checks_every_state(self) -> bool:
+        """Whether `check_state` must be called without properties: a constraint or the view may leave its bounds."""
+        return self.within_constraint is not None or (self.view is not None and self.view.may_fail)
 
     @property
     def layout(self) -> MemoryLayout:

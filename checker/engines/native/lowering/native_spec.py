@@ -18,6 +18,7 @@ from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.predicates import STEP_ROLES, PredicateLowering
 from checker.engines.native.lowering.refinements import RefinementLowering
 from checker.engines.native.lowering.state_layout import StateLayout
+from checker.engines.native.lowering.views import NativeView, define_view
 from checker.ir import nodes
 
 
@@ -42,17 +43,26 @@ class NativeSpec:
     within_constraint: ir.Function | None
     sites: list[nodes.Site] = field(default_factory=list)
     branches: Branches | None = None
+    view: NativeView | None = None
 
 
-def lower(program: nodes.Program, *, branches: bool = False, runtime_constants: tuple[str, ...] = ()) -> NativeSpec:
+def lower(
+    program: nodes.Program,
+    *,
+    branches: bool = False,
+    runtime_constants: tuple[str, ...] = (),
+    with_view: bool = False,
+) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
     `branches`: record the branches that actions take. `runtime_constants`: the constants that the program reads at run
-    time, in the order of their words in the module's `ConstantBlock`.
+    time, in the order of their words in the module's `ConstantBlock`. `with_view`: define the view, and let
+    `check_state` report a state in which it leaves a type's bounds.
     """
     module = SpecModule(program, record_branches=branches, runtime_constants=runtime_constants)
     module.refinements = RefinementLowering(module.module)
-    predicates = PredicateLowering(module)
+    view = define_view(module, program.view) if with_view and program.view is not None else None
+    predicates = PredicateLowering(module, view)
     of_steps = [predicate for predicate in program.properties if predicate.role in STEP_ROLES]
     of_states = [predicate for predicate in program.properties if predicate.role not in STEP_ROLES]
     return NativeSpec(
@@ -68,4 +78,5 @@ def lower(program: nodes.Program, *, branches: bool = False, runtime_constants: 
         predicates.define_within_constraint() if program.constraints else None,
         module.sites,
         module.branches,
+        view,
     )

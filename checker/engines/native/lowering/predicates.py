@@ -5,11 +5,11 @@
         for each property of states in mask:                    if it is false or leaves its bounds:
             if it is a finding: set its bit                         return false
             if it leaves its bounds: set FAILED_BIT         return true
-        for each constraint:
+        for each constraint, and for the view:
             if it leaves its bounds: set FAILED_BIT
         return result
 
-`check_step(old, self, mask)` is the same for properties of steps, without the constraints.
+`check_step(old, self, mask)` is the same for properties of steps, without the constraints and the view.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from llvmlite import ir
 
 from checker.engines.native.lowering.emitter import I1, I64, WORD_POINTER, Emitter, PackedValue
 from checker.engines.native.lowering.module import SpecModule
+from checker.engines.native.lowering.views import NativeView
 from checker.ir import nodes
 
 FAILED_BIT = 63
@@ -31,8 +32,9 @@ STEP_ROLES = ("step invariant", "refinement", "step premise")
 class PredicateLowering:
     """Emits `check_state`, `check_step` and `within_constraint`."""
 
-    def __init__(self, module: SpecModule):
+    def __init__(self, module: SpecModule, view: NativeView | None = None):
         self.module = module
+        self._view = view
 
     def define_check(self, name: str, properties: list[nodes.Predicate]) -> ir.Function:
         """Define `check_state` or `check_step`, which checks the properties that are selected by its mask."""
@@ -62,9 +64,11 @@ class PredicateLowering:
             report(bit, found, skip)
             report(0 if is_premise else 1 << FAILED_BIT, failed, skip)
             emit.position(skip)
-        if states == 1 and self.module.program.constraints:
+        may_view_fail = self._view is not None and self._view.may_fail
+        if states == 1 and (self.module.program.constraints or may_view_fail):
             failed, end = emit.block("failed"), emit.block("checked")
             self._constraints_in_bounds(emit, roots, failed)
+            self._view_in_bounds(emit, roots["self"], failed)
             emit.jump(end)
             report(1 << FAILED_BIT, failed, end)
             emit.position(end)
@@ -78,6 +82,13 @@ class PredicateLowering:
             either = emit.block("either")
             self._predicate(emit, predicate, roots, failed, either, either)
             emit.position(either)
+
+    def _view_in_bounds(self, emit: Emitter, state: ir.Value, failed: ir.Block) -> None:
+        """Emit a jump to `failed` if the view leaves its bounds."""
+        if self._view is not None and self._view.may_fail:
+            assert self._view.compute is not None
+            status = emit.builder.call(self._view.compute, [state, emit.slot(max(2, self._view.words))])
+            emit.check(emit.compare("==", status, 0), lambda: emit.jump(failed))
 
     def _predicate(
         self,
