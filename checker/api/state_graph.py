@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.batch import BatchEngine, compile_batch
-from checker.engines.native.explore.store import Words
+from checker.engines.native.explore.search_store import Words
 from checker.engines.native.results import initial_states
 from checker.errors import MissingExtraError, SpecError
 from checker.frontend import compile_spec

@@ -52,6 +52,10 @@ def run(
         str | None,
         option(metavar="SIZE", help="Stop before the states take more, such as 4GB (default: what is available)."),
     ] = None,
+    store: Annotated[
+        Literal["auto", "usual", "compact"],
+        option(help="The native store. compact: a fraction of the memory, the states on disk."),
+    ] = "auto",
     keep_going: Annotated[
         bool, option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
@@ -118,6 +122,8 @@ def run(
 
     if engine == "spark" and max_memory is not None:
         raise InputError("--max-memory is for states in memory: omit it with --engine spark, which keeps them on disk")
+    if engine not in ("native", "both") and store != "auto":
+        raise InputError(f"--store is an option of the native engine: omit it with --engine {engine}")
     if no_cache:
         code_cache.turn_off()
     request = Request(
@@ -134,6 +140,7 @@ def run(
         max_states=max_states,
         max_depth=max_depth,
         max_memory=bytes_from_text(max_memory, "--max-memory") if max_memory is not None else None,
+        store=store,
         coverage=coverage,
         strict=strict,
         json=json,
@@ -153,6 +160,7 @@ def run(
             "--max-states": max_states is not None,
             "--max-depth": max_depth is not None,
             "--max-memory": max_memory is not None,
+            "--store": store != "auto",
             "--coverage": coverage,
             "--strict": strict,
             "--junit": junit is not None,

@@ -15,7 +15,7 @@ from checker.engines.native.engine import (
 )
 from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.search import breadth_first_search
-from checker.engines.native.explore.store import Words
+from checker.engines.native.explore.search_store import Words
 from checker.engines.native.results import MOST_PROPERTIES, failed_init, initial_states
 from checker.errors import BoundsError
 from checker.evidence.findings import Evidence, UnmetPremise, findings_of

@@ -28,7 +28,7 @@ from checker.run.endings import StoppedError, doing, ending, error_lines, worker
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.interrupts import interruptible
-from checker.run.plan import DEADLOCK, CheckpointPlan, Plan
+from checker.run.plan import DEADLOCK, CheckpointPlan, Plan, StoreChoice
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
@@ -46,6 +46,7 @@ class RunSettings:
     max_states: int | None = None
     max_depth: int | None = None
     max_memory: int | None = None
+    store: StoreChoice = "auto"
     coverage: bool = False
     strict: bool = False
     json: str = ""
@@ -292,6 +293,7 @@ def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Ev
         max_states=settings.max_states,
         max_depth=settings.max_depth,
         max_memory=settings.max_memory,
+        store=settings.store,
         deadlock=DEADLOCK in run.properties,
         cancelled=cancelled,
     )

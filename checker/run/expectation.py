@@ -133,6 +133,7 @@ def end_text(result: Result) -> str:
         "max_states": "the limit on states was reached",
         "max_depth": "the limit on depth was reached",
         "max_memory": "the memory does not suffice for more states",
+        "max_disk": "the disk has no space for more states",
         "interrupted": "interrupted",
     }[result.ended]
 

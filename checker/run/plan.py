@@ -45,6 +45,10 @@ class CheckpointPlan:
     on_notice: Callable[[str], None] = lambda sentence: None
 
 
+StoreChoice = Literal["auto", "usual", "compact"]
+"""The store of the native engine: whole states with their parents in memory, or quotients, with the states on disk."""
+
+
 @dataclass
 class Plan:
     """The properties to check, and when to stop.
@@ -53,7 +57,8 @@ class Plan:
     `cancelled` as often. `max_depth` is a number of levels; the initial states are the first level, and states of the
     last level are not expanded. `max_memory` is the bytes that the states may take; default: what the machine has.
     With `quick` the native engine starts with machine code that compiles faster and runs slower, which saves time in
-    many small explorations; a long exploration switches to better code. Only the native engine writes a `checkpoint`.
+    many small explorations; a long exploration switches to better code. Only the native engine writes a `checkpoint`,
+    and only it has a `store` to choose.
     """
 
     properties: tuple[str, ...]
@@ -64,6 +69,7 @@ class Plan:
     max_memory: int | None = None
     deadlock: bool = False
     quick: bool = False
+    store: StoreChoice = "auto"
     checkpoint: CheckpointPlan | None = None
     on_progress: Callable[[ExplorationProgress], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)

@@ -13,7 +13,7 @@ Verdict = Literal["holds", "violated", "error", "incomplete"]
 Kind = Literal[
     "invariant", "step_invariant", "reachable", "deadlock", "liveness", "bounds_error", "walk", "explanation"
 ]
-End = Literal["complete", "violation", "max_states", "max_depth", "max_memory", "interrupted"]
+End = Literal["complete", "violation", "max_states", "max_depth", "max_memory", "max_disk", "interrupted"]
 
 
 @dataclass(frozen=True)

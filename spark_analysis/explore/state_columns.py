@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
-from checker.engines.native.explore.store import Words
+from checker.engines.native.explore.search_store import Words
 
 __all__ = [
     "INITIAL_INSTANCE",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.batch import BatchEngine
-from checker.engines.native.explore.store import Words
+from checker.engines.native.explore.search_store import Words
 from spark_analysis.explore.checkpoint import Checkpoint, ExplorationTotals
 from spark_analysis.explore.level_expansion import partition_of, run_path
 from spark_analysis.explore.state_columns import INITIAL_INSTANCE, StateColumns, locate, open_run

@@ -22,8 +22,8 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
+from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.shard_record import state_hash
-from checker.engines.native.explore.store import Words
 from checker.engines.native.llvm.control_flow import (
     I8,
     I64,

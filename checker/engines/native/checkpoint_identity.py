@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from checker.engines.native.explore.checkpoint import SearchIdentity
-from checker.engines.native.explore.store import Words
+from checker.engines.native.explore.search_store import Words
 from checker.ir import nodes
 from checker.ir.digest import digest_of
 from checker.language.spec import Spec
@@ -15,8 +15,6 @@ from checker.run.version import tidemark_version
 
 _SOURCES = ("language", "ir", "frontend", "engines/native")
 """The packages of `checker` that decide how a state is packed and what its successors are."""
-
-USUAL_STORE = "usual"
 
 
 def identity_of(
@@ -35,7 +33,7 @@ def identity_of(
         stop=stop,
         premises=premises,
         symmetry=symmetry,
-        store=USUAL_STORE,
+        store="compact" if plan.store == "compact" else "usual",
         program=digest_of(program, with_view=True),
         initial=hashlib.blake2b(initial.tobytes(), digest_size=16).hexdigest(),
     )

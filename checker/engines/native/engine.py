@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from checker.engines.native.checkpoint_identity import identity_of
+from checker.engines.native.chosen_store import store_for
 from checker.engines.native.explore import exploration
 from checker.engines.native.explore.checkpoint import opened_folder
 from checker.engines.native.explore.kernels import Kernels, add_kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
+from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.spec_functions import SpecFunctions
-from checker.engines.native.explore.store import Words
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.decision import NativeLiveness
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -300,6 +301,7 @@ def _search(
             on_progress=None if plan.on_progress is None else lambda progress: _report_progress(plan, progress),
             cancelled=plan.cancelled,
             checkpoints=checkpoints,
+            store_of=store_for(compiled, plan),
         )
     if names == compiled.properties:
         return found

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from checker.engines.native.explore.memory_layout import SHARD_BITS, MemoryLayout
+from checker.engines.native.explore.memory_layout import ORIGIN_SHIFT, SHARD_BITS, MemoryLayout
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm.control_flow import (
@@ -224,8 +224,8 @@ class _Router:
             target = builder.lshr(state_hash(builder, self._spec.key_of(builder, state)), word(64 - SHARD_BITS))
             fill = record.get("fills", target)
             sent = item(builder, record.outbox(target), fill, layout.entry_words)
-            # A state id is below 2**32, so `parent` and the shifted instance share no bit.
-            write_words(builder, sent, [*state, builder.or_(parent, builder.shl(instance, word(32)))])
+            # A state id is below 2**48, so `parent` and the shifted instance share no bit.
+            write_words(builder, sent, [*state, builder.or_(parent, builder.shl(instance, word(ORIGIN_SHIFT)))])
             filled = builder.add(fill, word(1))
             record.set("fills", filled, target)
             fullest = self._fullest.get()

@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.native.explore.store import Words
+from checker.engines.native.explore.search_store import Words
 
-Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "max_memory", "interrupted"]
+Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "max_memory", "max_disk", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Exploration:
     - `generated`: the number of initial states and successors, including duplicates. `generated_per_instance`
       (instances,): the number of successors of each action instance.
     - `outcome`: `complete` (no state is left to expand), `stopped` (by a violation, a deadlock or the last awaited
-      property), `error` (an evaluation left its bounds), `max_states`, `max_depth`, `max_memory` or `interrupted`.
+      property), `error` (an evaluation left its bounds), `max_states`, `max_depth`, `max_memory`, `max_disk`
+      or `interrupted`.
     - `violations`: the first violation of each invariant and step invariant, by property bit. `reached`: the first
       state of each reachable. The first one is the lowest by (level, round, shard, local index).
     - `levels_within`: the number of states of each level that are within the constraint; all 0 if the spec has none,

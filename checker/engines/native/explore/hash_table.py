@@ -35,7 +35,6 @@ from checker.engines.native.explore.shard_record import ShardRecord, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm.control_flow import (
     I1,
-    I8,
     I32,
     I64,
     WORD_POINTER,
@@ -44,7 +43,7 @@ from checker.engines.native.llvm.control_flow import (
     endless_loop,
     word,
 )
-from checker.engines.native.llvm.words import item, read_words
+from checker.engines.native.llvm.words import item, prefetch, read_words
 
 # Fresh pages of a mapping are zero, so a reserved table is empty without being written. A used slot holds the local
 # index + 1: otherwise tag 0 with local index 0 would look empty.
@@ -77,7 +76,7 @@ class HashTable:
 
     def prefetch_slot(self, hashed: ir.Value) -> None:
         """Emit a prefetch of the home group of a hash: the group at which its search starts."""
-        _prefetch(self._builder, self._slot(self._home(hashed)))
+        prefetch(self._builder, self._slot(self._home(hashed)))
 
     def candidate(self, hashed: ir.Value) -> ir.Value:
         """Return the local index (i64) in the first slot of the home group with a hash's tag; -1 if none has it.
@@ -98,7 +97,7 @@ class HashTable:
         """Emit a prefetch of the state with the local index that `candidate` returned; for -1, of memory before it."""
         offset = self._builder.mul(candidate, word(self._words))
         # Not `inbounds`: LLVM makes an `inbounds` address outside of its array a poison value.
-        _prefetch(self._builder, self._builder.gep(self._states, [offset]))
+        prefetch(self._builder, self._builder.gep(self._states, [offset]))
 
     def is_candidate(self, candidate: ir.Value, state: list[ir.Value]) -> ir.Value:
         """Return whether the state with the local index that `candidate` returned equals `state` (i1), branch-free.
@@ -259,14 +258,3 @@ def _same(builder: ir.IRBuilder, left: list[ir.Value], right: list[ir.Value]) ->
     for one, other in zip(left, right, strict=True):
         difference = builder.or_(difference, builder.xor(one, other))
     return builder.icmp_unsigned("==", difference, word(0))
-
-
-def _prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
-    """Emit a prefetch for reading, with the highest locality. A prefetch of an invalid address does nothing."""
-    name, byte_pointer = "llvm.prefetch.p0", I8.as_pointer()
-    function = builder.module.globals.get(name)
-    if function is None:
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, I32, I32, I32])
-        function = ir.Function(builder.module, kind, name)
-    to_read, keep, data = (ir.Constant(I32, value) for value in (0, 3, 1))
-    builder.call(function, [builder.bitcast(address, byte_pointer), to_read, keep, data])

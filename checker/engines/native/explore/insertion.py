@@ -36,7 +36,7 @@ _BLOCK = 64
 """Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""
 
 
-def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function) -> ir.Function:
+def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function, check_new: ir.Function) -> ir.Function:
     """Define `void insert_shard(i64* records, i64 shard, i64 mask)`: the second half of a round for one shard.
 
     `mask` has the bits of the properties to check in new states. `grow_table` is that of `hash_table`.
@@ -64,7 +64,17 @@ def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function) -> ir.Func
         # A write to another shard's record, but only this worker touches item `shard` in this half. The next `expand`
         # of the source starts after the join of all workers.
         source.set("fills", word(0), shard)
-    _check_states(builder, record, spec, first_new, mask)
+    builder.call(check_new, [record.address, first_new, mask])
+    builder.ret_void()
+    return function
+
+
+def define_check_new(spec: SpecFunctions, name: str) -> ir.Function:
+    """Define `void name(i64* record, i64 first_new, i64 mask)`: check the states of a shard from a local index on."""
+    function = ir.Function(spec.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64]), name)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    address, first_new, mask = function.args
+    _check_states(builder, ShardRecord(builder, address, spec.layout), spec, first_new, mask)
     builder.ret_void()
     return function
 

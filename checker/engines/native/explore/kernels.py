@@ -12,25 +12,26 @@ nothing else: the halves of a round are separated by the join of the threads in 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from llvmlite import ir
 
 from checker.engines.native.explore.expansion import define_emit, define_expand_shard, define_fail
 from checker.engines.native.explore.hash_table import HashTable, define_grow_table
-from checker.engines.native.explore.insertion import define_insert_shard
-from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS, SHARDS, MemoryLayout
+from checker.engines.native.explore.insertion import define_check_new, define_insert_shard
+from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS, MemoryLayout
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
+from checker.engines.native.explore.shards_taken import shards_taken
 from checker.engines.native.explore.spec_functions import SpecFunctions
-from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, endless_loop, word
+from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, word
 from checker.engines.native.llvm.words import read_words
 
 __all__ = ["KERNEL_NAMES", "Kernels", "SpecFunctions", "add_kernels"]
 
-EXPAND, INSERT, FIND, REBUILD = KERNEL_NAMES = (
+EXPAND, INSERT, CHECK_NEW, FIND, REBUILD = KERNEL_NAMES = (
     "explore_expand",
     "explore_insert",
+    "explore_check_new",
     "explore_find",
     "explore_rebuild",
 )
@@ -44,6 +45,8 @@ def add_kernels(functions: SpecFunctions) -> None:
       the shards.
     - `void explore_insert(i64* records, i64* next_shard, i64 mask)` runs the second half in the same way, and checks
       the properties in `mask` in new states.
+    - `void explore_check_new(i64* record, i64 first_new, i64 mask)` checks the properties in `mask` in the states of
+      one shard from local index `first_new` on. `explore_insert` calls it, and so does the compact store.
     - `i64 explore_find(i64* records, i64* state)` returns the id of a stored state, or NO_STATE.
     - `void explore_rebuild(i64* records, i64* next_shard)` doubles the tables of the shards from `next_shard` on and
       adds all their states again.
@@ -54,7 +57,7 @@ def add_kernels(functions: SpecFunctions) -> None:
     define_fail(functions)
     expand_shard = define_expand_shard(functions)
     grow_table = define_grow_table(functions)
-    insert_shard = define_insert_shard(functions, grow_table)
+    insert_shard = define_insert_shard(functions, grow_table, define_check_new(functions, CHECK_NEW))
     _define_expand(functions, expand_shard)
     _define_insert(functions, insert_shard)
     _define_find(functions)
@@ -64,7 +67,7 @@ def add_kernels(functions: SpecFunctions) -> None:
 def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
     arguments = [WORD_POINTER, WORD_POINTER, I64]
     builder, (records, next_shard, mask) = _define(spec, EXPAND, ir.VoidType(), arguments)
-    with _shards_taken(builder, next_shard) as shard:
+    with shards_taken(builder, next_shard) as shard:
         record = ShardRecord.of_shard(builder, records, shard, spec.layout)
         builder.call(expand_shard, [record.address, shard, mask])
     builder.ret_void()
@@ -73,27 +76,16 @@ def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
 def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
     arguments = [WORD_POINTER, WORD_POINTER, I64]
     builder, (records, next_shard, mask) = _define(spec, INSERT, ir.VoidType(), arguments)
-    with _shards_taken(builder, next_shard) as shard:
+    with shards_taken(builder, next_shard) as shard:
         builder.call(insert_shard, [records, shard, mask])
     builder.ret_void()
 
 
 def _define_rebuild(spec: SpecFunctions, grow_table: ir.Function) -> None:
     builder, (records, next_shard) = _define(spec, REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
-    with _shards_taken(builder, next_shard) as shard:
+    with shards_taken(builder, next_shard) as shard:
         builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
     builder.ret_void()
-
-
-@contextmanager
-def _shards_taken(builder: ir.IRBuilder, next_shard: ir.Value) -> Iterator[ir.Value]:
-    """Emit a loop over the shards (i64) that no other worker has taken."""
-    with endless_loop(builder, "shards") as loop:
-        # Monotonic is enough: the number must be unique, but it publishes no data. The counter ends above SHARDS, by
-        # one per worker, and `Store.offer_shards` resets it.
-        shard = builder.atomic_rmw("add", next_shard, word(1), "monotonic")
-        loop.leave_if(builder.icmp_unsigned(">=", shard, word(SHARDS)))
-        yield shard
 
 
 def _define_find(spec: SpecFunctions) -> None:
@@ -142,6 +134,7 @@ class Kernels:
         self.layout = MemoryLayout(words, instances)
         self.expand: Callable[[int, int, int], None] = _ROUND_HALF(address_of(EXPAND))
         self.insert: Callable[[int, int, int], None] = _ROUND_HALF(address_of(INSERT))
+        self.check_new_address = address_of(CHECK_NEW)
         self.find: Callable[[int, int], int] = _FIND_STATE(address_of(FIND))
         self.rebuild: Callable[[int, int], None] = _REBUILD(address_of(REBUILD))
         self.better = better

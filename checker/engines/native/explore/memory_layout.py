@@ -24,7 +24,7 @@ state selects the shard, the tag and the home group, which is where a search of 
 
     entry: a successor in flight, `words` + 1 words
                       +----------------------+-----------------------------------------+
-                      | state, `words` words | parent id, or-ed with instance << 32    |
+                      | state, `words` words | parent id, or-ed with instance << 48    |
                       +----------------------+-----------------------------------------+
 
 In a shard's `successors` buffer the last word of an entry holds the instance only: all have the same parent.
@@ -56,6 +56,9 @@ MAXIMUM_LOCAL = 2 ** (32 - SHARD_BITS) - 2
 
 NO_STATE = 2**64 - 1
 """In place of a state id or local index: none."""
+
+ORIGIN_SHIFT = 48
+"""The bit of an entry's last word from which on it holds the instance."""
 
 INITIAL_PARENT = 2**32 - 1
 INITIAL_INSTANCE = 2**16 - 1

@@ -27,7 +27,8 @@ from checker.engines.native.explore.exploration import Exploration, Outcome, Sea
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
 from checker.engines.native.explore.search_findings import SearchFindings
-from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.engines.native.explore.store import Store
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
 from checker.errors import InputError
 from checker.run.memory import MemoryWatch
@@ -84,6 +85,7 @@ def breadth_first_search(
     on_progress: Callable[[SearchProgress], None] | None = None,
     cancelled: threading.Event | None = None,
     checkpoints: SearchCheckpoints | None = None,
+    store_of: Callable[[Kernels], SearchStore] = Store,
 ) -> Exploration:
     """Explore all states that are reachable from the initial ones (n, words), breadth-first.
 
@@ -96,7 +98,7 @@ def breadth_first_search(
       `await_deadlock` is set (0 and False: never);
     - at least `max_states` states were found, or `max_depth` levels: the last level is checked, but not expanded;
     - the states take nearly `max_memory` bytes, or nearly all memory of the machine (`max_memory`: None), or the store
-      is full;
+      or the disk is full;
     - `cancelled` was set, or the user pressed Ctrl-C.
 
     `on_progress` is called at the end of a round, at most four times a second. With `checkpoints`, the search resumes
@@ -116,9 +118,17 @@ def breadth_first_search(
     with Workers(workers) as team, deferred_interrupts() as interrupted:
         interrupts = [interrupted] if cancelled is None else [interrupted, cancelled]
         search = _BreadthFirstSearch(
-            kernels, team, invariant_mask | reachable_mask, step_mask, limits, on_progress, interrupts, checkpoints
+            store_of(kernels),
+            team,
+            invariant_mask | reachable_mask,
+            step_mask,
+            limits,
+            on_progress,
+            interrupts,
+            checkpoints,
         )
         outcome = search.run(states)
+        search.keep_origins()
     return search.result(outcome, reachable_mask)
 
 
@@ -127,7 +137,7 @@ class _BreadthFirstSearch:
 
     def __init__(
         self,
-        kernels: Kernels,
+        store: SearchStore,
         team: Workers,
         state_mask: int,
         step_mask: int,
@@ -136,7 +146,7 @@ class _BreadthFirstSearch:
         interrupts: list[threading.Event],
         checkpoints: SearchCheckpoints | None,
     ) -> None:
-        self._store = Store(kernels)
+        self._store = store
         self._team = team
         self._state_mask = state_mask
         self._step_mask = step_mask
@@ -149,6 +159,7 @@ class _BreadthFirstSearch:
         self._within_ends: list[int] = []
         self._initial_states = 0
         self._rounds = 0
+        self._without_room: Outcome | None = None
         self._before_round = _Size(0, 0)
         self._started = self._reported = perf_counter()
         self._processor_started = process_time()
@@ -173,6 +184,12 @@ class _BreadthFirstSearch:
         except KeyboardInterrupt:
             outcome = "interrupted"
         return outcome
+
+    def keep_origins(self) -> None:
+        """Prepare the paths to all findings."""
+        self._store.keep_origins(
+            self._findings.states(), lambda work: self._team.run(work, in_parallel=True), lambda level: None
+        )
 
     def result(self, outcome: Outcome, reachable_mask: int) -> Exploration:
         """Return the exploration, with violations and reached reachables separated by `reachable_mask`."""
@@ -229,9 +246,9 @@ class _BreadthFirstSearch:
     def _is_continued(self, outcome: Outcome) -> bool:
         """Return whether a search with this outcome is continued: with a higher limit, or by deciding liveness."""
         assert self._checkpoints is not None
-        if outcome == "max_memory":
+        if outcome in ("max_memory", "max_disk"):
             # A store that dropped states cannot be continued. The checkpoints before it can.
-            return not self._is_full()
+            return not self._store.is_full and self._without_room is None
         return outcome in ("max_states", "max_depth", "interrupted") or (
             outcome == "complete" and self._checkpoints.keeps_complete
         )
@@ -280,6 +297,15 @@ class _BreadthFirstSearch:
     def _insert(self, in_parallel: bool) -> None:
         """Run the second half of a round and collect the findings."""
         mask = self._state_mask & ~self._findings.seen
+        try:
+            self._store.make_room(lambda work: self._team.run(work, in_parallel))
+        except MemoryError:
+            self._without_room = "max_memory"
+        except OSError:
+            self._without_room = "max_disk"
+        if self._without_room is not None:
+            # The successors in flight are dropped. The search ends: its findings are right, but not complete.
+            return
         self._store.offer_shards()
         self._team.run(lambda: self._store.insert(mask), in_parallel)
         self._findings.collect()
@@ -299,8 +325,10 @@ class _BreadthFirstSearch:
         ):
             return "stopped"
         # Before "complete": the dropped states may have been the only ones that were left.
-        if self._is_full():
+        if self._store.is_full:
             return "max_memory"
+        if self._without_room is not None:
+            return self._without_room
         if not self._store.left:
             return "complete"
         if any(event.is_set() for event in self._interrupts):
@@ -312,10 +340,6 @@ class _BreadthFirstSearch:
         if limits.memory.is_short(self._store.memory_bytes, self._store.round_bytes):
             return "max_memory"
         return None
-
-    def _is_full(self) -> bool:
-        """Return whether the last round dropped states for which there was no memory."""
-        return bool(self._store.field("full").any())
 
     def _has_all_awaited(self) -> bool:
         """Return whether the search waits for findings and has all of them."""

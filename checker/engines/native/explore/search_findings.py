@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from checker.engines.native.explore.exploration import FoundFailure, FoundViolation, StoredStep
-from checker.engines.native.explore.memory_layout import NO_STATE, OUT_OF_BOUNDS_BIT, SHARD_BITS
-from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.explore.memory_layout import NO_STATE, ORIGIN_SHIFT, OUT_OF_BOUNDS_BIT, SHARD_BITS
+from checker.engines.native.explore.search_store import SearchStore, Words
 
 _OUT_OF_BOUNDS = 1 << OUT_OF_BOUNDS_BIT
 
@@ -18,7 +18,7 @@ _OUT_OF_BOUNDS = 1 << OUT_OF_BOUNDS_BIT
 class SearchFindings:
     """The findings so far. `seen` has the bits of all properties that were violated or reached."""
 
-    store: Store
+    store: SearchStore
     seen: int = 0
     by_bit: dict[int, FoundViolation] = field(default_factory=dict)
     error: FoundFailure | None = None
@@ -40,6 +40,12 @@ class SearchFindings:
         if seen & _OUT_OF_BOUNDS and self.property_error is None:
             self.property_error = self._first(OUT_OF_BOUNDS_BIT)
         self.seen |= seen & ~_OUT_OF_BOUNDS
+
+    def states(self) -> list[int]:
+        """Return the ids of the states in which something was found."""
+        found = [*self.by_bit.values(), self.error, self.property_error]
+        states = [where.state for where in found if where is not None]
+        return states if self.deadlock is None else [*states, self.deadlock]
 
     def to_json(self) -> dict[str, Any]:
         """Return the findings of a search that continues, as JSON: an error would have ended it."""
@@ -84,9 +90,9 @@ class SearchFindings:
 
 
 def _step_violation(entry: Words) -> FoundViolation:
-    # The origin word of an entry: the parent id in the low 32 bits, the action instance above.
+    # The origin word of an entry: the parent id in the low bits, the action instance above.
     origin = int(entry[-1])
-    return FoundViolation(origin & 0xFFFFFFFF, StoredStep(origin >> 32, entry[:-1].copy()))
+    return FoundViolation(origin % (1 << ORIGIN_SHIFT), StoredStep(origin >> ORIGIN_SHIFT, entry[:-1].copy()))
 
 
 def _step_to_json(step: StoredStep | None) -> list[Any] | None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from checker.engines.native.explore.memory_layout import FIELD_OFFSETS, RECORD_WORDS, SHARD_BITS, MemoryLayout
+from checker.engines.native.explore.memory_layout import (
+    FIELD_OFFSETS,
+    ORIGIN_SHIFT,
+    RECORD_WORDS,
+    SHARD_BITS,
+    MemoryLayout,
+)
 from checker.engines.native.llvm.control_flow import I16, I32, WORD_POINTER, word
 from checker.engines.native.llvm.words import item, write_words
 
@@ -56,14 +62,14 @@ class ShardRecord:
         return self._builder.gep(self.array("outboxes"), [offset], inbounds=True)
 
     def append(self, position: ir.Value, state: list[ir.Value], origin: ir.Value) -> None:
-        """Store a state and its origin (parent id | instance << 32) at a local index; `count` is left to the caller."""
+        """Store a state and its origin (parent id | instance << 48) at a local index; `count` is left to the caller."""
         builder = self._builder
         write_words(builder, item(builder, self.array("states"), position, self._layout.words), state)
         parent = builder.gep(self.array("parents", I32.as_pointer()), [position], inbounds=True)
-        # The truncations split the origin: the low 32 bits are the parent id, the next 16 the instance.
+        # A parent id has 32 bits in this store, and an instance the highest 16.
         builder.store(builder.trunc(origin, I32), parent)
         instance = builder.gep(self.array("instances", I16.as_pointer()), [position], inbounds=True)
-        builder.store(builder.trunc(builder.lshr(origin, word(32)), I16), instance)
+        builder.store(builder.trunc(builder.lshr(origin, word(ORIGIN_SHIFT)), I16), instance)
 
 
 def state_id(builder: ir.IRBuilder, shard: ir.Value, position: ir.Value) -> ir.Value:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.native.explore.store import Words
+from checker.engines.native.explore.search_store import Words
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.errors import SpecError
 from checker.language.fairness import NEXT

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.exploration import Exploration
-from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.explore.search_store import Words
+from checker.engines.native.explore.store import Store
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.components import FairGraph, Flags, fair_components
 from checker.engines.native.liveness.edges import Edges, EdgeStore, StateNumbers, States

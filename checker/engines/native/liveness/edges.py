@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.memory_layout import SHARD_BITS
-from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.explore.search_store import Words
+from checker.engines.native.explore.store import Store
 from checker.engines.native.liveness.kernels import ExpandKernel
 from checker.run.liveness import LivenessInterrupted
 

@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from checker.engines.native.explore.hash_table import HashTable
 from checker.engines.native.explore.memory_layout import SHARD_BITS, SHARDS, MemoryLayout
+from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
-from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.explore.store import Store
 from checker.engines.native.llvm.control_flow import (
     I8,
     I16,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
-from checker.engines.native.explore.store import Store, Words
+from checker.engines.native.explore.search_store import Words
+from checker.engines.native.explore.store import Store
 from checker.engines.native.liveness.kernels import MOST_LABELS, LabelKernel
 from checker.engines.native.liveness.memory_budget import MemoryBudget
 from checker.ir import nodes

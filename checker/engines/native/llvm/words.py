@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from checker.engines.native.llvm.control_flow import I32, word
+from checker.engines.native.llvm.control_flow import I8, I32, word
 
 
 def item(builder: ir.IRBuilder, array: ir.Value, index: ir.Value, size: int) -> ir.Value:
@@ -26,3 +26,14 @@ def write_words(builder: ir.IRBuilder, address: ir.Value, values: list[ir.Value]
 def struct_field(builder: ir.IRBuilder, struct: ir.Value, index: int) -> ir.Value:
     """Return the address of field `index` of the struct at an address."""
     return builder.gep(struct, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)
+
+
+def prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
+    """Emit a prefetch for reading, with the highest locality. A prefetch of an invalid address does nothing."""
+    name, byte_pointer = "llvm.prefetch.p0", I8.as_pointer()
+    function = builder.module.globals.get(name)
+    if function is None:
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, I32, I32, I32])
+        function = ir.Function(builder.module, kind, name)
+    to_read, keep, data = (ir.Constant(I32, value) for value in (0, 3, 1))
+    builder.call(function, [builder.bitcast(address, byte_pointer), to_read, keep, data])

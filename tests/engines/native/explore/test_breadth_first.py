@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from checker.engines.native.explore import search as search_module
+from checker.engines.native.explore import search_store as search_store_module
 from checker.engines.native.explore import store as store_module
 from checker.engines.native.explore.exploration import Exploration, FoundViolation, SearchProgress
 from checker.engines.native.explore.kernels import Kernels
@@ -316,7 +317,7 @@ def test_stops_before_the_states_take_more_memory(kernels: dict[str, Kernels]) -
 
 @pytest.mark.parametrize("megabytes", [1, 100, 10_000])
 def test_a_limited_address_space_reserves_less(megabytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "available_address_space", lambda: megabytes << 20)
+    monkeypatch.setattr(search_store_module, "available_address_space", lambda: megabytes << 20)
     layout = MemoryLayout(2, 50)
     capacity = store_module._capacity(layout)
     assert capacity >= 512

@@ -1,0 +1,39 @@
+"""The choice of the store of an exploration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from checker.engines.native.explore.compact.compact_store import CompactStore
+from checker.engines.native.explore.compact.state_code import StateCode
+from checker.engines.native.explore.compact.table_kernels import CompactKernels
+from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.search_store import SearchStore
+from checker.engines.native.explore.store import Store
+from checker.errors import SpecError
+from checker.language.liveness import liveness_names
+from checker.language.roles import Role
+from checker.language.spec import Spec
+from checker.run.plan import Plan
+
+if TYPE_CHECKING:
+    from checker.engines.native.engine import CompiledSpec
+
+
+def store_for(compiled: CompiledSpec, plan: Plan) -> Callable[[Kernels], SearchStore]:
+    """Return the constructor of the store that a plan chooses; raise SpecError if it is unsuitable for the spec."""
+    if plan.store != "compact":
+        return Store
+    if why := why_not_compact(compiled.spec, plan):
+        raise SpecError(f"{compiled.spec.name}: {why}: use --store usual")
+    return lambda kernels: CompactStore(kernels, CompactKernels(StateCode.of_layout(compiled.layout), kernels.layout))
+
+
+def why_not_compact(spec: Spec, plan: Plan) -> str:
+    """Return why the compact store is unsuitable for a spec and a plan; "" if it is suitable."""
+    if names := liveness_names(spec, plan.properties):
+        return f"the compact store has no steps between states, which the liveness property {names[0]} needs"
+    if spec.names_of(Role.VIEW):
+        return "the compact store has no views"
+    return ""

@@ -1,0 +1,259 @@
+"""The compact store: tables of quotients in memory, the states themselves in files, and no parents.
+
+    the usual store            8 * words + 6 bytes a state, and 4 bytes a slot of a table with a load of 0.35 to 0.7
+    this store, in memory      the bytes of a slot (see `quotient`), divided by a load of 0.8 to 0.9
+    this store, on disk        8 * words bytes a state
+
+The records, the order of states and their ids are those of the usual store, so the results are the same: counts,
+levels, first violations and traces. The parents on a path are found again (see `origins`).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.native.explore.compact.origins import Origin, origins_of
+from checker.engines.native.explore.compact.quotient import TableShape
+from checker.engines.native.explore.compact.state_files import RELEASE_BYTES, StateFile
+from checker.engines.native.explore.compact.table_kernels import CompactKernels
+from checker.engines.native.explore.compact.table_record import (
+    FIELD_OFFSETS,
+    MOVED_SLOTS,
+    OVERFLOW_BEFORE_GROWTH,
+    OVERFLOW_ENTRIES,
+    mask_offset,
+    record_words,
+)
+from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.memory_layout import SHARD_BITS, SHARDS, MemoryLayout
+from checker.engines.native.explore.search_store import (
+    Run,
+    SearchStore,
+    Words,
+    mappable_bytes,
+    physical_memory,
+    reserve,
+)
+from checker.run.endings import StoppedError
+
+_GROW_TOGETHER = 0.98
+"""Tables of nearly the greatest load grow with the first one, so that all workers have a part of the work."""
+
+
+class CompactStore(SearchStore):
+    """All states of one exploration. `tables` are the kernels for the code of its states."""
+
+    def __init__(self, kernels: Kernels, tables: CompactKernels, folder: Path | None = None) -> None:
+        super().__init__(kernels)
+        self._tables = tables
+        layout, smallest = self.layout, tables.smallest
+        place = str(folder or state_folder())
+        self._row_bytes = 8 * layout.words
+        capacity, self._table_bytes = _capacities(layout, place)
+        self._files = [StateFile(place, capacity, layout.words) for _ in range(SHARDS)]
+        self._states = [file.states for file in self._files]
+        self.field("states")[:] = [states.ctypes.data for states in self._states]
+        self.field("capacity")[:] = capacity
+        # Counters of action instances, and one of initial states.
+        self._distinct: Words = reserve(np.uint64, SHARDS, -(-(layout.instances + 1) // 16) * 16)
+        self._table: NDArray[np.uint8] = reserve(np.uint8, SHARDS, self._table_bytes)
+        room = MOVED_SLOTS * smallest.slot_bytes + 8 * (smallest.slot_words + 1)
+        self._moved: NDArray[np.uint8] = reserve(np.uint8, SHARDS, -(-room // 128) * 128)
+        self._overflow: Words = reserve(np.uint64, SHARDS, OVERFLOW_ENTRIES, tables.code.words)
+        self._table_records: Words = reserve(np.uint64, SHARDS, record_words(smallest.slot_words))
+        arrays: dict[str, NDArray[Any]] = {
+            "table": self._table,
+            "moved": self._moved,
+            "overflow": self._overflow,
+            "distinct": self._distinct,
+        }
+        for name, array in arrays.items():
+            addresses = array.ctypes.data + array.strides[0] * np.arange(SHARDS, dtype=np.uint64)
+            self._table_field(name)[:] = addresses
+        self._shapes = [smallest] * SHARDS
+        for shard in range(SHARDS):
+            self._write_shape(shard, smallest, is_next=False)
+        self._used_since_release = 0
+        self._origins: dict[int, Origin] = {}
+
+    def _table_field(self, name: str) -> Words:
+        return self._table_records[:, FIELD_OFFSETS[name]]
+
+    def _write_shape(self, shard: int, shape: TableShape, *, is_next: bool) -> None:
+        prefix = "next_" if is_next else ""
+        self._table_field(prefix + "slots")[shard] = shape.slots
+        self._table_field(prefix + "inverse")[shard] = shape.inverse
+        self._table_field(prefix + "slot_bytes")[shard] = shape.slot_bytes
+        words = self._tables.smallest.slot_words
+        first = mask_offset(words, is_next=is_next)
+        self._table_records[shard, first : first + words] = shape.masks(words)
+
+    @property
+    def states(self) -> Sequence[Words]:
+        """The states of each shard, an array (capacity, words); the files have space for the first ones."""
+        return self._states
+
+    @property
+    def code_bits(self) -> int:
+        """The number of bits that distinguish a state."""
+        return self._tables.code.bits
+
+    @property
+    def memory_bytes(self) -> int:
+        """The size in bytes of the tables."""
+        return sum(shape.bytes for shape in self._shapes)
+
+    @property
+    def round_bytes(self) -> int:
+        """The bytes by which the next round may increase `memory_bytes`: the growth of the tables that grow then."""
+        successors = self.left_in_level * max(1, self.layout.instances)
+        added = min(successors, SHARDS * self.layout.outbox_capacity)
+        grown = (
+            shape.for_states(count + added).bytes - shape.bytes
+            for count, shape in zip(self._counts(), self._shapes, strict=True)
+        )
+        return sum(grown)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a code was in no slot and did not fit into the list."""
+        return bool(self._table_field("overflow_full").any())
+
+    # The second half of a round.
+
+    def make_room(self, run: Run) -> None:
+        """Grow the tables and the files for the successors in flight, as if all of them were new."""
+        wanted = self.field("count") + self.field("fills").sum(axis=0)
+        for file, count in zip(self._files, wanted, strict=True):
+            file.make_room(int(count))
+        while self._plan_growth(wanted):
+            self.offer_shards()
+            run(lambda: self._tables.grow(self._table_records.ctypes.data, self._next_shard_address))
+            if self.is_full:
+                raise MemoryError("too many states have the same place in a table of the compact store")
+        self.release()
+
+    def _plan_growth(self, wanted: Words) -> bool:
+        """Choose the next shape of the tables that are too small; return whether there are any."""
+        listed = self._table_field("overflow_count")
+        is_small = [
+            int(count) > shape.most_states or int(number) > OVERFLOW_BEFORE_GROWTH
+            for count, number, shape in zip(wanted, listed, self._shapes, strict=True)
+        ]
+        if not any(is_small):
+            return False
+        for shard, shape in enumerate(self._shapes):
+            if is_small[shard] or int(wanted[shard]) > _GROW_TOGETHER * shape.most_states:
+                grown = shape.grown().for_states(int(wanted[shard]))
+                if grown.bytes > self._table_bytes:
+                    raise MemoryError(f"the states do not fit into memory: {self.distinct} were found")
+                self._write_shape(shard, grown, is_next=True)
+                self._shapes[shard] = grown
+        return True
+
+    def release(self) -> None:
+        """Release the parts of the files that the search does not need soon, if many were used since the last time."""
+        used = int((self.field("cursor") + self.field("count")).sum()) * self._row_bytes
+        if abs(used - self._used_since_release) < SHARDS * RELEASE_BYTES:
+            return
+        self._used_since_release = used
+        for shard, file in enumerate(self._files):
+            file.release(int(self.field("cursor")[shard]))
+            file.release(int(self.field("count")[shard]), first=int(self.field("frontier_end")[shard]))
+
+    def insert(self, mask: int) -> None:
+        """Run the second half of a round for the shards that no other worker has taken."""
+        self._tables.insert(
+            self._records_address,
+            self._table_records.ctypes.data,
+            self._next_shard_address,
+            self._kernels.check_new_address,
+            mask,
+        )
+
+    # States and their origins.
+
+    def find(self, words: Words) -> int | None:
+        """Return the id of the state with these words (words,), or None. Ids are not stored: this reads a file."""
+        state = np.ascontiguousarray(words, np.uint64)
+        tables = self._table_records.ctypes.data
+        for shard, count in enumerate(self._counts()):
+            if self._tables.find(tables, shard, state.ctypes.data):
+                found = np.flatnonzero((self._states[shard][:count] == state).all(axis=1))
+                if len(found):
+                    return int(found[0]) << SHARD_BITS | shard
+        return None
+
+    def keep_origins(self, state_ids: Sequence[int], run: Run, on_level: Callable[[int], None]) -> None:
+        """Find the origins of some states, and of all states on the paths to them, in one pass through the levels."""
+        missing = [state_id for state_id in state_ids if state_id not in self._origins]
+        self._origins.update(origins_of(self, missing, run, on_level))
+
+    def origin_of(self, state_id: int) -> Origin:
+        """Return the parent (a state id) and the action instance that first reached a state; None if it is initial."""
+        if state_id not in self._origins:
+            self.keep_origins([state_id], lambda work: work(), lambda level: None)
+        return self._origins[state_id]
+
+    def distinct_per_instance(self) -> NDArray[np.int64]:
+        """Return the number of states that each action instance was the first to reach (instances,)."""
+        total: NDArray[np.int64] = self._distinct.sum(axis=0)[: self.layout.instances].astype(np.int64)
+        return total
+
+    # Checkpoints.
+
+    def _growing(self) -> dict[str, Sequence[Words]]:
+        return {"states": self._states}
+
+    def _changing(self) -> dict[str, NDArray[np.uint64]]:
+        return {**super()._changing(), "distinct": self._distinct}
+
+    def room_for(self, name: str, items: int) -> Words:
+        """Return the memory of the first states of a shard, after reserving their disk space."""
+        room: Words = super().room_for(name, items)
+        self._files[int(name.rpartition("-")[2])].make_room(items)
+        return room
+
+    def prepare_rebuild(self) -> None:
+        """Choose the shapes of the empty tables of a restored store, and offer all shards to the workers."""
+        for shard, count in enumerate(self._counts()):
+            self._shapes[shard] = self._tables.smallest.for_states(count)
+            if self._shapes[shard].bytes > self._table_bytes:
+                raise StoppedError(f"the checkpoint, with {count:,} states in a shard, needs more memory than there is")
+            self._write_shape(shard, self._shapes[shard], is_next=False)
+        self.offer_shards()
+
+    def rebuild(self) -> None:
+        """Insert the states of the restored shards that no other worker has taken into their tables."""
+        self._tables.rebuild(self._records_address, self._table_records.ctypes.data, self._next_shard_address)
+
+
+def state_folder() -> Path:
+    """Return the folder of the files: TMPDIR if it is set, or the folder of large temporary files of the system."""
+    large = Path("/var/tmp")
+    is_chosen = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    return large if not is_chosen and os.access(large, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+
+
+def _capacities(layout: MemoryLayout, folder: str) -> tuple[int, int]:
+    """Return the states of a shard for which its file has space, and the bytes of its table.
+
+    The hash spreads the states evenly. A limit of the address space leaves less, of which the buffers need a part.
+    """
+    files, tables = shutil.disk_usage(folder).free, physical_memory()
+    mapped = mappable_bytes()
+    if mapped is not None:
+        entries = 8 * SHARDS * (1 + SHARDS) * layout.outbox_capacity * layout.entry_words
+        part = max(0, mapped - entries) // 2
+        files, tables = min(files, part), min(tables, part)
+    page = mmap.PAGESIZE
+    return max(1, files // (SHARDS * 8 * layout.words)), max(1, tables // (SHARDS * page)) * page

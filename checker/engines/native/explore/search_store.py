@@ -1,0 +1,356 @@
+"""What every store of an exploration has: records, successors in flight, counters, and the calls of the kernels."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.memory_layout import (
+    FIELD_LENGTHS,
+    FIELD_OFFSETS,
+    INITIAL_INSTANCE,
+    INITIAL_PARENT,
+    NO_STATE,
+    RECORD_WORDS,
+    RESTORED_FIELDS,
+    SHARD_BITS,
+    SHARDS,
+)
+from checker.run.endings import StoppedError
+from checker.run.memory import available_address_space, memory_limit
+
+Words = NDArray[np.uint64]
+Number = TypeVar("Number", bound=np.generic)
+
+Run = Callable[[Callable[[], None]], None]
+"""Calls a function in all workers at the same time, and returns after all calls."""
+
+_LINUX_MAP_NORESERVE = 0x4000
+"""The flag of `mmap` that reserves no swap space; Python's `mmap` module has no name for it before 3.13."""
+
+_MAPPED_NUMERATOR, _MAPPED_DENOMINATOR = 2, 3
+"""The part of the address space left by `ulimit -v` that a store reserves; compiled code and threads take the rest."""
+
+_LARGE_PAGE = 2 << 20
+_SMALL_PAGES_BYTES = 4 << 20
+"""Bytes: a large page, and the start of each shard's part that keeps small pages."""
+
+
+class SearchStore(ABC):
+    """The part of a store that does not depend on how states are stored.
+
+    The id of a state is local index * SHARDS + shard. Raises MemoryError if the address space is limited.
+    """
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+        self.layout = layout = kernels.layout
+        self._generated: Words = reserve(np.uint64, SHARDS, layout.counter_words)
+        self.step_violations: Words = np.zeros((SHARDS, 64, layout.entry_words), np.uint64)
+        self._successors: Words = reserve(np.uint64, SHARDS, layout.outbox_capacity, layout.entry_words)
+        self._outboxes: Words = reserve(np.uint64, SHARDS, SHARDS, layout.outbox_capacity, layout.entry_words)
+        self._records: Words = reserve(np.uint64, SHARDS, RECORD_WORDS)
+        # Kernels take plain addresses. They stay valid because this object keeps every array, and no array is resized.
+        self._records_address: int = self._records.ctypes.data
+        self._next_shard: Words = np.zeros(1, np.uint64)
+        self._next_shard_address: int = self._next_shard.ctypes.data
+        self._level_ends: list[Words] = []
+        self._place(
+            successors=self._successors,
+            outboxes=self._outboxes,
+            generated=self._generated,
+            step_violations=self.step_violations,
+        )
+        # All other fields start as 0, which is right for them. 0 is a local index, so `deadlock` needs NO_STATE.
+        self.field("deadlock")[:] = NO_STATE
+
+    def _place(self, **arrays: NDArray[Any]) -> None:
+        """Write the addresses of each shard's part of some arrays to its record."""
+        for name, array in arrays.items():
+            self.field(name)[:] = array.ctypes.data + array.strides[0] * np.arange(SHARDS, dtype=np.uint64)
+
+    @property
+    @abstractmethod
+    def states(self) -> Sequence[Words]:
+        """The states of each shard, an array (capacity, words), in the order in which they were found."""
+
+    @property
+    @abstractmethod
+    def memory_bytes(self) -> int:
+        """The size in bytes of the states and tables in memory."""
+
+    @property
+    @abstractmethod
+    def round_bytes(self) -> int:
+        """The bytes by which the next round may increase `memory_bytes`."""
+
+    @property
+    @abstractmethod
+    def is_full(self) -> bool:
+        """Whether the last round dropped states for which there was no memory."""
+
+    @abstractmethod
+    def insert(self, mask: int) -> None:
+        """Run the second half of a round for the shards that no other worker has taken."""
+
+    @abstractmethod
+    def find(self, words: Words) -> int | None:
+        """Return the id of the state with these words (words,), or None if it is not stored."""
+
+    @abstractmethod
+    def origin_of(self, state_id: int) -> tuple[int, int] | None:
+        """Return the parent (a state id) and the action instance that first reached a state; None if it is initial."""
+
+    @abstractmethod
+    def distinct_per_instance(self) -> NDArray[np.int64]:
+        """Return the number of states that each action instance was the first to reach (instances,)."""
+
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Build the tables of the restored shards that no other worker has taken."""
+
+    @abstractmethod
+    def make_room(self, run: Run) -> None:
+        """Prepare the second half of a round; `run` calls a function in all workers at the same time.
+
+        Raises MemoryError if the states that may be new do not fit into memory, OSError if they do not fit on disk.
+        """
+
+    @abstractmethod
+    def release(self) -> None:
+        """Release memory that the search does not need soon, between two halves of a round."""
+
+    @abstractmethod
+    def keep_origins(self, state_ids: Sequence[int], run: Run, on_level: Callable[[int], None]) -> None:
+        """Prepare `origin_of` for some states and for all states on the paths to them.
+
+        `on_level` is called before a level is expanded again.
+        """
+
+    def level_of(self, state_id: int) -> int:
+        """Return the level of a state, from 0 on: its distance from the initial states."""
+        shard, local = state_id % SHARDS, state_id >> SHARD_BITS
+        return sum(int(ends[shard]) <= local for ends in self._level_ends)
+
+    def replayed_level(self, level: int, run: Run) -> Generator[None]:
+        """Expand the states of a level again; yield after each round, in which `sent_to` returns the successors.
+
+        Afterwards the store is as before.
+        """
+        kept = [(array, array.copy()) for array in (self._records, self._generated, self._successors)]
+        try:
+            self.field("cursor")[:] = self._level_ends[level - 1] if level else 0
+            self.field("frontier_end")[:] = self._level_ends[level]
+            self.field("pending")[:] = 0
+            while self.left_in_level:
+                self.offer_shards()
+                run(lambda: self.expand(0))
+                yield
+                self.field("fills")[:] = 0
+                self.release()
+        finally:
+            for array, content in kept:
+                array[:] = content
+
+    def sent_to(self, shard: int) -> Iterator[Words]:
+        """Yield the entries (n, words + 1) that the expanded half of a round sent to a shard, in canonical order."""
+        for source in range(SHARDS):
+            yield self._outboxes[source, shard, : int(self.field("fills")[source, shard])]
+
+    def field(self, name: str) -> Words:
+        """Return a view of a field of all records: (SHARDS,), or (SHARDS, items) for a field of several words."""
+        offset, length = FIELD_OFFSETS[name], FIELD_LENGTHS[name]
+        return self._records[:, offset] if length == 1 else self._records[:, offset : offset + length]
+
+    def offer_shards(self) -> None:
+        """Offer all shards to the workers that will run the next half of a round."""
+        self._next_shard[0] = 0
+
+    def improve_kernels(self) -> None:
+        """Continue with optimised kernels, unless these are already optimised."""
+        if self._kernels.better is not None:
+            self._kernels = self._kernels.better()
+
+    def expand(self, step_mask: int) -> None:
+        """Run the first half of a round for the shards that no other worker has taken."""
+        self._kernels.expand(self._records_address, self._next_shard_address, step_mask)
+
+    def send_initial(self, initial: Words) -> Iterator[None]:
+        """Send initial states (n, words) to their shards in rounds; the caller runs `insert` after each yield.
+
+        They take the way of successors: into the buffer of shard 0, from which `expand` routes them.
+        """
+        size = self.layout.outbox_entries
+        for start in range(0, len(initial), size):
+            batch = initial[start : start + size]
+            self._successors[0, : len(batch), :-1] = batch
+            self._successors[0, : len(batch), -1] = INITIAL_INSTANCE
+            self.field("pending")[0] = len(batch)
+            self.field("pending_parent")[0] = INITIAL_PARENT
+            self.offer_shards()
+            self.expand(0)
+            yield
+
+    def begin_level(self) -> None:
+        """Make the states that were found since the last level began the frontier of the next level."""
+        self.field("frontier_end")[:] = self.field("count")
+        self._level_ends.append(self.field("count").copy())
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return the number of states of each shard (SHARDS,)."""
+        return self.field("count").astype(np.int64)
+
+    @property
+    def records_address(self) -> int:
+        """The address of the records of the shards, see `memory_layout`."""
+        return self._records_address
+
+    @property
+    def distinct(self) -> int:
+        """The number of states."""
+        return int(self.field("count").sum())
+
+    @property
+    def within(self) -> int:
+        """The number of states within the constraint; 0 if the spec has none."""
+        return int(self.field("within").sum())
+
+    @property
+    def left_in_level(self) -> int:
+        """The number of states of this level that are not yet expanded, or have successors that are not yet routed."""
+        # Unsigned, but never negative: a cursor stops at `frontier_end`.
+        unexpanded = self.field("frontier_end") - self.field("cursor")
+        return int(unexpanded.sum()) + int(np.count_nonzero(self.field("pending")))
+
+    @property
+    def left(self) -> int:
+        """The number of states of this level and the next that are not yet expanded."""
+        # Never negative either: `frontier_end` is a former `count`, and states are never removed.
+        found_since = self.field("count") - self.field("frontier_end")
+        return self.left_in_level + int(found_since.sum())
+
+    def words_of(self, state_id: int) -> Words:
+        """Return a copy of a state's words."""
+        words: Words = self.states[state_id % SHARDS][state_id >> SHARD_BITS].copy()
+        return words
+
+    def all_states(self) -> Words:
+        """Return a copy of all states (distinct, words), shard by shard."""
+        return np.concatenate([self.states[shard][:count] for shard, count in enumerate(self._counts())])
+
+    def generated_per_instance(self) -> NDArray[np.int64]:
+        """Return the number of successors that each action instance has generated (instances,)."""
+        total: NDArray[np.int64] = self._generated.sum(axis=0)[: self.layout.instances].astype(np.int64)
+        return total
+
+    def _counts(self) -> list[int]:
+        return [int(count) for count in self.field("count")]
+
+    # Checkpoints, see `CheckpointedStore`.
+
+    @abstractmethod
+    def _growing(self) -> Mapping[str, Sequence[NDArray[Any]]]:
+        """Return the arrays of each shard with an item for each of its states, by name."""
+
+    def _changing(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that have one size and change in every round, besides the records."""
+        return {"generated": self._generated, "step_violations": self.step_violations}
+
+    @abstractmethod
+    def prepare_rebuild(self) -> None:
+        """Choose the sizes of the tables of a restored store, and offer all shards to the workers."""
+
+    def growing_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the states and their origins, by shard."""
+        return {
+            f"{name}-{shard:02}": arrays[shard][:count]
+            for shard, count in enumerate(self._counts())
+            for name, arrays in self._growing().items()
+        }
+
+    def changing_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return copies of the records, and of everything else that is small."""
+        pending = [int(listed) for listed in self.field("pending")]
+        return {
+            **{f"record-{name}": self.field(name).copy() for name in RESTORED_FIELDS},
+            **{name: array.copy() for name, array in self._changing().items()},
+            "successors": np.concatenate([self._successors[shard, :listed] for shard, listed in enumerate(pending)]),
+            "level_ends": np.array(self._level_ends, np.uint64),
+        }
+
+    def room_for(self, name: str, items: int) -> NDArray[Any]:
+        """Return the memory of the first states or origins of a shard."""
+        kind, _, shard = name.rpartition("-")
+        if items > int(self.field("capacity")[int(shard)]):
+            raise StoppedError(
+                f"the checkpoint, with {items:,} states in a shard, needs more memory than this machine has"
+            )
+        return self._growing()[kind][int(shard)][:items]
+
+    def restore(self, changing: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the records and the successors in flight. `rebuild` builds the tables from the states."""
+        for name in RESTORED_FIELDS:
+            self.field(name)[:] = changing[f"record-{name}"]
+        for name, array in self._changing().items():
+            array[:] = changing[name]
+        self._level_ends = list(changing["level_ends"])
+        self._require_order()
+        ends = np.cumsum(self.field("pending")).astype(np.int64)
+        for shard, listed in enumerate(np.split(changing["successors"], ends[:-1])):
+            self._successors[shard, : len(listed)] = listed
+        self.prepare_rebuild()
+
+    def _require_order(self) -> None:
+        """Raise ValueError if restored numbers contradict each other: kernels do not check them."""
+        cursor, end, count = (self.field(name) for name in ("cursor", "frontier_end", "count"))
+        is_ordered = (cursor <= end).all() and (end <= count).all() and (count <= self.field("capacity")).all()
+        if not is_ordered or (self.field("pending") > self.layout.outbox_capacity).any():
+            raise ValueError("its records contradict each other")
+
+
+def physical_memory() -> int:
+    """Return the machine's memory in bytes, or the memory that its control group may take."""
+    limit = memory_limit()
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if limit is None else limit
+
+
+def mappable_bytes() -> int | None:
+    """Return the bytes of address space that a store may reserve; None if there is no limit (`ulimit -v`)."""
+    address_space = available_address_space()
+    return None if address_space is None else address_space * _MAPPED_NUMERATOR // _MAPPED_DENOMINATOR
+
+
+def reserve(kind: type[Number], *shape: int) -> NDArray[Number]:
+    """Return an array of zeros with a part for each shard; only pages that are written take memory."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    # Without MAP_NORESERVE the kernel may refuse mappings that add up to more than the machine's memory.
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", _LINUX_MAP_NORESERVE)
+    try:
+        region = mmap.mmap(-1, size, flags=flags)
+    except OSError as error:
+        raise MemoryError(f"cannot reserve {size >> 20} MiB of address space: raise its limit (ulimit -v)") from error
+    _advise_large_pages(region, size // SHARDS)
+    return np.frombuffer(region, kind).reshape(shape)
+
+
+def _advise_large_pages(region: mmap.mmap, part: int) -> None:
+    """Request large pages for each shard's part of a region, except its first 4 MiB.
+
+    Large pages save TLB misses. A small state space stays in small pages, where it wastes no memory.
+    """
+    for shard in range(SHARDS):
+        # Both ends are rounded to whole large pages: the start up, the end down. `madvise` needs aligned addresses.
+        start = -(-(shard * part + _SMALL_PAGES_BYTES) // _LARGE_PAGE) * _LARGE_PAGE
+        length = (shard + 1) * part // _LARGE_PAGE * _LARGE_PAGE - start
+        if length > 0:
+            # Advice only: a kernel or platform without large pages runs the same search more slowly.
+            with suppress(OSError, AttributeError):
+                region.madvise(mmap.MADV_HUGEPAGE, start, length)

@@ -1,0 +1,185 @@
+"""The compact store, compared with the usual one: the same states in the same order, findings and paths."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from checker.engines.native.explore import search as search_module
+from checker.engines.native.explore.compact import compact_store, state_files, table_record
+from checker.engines.native.explore.compact.compact_store import CompactStore
+from checker.engines.native.explore.compact.quotient import TableShape
+from checker.engines.native.explore.compact.state_code import StateCode
+from checker.engines.native.explore.compact.table_kernels import CompactKernels
+from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.search import breadth_first_search
+from tests.engines.native.explore.test_breadth_first import TOYS
+from tests.engines.native.explore.toys import compile_toy
+
+
+@pytest.fixture(scope="module")
+def kernels() -> dict[str, Kernels]:
+    return {name: compile_toy(toy) for name, toy in TOYS.items()}
+
+
+@pytest.fixture(autouse=True)
+def always_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_module, "PARALLEL_FROM", 0)
+
+
+def explored(
+    name: str,
+    kernels: dict[str, Kernels],
+    *,
+    slots: int = 0,
+    displacement_bits: int = 7,
+    workers: int = 1,
+    **more: object,
+) -> Exploration:
+    """Explore a toy with the compact store; `slots`: of a new table."""
+    toy = TOYS[name]
+    code = StateCode.of_words(toy.words)
+    smallest = TableShape(code.bits, slots or 4096, displacement_bits)
+    tables = CompactKernels(code, kernels[name].layout, smallest)
+    return breadth_first_search(
+        kernels[name],
+        toy.initial_array(),
+        workers=workers,
+        store_of=lambda found: CompactStore(found, tables),
+        **{**toy.masks(), **more},
+    )
+
+
+def usual(name: str, kernels: dict[str, Kernels], **more: object) -> Exploration:
+    toy = TOYS[name]
+    return breadth_first_search(kernels[name], toy.initial_array(), **{**toy.masks(), **more})
+
+
+def assert_same(found: Exploration, expected: Exploration) -> None:
+    """Assert that two explorations are equal to the last bit, except for time and memory."""
+    assert (found.outcome, found.distinct, found.generated) == (expected.outcome, expected.distinct, expected.generated)
+    assert (found.levels, found.levels_within) == (expected.levels, expected.levels_within)
+    assert np.array_equal(found.all_states(), expected.all_states())
+    assert np.array_equal(found.distinct_per_instance, expected.distinct_per_instance)
+    assert np.array_equal(found.generated_per_instance, expected.generated_per_instance)
+    assert (found.error, found.property_error is None, found.deadlock) == (
+        expected.error,
+        expected.property_error is None,
+        expected.deadlock,
+    )
+    assert found.violations.keys() == expected.violations.keys()
+    for bit, where in expected.violations.items():
+        assert str(found.path_to(found.violations[bit])) == str(expected.path_to(where))
+    if expected.deadlock is not None:
+        assert str(found.path(expected.deadlock)) == str(expected.path(expected.deadlock))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("name", TOYS)
+def test_finds_the_same_as_the_usual_store(name: str, workers: int, kernels: dict[str, Kernels]) -> None:
+    assert_same(explored(name, kernels, workers=workers), usual(name, kernels))
+
+
+@pytest.mark.parametrize("slots", [2, 3, 100])
+def test_tables_grow_from_a_few_slots(slots: int, kernels: dict[str, Kernels]) -> None:
+    found = explored("scatter, 3 words", kernels, slots=slots)
+    assert_same(found, usual("scatter, 3 words", kernels))
+    assert found.store._shapes[0].slots > 1000
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_codes_far_from_their_homes_are_listed(bits: int, kernels: dict[str, Kernels]) -> None:
+    found = explored("scatter, 1 word", kernels, slots=64, displacement_bits=bits, workers=2)
+    assert_same(found, usual("scatter, 1 word", kernels))
+    # With so few bits for displacements, codes were listed, and the tables grew instead of being filled.
+    assert found.distinct / sum(shape.slots for shape in found.store._shapes) < 0.75
+
+
+def test_listed_codes_are_found(kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compact_store, "OVERFLOW_BEFORE_GROWTH", table_record.OVERFLOW_ENTRIES)
+    found = explored("scatter, 1 word", kernels, slots=4096, displacement_bits=1)
+    assert found.store._table_field("overflow_count").sum() > 0
+    assert_same(found, usual("scatter, 1 word", kernels))
+
+
+def test_a_full_list_of_codes_ends_the_search(kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compact_store, "OVERFLOW_BEFORE_GROWTH", 10**9)
+    monkeypatch.setattr("checker.engines.native.explore.compact.table_kernels.OVERFLOW_ENTRIES", 5)
+    found = explored("scatter, 3 words", kernels, slots=4096, displacement_bits=1)
+    assert found.outcome == "max_memory"
+    assert found.distinct < usual("scatter, 3 words", kernels).distinct
+
+
+def test_files_grow_in_tiny_steps_and_are_released_often(
+    kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_files, "FIRST_BYTES", 8)
+    monkeypatch.setattr(state_files, "MOST_STEP_BYTES", 64)
+    monkeypatch.setattr(compact_store, "RELEASE_BYTES", 1)
+    name = "scatter, 3 words, checked"
+    assert_same(explored(name, kernels, workers=2), usual(name, kernels))
+
+
+def test_the_files_have_no_names(kernels: dict[str, Kernels], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    found = explored("scatter, 3 words", kernels)
+    assert found.outcome == "complete"
+    names = [line.split()[-2] for line in Path("/proc/self/maps").read_text().splitlines() if str(tmp_path) in line]
+    assert len(set(names)) == 16
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_ends_the_search(kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve = os.posix_fallocate
+
+    def limited(descriptor: int, start: int, size: int) -> None:
+        if start + size > 20_000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        reserve(descriptor, start, size)
+
+    monkeypatch.setattr(state_files, "FIRST_BYTES", 1024)
+    monkeypatch.setattr(os, "posix_fallocate", limited)
+    found = explored("scatter, 3 words", kernels)
+    assert found.outcome == "max_disk"
+    assert 0 < found.distinct <= 16 * 20_000 // 24
+
+
+def test_finds_every_stored_state_and_no_other(kernels: dict[str, Kernels]) -> None:
+    found = explored("scatter, 3 words", kernels)
+    for words in found.all_states()[::97]:
+        number = found.find(words)
+        assert number is not None
+        assert np.array_equal(found.store.words_of(number), words)
+        absent = words.copy()
+        absent[2] ^= np.uint64(1 << 63)
+        assert found.find(absent) is None
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_a_limited_search_finds_the_same(depth: int, kernels: dict[str, Kernels]) -> None:
+    name = "scatter, 3 words, checked"
+    assert_same(explored(name, kernels, max_depth=depth), usual(name, kernels, max_depth=depth))
+    limit = {"max_states": 100 * depth}
+    assert_same(explored(name, kernels, **limit), usual(name, kernels, **limit))
+
+
+def test_a_dropped_bit_of_the_remainder_is_noticed(
+    kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The comparison with the usual store fails if two states count as one: here those that differ in one bit."""
+    emit = StateCode.emit
+
+    def without_a_bit(self, builder, words):
+        found = emit(self, builder, words)
+        found[-1] = builder.and_(found[-1], found[-1].type(2**64 - 2))
+        return found
+
+    monkeypatch.setattr(StateCode, "emit", without_a_bit)
+    with pytest.raises(AssertionError):
+        assert_same(explored("grid", kernels), usual("grid", kernels))
