@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from checker.printable import printable, printable_lines
+
 EXIT_INTERNAL = 70
 """As `EX_SOFTWARE` of sysexits.h."""
 
@@ -40,7 +42,7 @@ class UserError(Exception):
         return _rebuilt, (type(self), self.message, self.file, self.line, self.text, self.columns)
 
     def __str__(self) -> str:
-        return f"{self.place}{self.message}{self._shown_line()}"
+        return printable_lines(f"{printable(self.place)}{printable(self.message)}{self._shown_line()}")
 
     @property
     def place(self) -> str:
@@ -57,7 +59,7 @@ class UserError(Exception):
         """Return the wrong line, and carets below the wrong part, each with a line break before it."""
         if not self.text:
             return ""
-        shown = self.text.strip()
+        shown = printable(self.text.strip())
         if self.columns is None:
             return f"\n    {shown}"
         indent = len(self.text) - len(self.text.lstrip())

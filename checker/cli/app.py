@@ -7,6 +7,7 @@ command imports the rest when it runs.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from typing import TextIO
@@ -16,6 +17,7 @@ import click
 from checker.cli.declaration import CommandEntry, CommandGroup
 from checker.cli.plugins import PluginGroup
 from checker.errors import UserError
+from checker.printable import printable_lines
 from checker.run.endings import StoppedError, ending, error_lines
 from checker.run.interrupts import terminable
 
@@ -80,6 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
         # Python has no stream for a closed one; the exit status still is the answer.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
+        elif isinstance(getattr(sys, name), io.TextIOWrapper):
+            # A terminal or pipe of another encoding gets escapes instead of an error.
+            getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
         with terminable():
             status = _status(given)
@@ -123,7 +128,7 @@ def _status(arguments: list[str]) -> int:
 def _print_error(message: str, label: str = "error: ") -> None:
     """Print a message on standard error, if it can be written: the exit status matters more."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(f"{label}{message}", file=sys.stderr, flush=True)
+        print(printable_lines(f"{label}{message}"), file=sys.stderr, flush=True)
 
 
 def _discard(stream: TextIO) -> None:

@@ -27,6 +27,7 @@ from checker.output.files import JsonLines
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.proof_files import ProofFolder
 from checker.output.styled_lines import BLANK
+from checker.printable import printable
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 
@@ -84,7 +85,7 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
                 # During a call of Z3, an interrupt becomes an ArgumentError whose text names it.
                 if isinstance(error, ctypes.ArgumentError) and "KeyboardInterrupt" not in str(error):
                     raise
-                print(f"\nstopped: {run.name} is neither proved nor refuted", file=sys.stderr)
+                print(f"\nstopped: {printable(run.name)} is neither proved nor refuted", file=sys.stderr)
                 statuses.append(EXIT_STOPPED)
                 break
             statuses.append(outcome.status)
@@ -163,7 +164,7 @@ class _ProofProgress:
     """A line on standard error about the current query, in a terminal only."""
 
     def __init__(self, name: str):
-        self._name, self._started = name, time.monotonic()
+        self._name, self._started = printable(name), time.monotonic()
         self._is_shown = sys.stderr.isatty()
 
     def show(self, text: str) -> None:

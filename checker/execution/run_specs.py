@@ -23,6 +23,7 @@ from checker.output.progress import ProgressDisplay
 from checker.output.reports import Reports, opened_reports
 from checker.output.run_summary import RunScreen
 from checker.output.state_graph import check_graph, write_graph
+from checker.printable import printable_lines
 from checker.run import ledger_check, process_pool
 from checker.run.endings import StoppedError, doing, ending, error_lines, worker_died
 from checker.run.expectation import compare_with_expectation
@@ -216,7 +217,8 @@ def _show_resume_command(request: Request, settings: RunSettings, checkpoint: Ch
     words = [*request.words, *(option for option, is_given in flags.items() if is_given), *checkpoint.resume_words]
     if settings.engine == "spark":
         words += ["--engine", "spark", *settings.spark.words]
-    print(f"to resume this run: {shlex.join(['python', '-m', 'checker', 'run', *words])}", file=sys.stderr)
+    command = shlex.join(["python", "-m", "checker", "run", *words])
+    print(printable_lines(f"to resume this run: {command}"), file=sys.stderr)
 
 
 def _show_findings(finished: list[FinishedRun], settings: RunSettings) -> bool:

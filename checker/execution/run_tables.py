@@ -16,6 +16,7 @@ from checker.language.spec import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeRow, Table
 from checker.output.files import CounterexampleFolder, JsonLines
 from checker.output.guarantee_markdown import Labels, markdown
+from checker.printable import printable, printable_lines
 from checker.run import process_pool, registry
 from checker.run.guarantee_table import GuaranteeTable, ShownViolation, TableExploration
 from checker.run.interrupts import interruptible
@@ -59,7 +60,7 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
             _explore(tabulation, settings, explore, cancelled)
             output = _Output(family, tabulation)
             if settings.is_screen_shown:
-                print("\n".join(output.lines(folder)))
+                print(printable_lines("\n".join(output.lines(folder))))
             for row in table.rows:
                 json_lines.write(output.row_to_json(row))
             statuses.append(_status(tabulation))
@@ -121,12 +122,12 @@ def _status(tabulation: GuaranteeTable) -> int:
         where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
         cell = row.cells[column]
         found = f"as documented, although note {cell.differs} differs" if cell.differs else "not as documented"
-        print(f"{found}: {where}: {column}, documented: {_ANSWERS[cell.documented]}", file=sys.stderr)
+        print(printable(f"{found}: {where}: {column}, documented: {_ANSWERS[cell.documented]}"), file=sys.stderr)
     for name in tabulation.unconfirmed_notes():
-        print(f"the note {name} has a check that shows nothing", file=sys.stderr)
+        print(printable(f"the note {name} has a check that shows nothing"), file=sys.stderr)
     for row, column, reason in tabulation.undecided_cells():
         where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
-        print(f"undecided: {where}: {column}: {reason}", file=sys.stderr)
+        print(printable(f"undecided: {where}: {column}: {reason}"), file=sys.stderr)
     if tabulation.differences() or tabulation.unconfirmed_notes():
         return EXIT_VIOLATED
     return EXIT_OK if tabulation.is_finished else EXIT_STOPPED

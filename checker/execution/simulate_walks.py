@@ -14,6 +14,7 @@ from checker.output.output_files import STANDARD_OUTPUT
 from checker.output.simulation_text import simulation_lines, simulation_to_json, unexpected_violations_of
 from checker.output.styled_lines import line
 from checker.output.walk_progress import WalkProgress
+from checker.printable import printable
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from spark_analysis.session import master_url
@@ -42,7 +43,7 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:
         is_whole = _simulate(run, where, watch, cancelled)
         if not is_whole:
-            print(_stopped(run, where.out), file=sys.stderr)
+            print(printable(_stopped(run, where.out)), file=sys.stderr)
             return EXIT_STOPPED
         part_paths(where.out, run)
         summaries = [watch.totals_of(configuration) for configuration in run.configurations]

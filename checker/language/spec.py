@@ -451,6 +451,8 @@ class Scenario:
     fair: FairnessChanges = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
+            raise SpecError(f"the name of a scenario is one line of text, not {self.name!r}")
         try:
             object.__setattr__(self, "constants", plain_constants(self.spec, self.constants))
             check_fairness_changes(self.spec, self.fair)

@@ -14,6 +14,7 @@ from checker.language.values import show
 from checker.output.counterexample_text import state_lines
 from checker.output.lasso_text import owed_text
 from checker.output.styled_lines import plain
+from checker.printable import printable
 from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
 
@@ -180,7 +181,9 @@ def _left(text: str) -> str:
 
 
 def _lines(text: str, end: str) -> str:
-    # Graphviz takes a label that begins with < and ends with > for HTML. A space at the end prevents that.
     from graphviz import escape
 
-    return "".join(f"{escape(line)}{' ' if line.endswith('>') else ''}{end}" for line in text.split("\n"))
+    # Graphviz takes a label that begins with < and ends with > for HTML; a space at the end prevents that. It resolves
+    # entities, so that `&#27;` would become a character that XML does not allow.
+    lines = [escape(printable(line)).replace("&", "&amp;") for line in text.split("\n")]
+    return "".join(f"{line}{' ' if line.endswith('>') else ''}{end}" for line in lines)

@@ -59,6 +59,7 @@ class JUnitReport:
         self._root.set("time", f"{sum(float(suite.get('time', '0')) for suite in self._root):.3f}")
         for outcome in ("tests", "failures", "errors"):
             self._root.set(outcome, str(sum(int(suite.get(outcome, "0")) for suite in self._root)))
+        _clean(self._root)
         ElementTree.indent(self._root)
         with self._stream:
             self._stream.write('<?xml version="1.0" encoding="utf-8"?>\n')
@@ -95,7 +96,7 @@ def _evidence_cases(findings: tuple[Finding, ...], strict: bool) -> list[Element
         if strict and not finding.is_note:
             _say(case, "failure", finding.message, str(finding))
         else:
-            ElementTree.SubElement(case, "system-out").text = _NOT_IN_XML.sub("\ufffd", str(finding))
+            ElementTree.SubElement(case, "system-out").text = str(finding)
         cases.append(case)
     return cases or [ElementTree.Element("testcase", name="nothing is unused")]
 
@@ -106,6 +107,14 @@ def _text(problem: Problem) -> str:
     return (f"{place.relative}:{place.first_line}\n\n" if place is not None else "") + problem.details
 
 
+def _clean(root: ElementTree.Element) -> None:
+    """Replace the characters that XML cannot represent, in every text and attribute."""
+    for element in root.iter():
+        element.text = _NOT_IN_XML.sub("\ufffd", element.text) if element.text else element.text
+        for name, value in element.items():
+            element.set(name, _NOT_IN_XML.sub("\ufffd", value))
+
+
 def _say(case: ElementTree.Element, outcome: str, message: str, content: str) -> None:
-    element = ElementTree.SubElement(case, outcome, message=_NOT_IN_XML.sub("\ufffd", message), type=outcome)
-    element.text = _NOT_IN_XML.sub("\ufffd", content)
+    element = ElementTree.SubElement(case, outcome, message=message, type=outcome)
+    element.text = content

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Self, TextIO
 
+from checker.printable import printable
 from checker.run.plan import ExplorationProgress
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class ProgressDisplay:
     """Shows the progress of the run `name`. It is a context manager, and its `update` belongs in the plan."""
 
     def __init__(self, name: str, stream: TextIO):
-        self._name, self._stream = name, stream
+        self._name, self._stream = printable(name), stream
         self._is_terminal = stream.isatty()
         self._live: Live | None = None
         self._shown_at = time.monotonic()

@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterable
 from typing import TextIO
 
+from checker.printable import printable, printable_lines
+
 Span = tuple[str, str]
 """A piece of text and its style in Rich's notation ("bold red"); "" is plain."""
 
@@ -24,7 +26,7 @@ def line(*spans: Span | str) -> Line:
 
 def plain(lines: Iterable[Line]) -> str:
     """Return lines as plain text; every line ends with a line break."""
-    return "".join("".join(text for text, _ in spans).rstrip() + "\n" for spans in lines)
+    return printable_lines("".join("".join(printable(text) for text, _ in spans).rstrip() + "\n" for spans in lines))
 
 
 def in_colour(stream: TextIO) -> bool:
@@ -43,4 +45,4 @@ def write(lines: Iterable[Line], stream: TextIO) -> None:
 
     console = Console(file=stream, highlight=False)
     for spans in lines:
-        console.print(Text.assemble(*spans), soft_wrap=True)
+        console.print(Text.assemble(*((printable(text), style) for text, style in spans)), soft_wrap=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Self, TextIO
 
+from checker.printable import printable
+
 if TYPE_CHECKING:
     from rich.live import Live
 
@@ -20,7 +22,7 @@ class WalkProgress:
 
     def __init__(self, name: str, total: int, done: int, stream: TextIO, beginning: str = "starting Spark"):
         self._beginning = beginning
-        self._name, self._total, self._before, self._stream = name, total, done, stream
+        self._name, self._total, self._before, self._stream = printable(name), total, done, stream
         self._is_terminal = stream.isatty()
         self._live: Live | None = None
         self._started: float | None = None

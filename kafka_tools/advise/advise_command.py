@@ -12,6 +12,7 @@ from checker.errors import InputError
 from checker.output import styled_lines
 from checker.output.files import make_folder
 from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
+from checker.printable import printable
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.advise import answer_sentences, versions
@@ -76,7 +77,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     if options.json != STANDARD_OUTPUT:
         styled_lines.write(advice_lines(advice, required), sys.stdout)
         if options.out is not None:
-            print(f"pages: {options.out / 'index.html'}")
+            print(printable(f"pages: {options.out / 'index.html'}"))
     return _status(advice, required)
 
 

@@ -200,7 +200,7 @@ def test_characters_that_xml_cannot_represent(reported, mine):
     text = TOY_TEXT.replace('@invariant(says="offset', '@invariant(says="\\x1b[31m & <b> offset')
     _, junit, _ = reported(mine(text) + "/log", "--set", "log_size=1")
     (failure,) = junit.iter("failure")
-    assert "\ufffd[31m & <b> offset 0" in failure.text
+    assert r"\x1b[31m & <b> offset 0" in failure.text
 
 
 def test_annotations_in_a_github_workflow(checker, mine, monkeypatch):
