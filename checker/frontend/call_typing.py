@@ -594,8 +594,14 @@ def _bound_item(typer: ExpressionTyper, target: ast.expr, found: nodes.Iterable,
     if isinstance(found, nodes.Expr) and typer.compiler.python_collections.may_hold(found):
         typer.compiler.python_collections.add(local)
         if isinstance(found.type, SetType):
-            typer.compiler.python_collections.add_frozen(local)
+            _note_frozen(typer, local, bind)
     return local
+
+
+def _note_frozen(typer: ExpressionTyper, local: nodes.Local, bind: Bind) -> None:
+    """Note that the items of a variable can be put into a set; a `for` statement may assign another value to it."""
+    if bind == typer.scope.bind:
+        typer.compiler.python_collections.add_frozen(local)
 
 
 def part_name(target: ast.expr) -> str:
@@ -831,6 +837,7 @@ def _subsets_clause(
         require_order(typer, over, (nodes.ForClause(nodes.Local("", found.type.item), found.whole),))
     local = bind(target, target.id, found.type)
     typer.compiler.python_collections.add(local)
+    _note_frozen(typer, local, bind)
     read = nodes.LocalRead(local.type, typer.scope.site(target), local)
     return nodes.ForClause(local, nodes.Universe(found.type)), found.tests(typer, over, read)
 

@@ -37,10 +37,8 @@ class Ballot(Range):
     low, high = 0, "ballots - 1"
 
 
-class LastBallot(Range):
-    """A ballot, or -1 for none."""
-
-    low, high = -1, "ballots - 1"
+# A ballot, or -1 for none.
+LastBallot = Range(-1, "ballots - 1")
 
 
 class Promise(Struct):
@@ -80,9 +78,9 @@ class Paxos(Spec):
     proposed = Map(Ballot, Option(Value))
     votes = SetOf(Vote, "acceptors * ballots")
 
-    def majority(self):
-        """Return the size of the smallest majority."""
-        return self.acceptors // 2 + 1
+    def quorums(self):
+        """Return the majorities."""
+        return {found for found in subsets(Acceptor) if 2 * len(found) > self.acceptors}
 
     @action
     def phase_1a(self, ballot: Ballot):
@@ -92,8 +90,7 @@ class Paxos(Spec):
     @action
     def phase_1b(self, acceptor: Acceptor):
         """An acceptor promises to ignore lower ballots, and reports its last vote."""
-        ballot = choose(self.begun)
-        require(self.promised[acceptor] < ballot)
+        ballot = choose({ballot for ballot in self.begun if ballot > self.promised[acceptor]})
         self.promised[acceptor] = ballot
         self.promises.add(Promise(acceptor, ballot, self.voted[acceptor], self.voted_value[acceptor]))
 
@@ -101,7 +98,7 @@ class Paxos(Spec):
     def phase_2a(self, ballot: Ballot, value: Value):
         """The leader proposes a value that no lower ballot can contradict, as a quorum reports."""
         require(self.proposed[ballot] is None)
-        require(any(self.shows_safe(quorum, ballot, value) for quorum in subsets(Acceptor, size=self.majority())))
+        require(any(self.shows_safe(quorum, ballot, value) for quorum in self.quorums()))
         self.proposed[ballot] = value
 
     def shows_safe(self, quorum, ballot, value):
@@ -122,8 +119,7 @@ class Paxos(Spec):
 
     def is_chosen(self, value):
         """Return whether some quorum voted for a value in one ballot."""
-        votes = [{v.acceptor for v in self.votes if v.ballot == ballot and v.value == value} for ballot in Ballot]
-        return any(len(found) >= self.majority() for found in votes)
+        return any(all(Vote(a, b, value) in self.votes for a in quorum) for quorum in self.quorums() for b in Ballot)
 
     @invariant
     def one_value_is_chosen(self):

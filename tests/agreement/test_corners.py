@@ -439,6 +439,25 @@ CORNERS = {
         self.flag = not self.flag
         self.line = [self.small, self.small + 1]
 """,
+    "a set of subsets": """
+    chosen = SetOf(SetOf(Small), 3)
+
+    def halves(self):
+        return {found for found in subsets(Small, size=1) if len(found) > 0}
+
+    @action
+    def rises(self):
+        require(self.small < 4)
+        self.small += 1
+
+    @action
+    def chooses(self):
+        self.chosen = self.halves() if self.small > 1 else {frozenset({self.small})}
+
+    @invariant
+    def few(self):
+        return len(self.chosen) < 3
+""",
     "a super call on the old state": """
     def is_same(self):
         return self.small == 2

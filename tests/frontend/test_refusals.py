@@ -188,6 +188,7 @@ STATEMENTS = {
     "self.pair = (1, 2)": "expected tuple[Small 0..5, Node], found tuple[int 0..5, int 2..2]",
     "x = (self.acks, 1)": "items of type one of 0, 1, all cannot be stored",
     "x = {(1, [2])}": "Python cannot put a tuple[int 1..1, Seq(int 2..2, 1)] into a set: write frozenset(...)",
+    "for q in subsets(Node):\n    x = {q}": "Python cannot put a SetOf(Node) into a set: write frozenset(...)",
     "x = [n for n, in self.names]": "a Node cannot be unpacked into 1 names",
     "x = y = 1": "assign to one target at a time",
     "x: Small": "the local needs a value: x: Small = ...",

@@ -1,6 +1,21 @@
 """Published TLA+ specifications with a state constraint, to compare the number of states with that of TLC."""
 
-from checker.language import Constant, Domain, Map, Range, Seq, SetOf, Spec, Struct, action, constraint, require
+from enum import Enum
+
+from checker.language import (
+    Constant,
+    Domain,
+    Map,
+    Range,
+    Seq,
+    SetOf,
+    Spec,
+    Struct,
+    action,
+    constraint,
+    invariant,
+    require,
+)
 
 
 class Bit(Range):
@@ -127,3 +142,113 @@ class ConstrainedTermination(Spec):
     def detect(self):
         require(self.is_terminated())
         self.detected = True
+
+
+class Process(Range):
+    low, high = 1, "processes"
+
+
+class Ticket(Range):
+    low, high = 0, "tickets + 1"
+
+
+class At(Enum):
+    LOOP = "loop"
+    D1 = "d1"
+    D2 = "d2"
+    D3 = "d3"
+    W1 = "w1"
+    W2 = "w2"
+    CS = "cs"
+    EXIT = "exit"
+
+
+class AtomicBakery(Spec):
+    """The bakery algorithm with atomic registers, and the labels of the PlusCal text.
+
+    Module Bakery of tlaplus/tlaplus, in tlatools/org.lamport.tlatools/test-model/pcal.
+    """
+
+    processes = Constant(2, at_least=1)
+    tickets = Constant(3, at_least=1)
+
+    ticket = Map(Process, Ticket)
+    choosing = Map(Process, bool)
+    at = Map(Process, At)
+    read = Map(Process, SetOf(Process))
+    greatest = Map(Process, Ticket)
+    compared = Map(Process, Process)
+
+    def init(self):
+        self.compared = {process: process for process in Process}
+
+    @constraint
+    def tickets_are_small(self):
+        return all(self.ticket[process] <= self.tickets for process in Process)
+
+    def moves(self, process: Process, here: At, there: At):
+        require(self.at[process] == here)
+        self.at[process] = there
+
+    @action
+    def want(self, process: Process):
+        self.moves(process, At.LOOP, At.D1)
+        self.choosing[process] = True
+        self.read[process] = {process}
+        self.greatest[process] = 0
+
+    @action
+    def read_ticket(self, process: Process, other: Process):
+        require(self.at[process] == At.D1 and other not in self.read[process])
+        self.greatest[process] = max(self.greatest[process], self.ticket[other])
+        self.read[process].add(other)
+
+    @action
+    def have_read_tickets(self, process: Process):
+        require(self.read[process] == set(Process))
+        self.moves(process, At.D1, At.D2)
+
+    @action
+    def take_ticket(self, process: Process):
+        self.moves(process, At.D2, At.D3)
+        self.ticket[process] = self.greatest[process] + 1
+
+    @action
+    def have_chosen(self, process: Process):
+        self.moves(process, At.D3, At.W1)
+        self.choosing[process] = False
+        self.read[process] = {process}
+
+    @action
+    def compare(self, process: Process, other: Process):
+        require(other not in self.read[process] and not self.choosing[other])
+        self.moves(process, At.W1, At.W2)
+        self.compared[process] = other
+
+    @action
+    def go_before(self, process: Process):
+        other = self.compared[process]
+        mine, theirs = self.ticket[process], self.ticket[other]
+        require(theirs == 0 or theirs > mine or (theirs == mine and other > process))
+        self.moves(process, At.W2, At.W1)
+        self.read[process].add(other)
+
+    @action
+    def enter(self, process: Process):
+        require(self.read[process] == set(Process))
+        self.moves(process, At.W1, At.CS)
+
+    @action
+    def leave(self, process: Process):
+        self.moves(process, At.CS, At.EXIT)
+
+    @action
+    def drop_ticket(self, process: Process):
+        self.moves(process, At.EXIT, At.LOOP)
+        self.ticket[process] = 0
+
+    @invariant
+    def mutual_exclusion(self):
+        return all(
+            one == other or self.at[one] != At.CS or self.at[other] != At.CS for one in Process for other in Process
+        )

@@ -8,7 +8,6 @@ from enum import Enum
 from checker.language import (
     Constant,
     Domain,
-    FairUnion,
     Map,
     Option,
     Range,
@@ -23,64 +22,9 @@ from checker.language import (
     leads_to,
     require,
 )
+from tests.golden.termination_on_ring import Node, TerminationOnRing
 
-
-class Node(Range):
-    low, high = 0, "nodes - 1"
-
-
-class TerminationOnRing(Spec):
-    """Dijkstra's termination detection on a ring, EWD 840. Module EWD840 of tlaplus/Examples."""
-
-    nodes = Constant(3, at_least=1)
-
-    active = SetOf(Node)
-    black = SetOf(Node)
-    token = Node
-    token_is_black = bool
-
-    def init(self, active: SetOf(Node), black: SetOf(Node), token: Node):
-        self.active = active
-        self.black = black
-        self.token = token
-        self.token_is_black = True
-
-    system = FairUnion("initiate_probe", "pass_token", fair="weak")
-
-    @action
-    def initiate_probe(self):
-        require(self.token == 0)
-        require(self.token_is_black or 0 in self.black)
-        self.token = self.nodes - 1
-        self.token_is_black = False
-        self.black.discard(0)
-
-    @action
-    def pass_token(self, node: Node):
-        require(self.token == node and node != 0)
-        require(node not in self.active or node in self.black or self.token_is_black)
-        self.token = node - 1
-        self.token_is_black = self.token_is_black or node in self.black
-        self.black.discard(node)
-
-    @action
-    def send(self, sender: Node, receiver: Node):
-        require(sender in self.active and sender != receiver)
-        self.active.add(receiver)
-        if receiver > sender:
-            self.black.add(sender)
-
-    @action
-    def deactivate(self, node: Node):
-        require(node in self.active)
-        self.active.remove(node)
-
-    def is_terminated(self):
-        return self.active == set()
-
-    @leads_to("is_terminated")
-    def is_detected(self):
-        return self.token == 0 and not self.token_is_black and 0 not in self.black and 0 not in self.active
+__all__ = ["Node", "TerminationOnRing"]
 
 
 class Counter(Range):

@@ -11,10 +11,19 @@ from checker.engines.native import engine as native
 from checker.engines.python import explorer
 from checker.run.plan import Plan
 from specs.examples import bakery, echo, paxos
-from tests.golden import counted_specs, liveness_specs, message_paxos, spanning_tree
+from tests.golden import counted_specs, message_paxos, spanning_tree, synchronous_termination, termination_on_ring
 
 ROWS = json.loads((Path(__file__).parent / "tlc_counts.json").read_text())["rows"]
-MODULES = (counted_specs, bakery, echo, paxos, message_paxos, spanning_tree, liveness_specs)
+MODULES = (
+    counted_specs,
+    bakery,
+    echo,
+    paxos,
+    message_paxos,
+    spanning_tree,
+    synchronous_termination,
+    termination_on_ring,
+)
 INTERPRETED = 600
 """Specs with at most this many states are explored by the interpreter too."""
 
