@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
+from checker.engines.native.compiler_sources import compiler_sources
 from checker.engines.native.explore.checkpoint import SearchIdentity
 from checker.engines.native.explore.search_store import Words
 from checker.ir import nodes
@@ -12,9 +12,6 @@ from checker.ir.digest import digest_of
 from checker.language.spec import Spec
 from checker.run.plan import Plan
 from checker.run.version import tidemark_version
-
-_SOURCES = ("language", "ir", "frontend", "engines/native")
-"""The packages of `checker` that decide how a state is packed and what its successors are."""
 
 
 def identity_of(
@@ -26,7 +23,7 @@ def identity_of(
     """
     stop = plan.stop if isinstance(plan.stop, str) else " ".join(sorted(plan.stop))
     return SearchIdentity(
-        version=f"{tidemark_version()}, sources {_sources_digest()}",
+        version=f"{tidemark_version()}, sources {compiler_sources().digest}",
         spec=type(spec).name,
         constants=dict(spec.constants),
         properties=[*plan.properties, *(["deadlock"] if plan.deadlock else [])],
@@ -37,14 +34,3 @@ def identity_of(
         program=digest_of(program, with_view=True),
         initial=hashlib.blake2b(initial.tobytes(), digest_size=16).hexdigest(),
     )
-
-
-def _sources_digest() -> str:
-    """Return the digest of the sources of `_SOURCES`: a version of Tidemark may be a checkout that was changed."""
-    digest = hashlib.blake2b(digest_size=8)
-    packages = Path(nodes.__file__).parents[1]
-    for package in _SOURCES:
-        for path in sorted((packages / package).rglob("*.py")):
-            content = path.read_bytes()
-            digest.update(f"{path.name} {len(content)} ".encode() + content)
-    return digest.hexdigest()

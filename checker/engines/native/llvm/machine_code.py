@@ -6,13 +6,15 @@ import ctypes
 import functools
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import llvmlite.binding as llvm
-from llvmlite import ir
 
 from checker.engines.native.llvm import code_cache
+
+if TYPE_CHECKING:
+    from llvmlite import ir
 
 _NO_TRIPLE, _NO_LAYOUT = 'target triple = "unknown-unknown-unknown"', 'target datalayout = ""'
 """The lines that a module has before its target is set."""
@@ -38,6 +40,13 @@ def _target_machine(*, quick: bool) -> Any:
     return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
 
 
+def target_text() -> str:
+    """Return the processor, its features, and the version of LLVM: machine code for another target must not run."""
+    _initialise()
+    processor = f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    return f"{processor} LLVM {'.'.join(map(str, llvm.llvm_version_info))} llvmlite {llvmlite.__version__}"
+
+
 def object_code(module: ir.Module | str, *, quick: bool = False) -> bytes:
     """Return a module as machine code for this processor.
 
@@ -45,24 +54,32 @@ def object_code(module: ir.Module | str, *, quick: bool = False) -> bytes:
     this process. `quick`: compile in a third of the time; the code takes 1.3 to 2 times as long to run. The code comes
     from the cache on disk if that has it.
     """
+    return named_object_code(module, quick=quick)[1]
+
+
+def named_object_code(module: ir.Module | str, *, quick: bool = False, is_indexed: bool = False) -> tuple[str, bytes]:
+    """Return the name of a module's machine code in the cache, and the code; see `object_code`.
+
+    `is_indexed`: the name will be kept, so the cache keeps the code even if it is compiled in a moment.
+    """
     machine = _target_machine(quick=quick)
     text = str(module).replace(_NO_TRIPLE, f'target triple = "{machine.triple}"', 1)
     text = text.replace(_NO_LAYOUT, f'target datalayout = "{machine.target_data}"', 1)
-    target = f"{machine.triple} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    version = ".".join(map(str, llvm.llvm_version_info))
-    digest = code_cache.digest_of(text, target, version, llvmlite.__version__, f"{_PASSES} {quick}")
+    digest = code_cache.digest_of(text, target_text(), f"{_PASSES} {quick}")
     found = code_cache.load(digest)
-    return _compiled(text, machine, digest, quick=quick) if found is None else found
+    if found is None:
+        found = _compiled(text, machine, digest, quick=quick, is_kept=is_indexed)
+    return digest, found
 
 
-def _compiled(text: str, machine: Any, digest: str, *, quick: bool) -> bytes:
+def _compiled(text: str, machine: Any, digest: str, *, quick: bool, is_kept: bool) -> bytes:
     """Compile a module's text, and keep the machine code in the cache."""
     started = time.perf_counter()
     parsed = llvm.parse_assembly(text)
     _optimise(parsed, machine, quick=quick)
     code = bytes(machine.emit_object(parsed))
     # A smaller module is compiled about as fast as it is read.
-    if time.perf_counter() - started >= _SECONDS_WORTH_KEEPING:
+    if is_kept or time.perf_counter() - started >= _SECONDS_WORTH_KEEPING:
         code_cache.store(digest, code)
     return code
 
