@@ -28,29 +28,61 @@ class StateChange:
     after: Any
 
 
-def came_and_went(change: StateChange) -> tuple[list[Any], list[Any]] | None:
-    """Return the items that a set, bag or sequence lost and got, or None if its values do not show the change so.
+@dataclass(frozen=True)
+class ItemsChange:
+    """The items that a part of a collection lost and got; `path` as in `StateChange`."""
 
-    Of a sequence, only items at its ends count: one that lost its first items and got others at its end.
-    """
-    before, after = change.before, change.after
-    if type(before) is not type(after):
-        return None
-    if isinstance(before, (SetValue, BagValue)):
-        lost, got = list(before), []
-        for item in after:
-            lost.remove(item) if item in lost else got.append(item)
+    path: str
+    lost: list[Any]
+    got: list[Any]
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """What was lost and what came, as `- a, b` and `+ c`; empty for nothing."""
+        parts = [", ".join(map(show, items)) for items in (self.lost, self.got)]
+        lost, got = (f"{sign} {part}" if part else "" for sign, part in zip("-+", parts, strict=True))
         return lost, got
-    if not isinstance(before, SeqValue):
+
+
+def came_and_went(change: StateChange) -> ItemsChange | None:
+    """Return what a set, bag or sequence lost and got; None if the value is none of these, or nothing was kept.
+
+    A sequence that lost its first items and got others at its end has both; otherwise the path has the position of the
+    change.
+    """
+    before, after, path = change.before, change.after, change.path
+    if type(before) is not type(after) or not isinstance(before, (SetValue, BagValue, SeqValue)):
         return None
     old, new = list(before), list(after)
-    for start in range(len(old) + 1):
-        kept = old[start:]
-        if kept == new[: len(kept)]:
-            return old[:start], new[len(kept) :]
-        if new == kept[: len(new)] and start == 0:
-            return kept[len(new) :], []
-    return None
+    found = _sequence_change(path, old, new) if isinstance(before, SeqValue) else _set_change(path, old, new)
+    return found if len(found.lost) < len(old) else None
+
+
+def _set_change(path: str, old: list[Any], new: list[Any]) -> ItemsChange:
+    lost, got = list(old), []
+    for item in new:
+        lost.remove(item) if item in lost else got.append(item)
+    return ItemsChange(path, lost, got)
+
+
+def _sequence_change(path: str, old: list[Any], new: list[Any]) -> ItemsChange:
+    """Return the smallest change: at the ends, as of a queue, or at one position."""
+    if new == old[: len(new)]:
+        return ItemsChange(path, old[len(new) :], [])
+    start = next(number for number in range(len(old) + 1) if old[number:] == new[: len(old) - number])
+    at_ends = ItemsChange(path, old[:start], new[len(old) - start :])
+    first = _common(old, new)
+    last = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - first)
+    lost, got = old[first : len(old) - last], new[first : len(new) - last]
+    place = first if len(lost) < 2 else f"{first}:{first + len(lost)}"
+    inside = ItemsChange(f"{path}[{place}]", lost, got)
+    return min(at_ends, inside, key=lambda change: len(change.lost) + len(change.got))
+
+
+def _common(one: list[Any], other: list[Any]) -> int:
+    """Return the number of equal items at the start of two lists."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def changes(spec: Spec, before: State, after: State) -> list[StateChange]:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from checker.explain.differences import StateChange, came_and_went, changes
+from checker.explain.differences import ItemsChange, StateChange, came_and_went, changes
 from checker.explain.refinements import abstract_spec, abstract_steps, refinements_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -19,9 +19,6 @@ from checker.run.result import ActionCall, Kind, TraceStep, Violation
 
 _WIDTH = 100
 """Columns: a map, struct or sequence that is longer is printed with one part per line."""
-
-_SHORT = 60
-"""Characters of the old and the new value of a collection: a change of longer ones shows what came and went."""
 
 _HEADLINES: dict[Kind, str] = {
     "invariant": "{property} is violated: counterexample of {states}",
@@ -131,35 +128,21 @@ def state_lines(spec: Spec, state: State) -> list[Line]:
 
 
 def change_lines(found: list[StateChange]) -> list[Line]:
-    """Return one line per change, with the arrows aligned; of a large collection, what it lost and got."""
+    """Return one line per change, with the arrows aligned; of a collection, what it lost and got."""
     if not found:
         return [line(("no variable changes", "dim"))]
-    path_width = max(len(change.path) for change in found)
-    before_width = max(len(show(change.before)) for change in found)
+    rows = [came_and_went(change) or change for change in found]
+    path_width = max(len(row.path) for row in rows)
+    before_width = max((len(show(row.before)) for row in rows if isinstance(row, StateChange)), default=0)
     if before_width > _WIDTH // 2:
         before_width = 0
-    lines = []
-    for change in found:
-        spans = _items_spans(change) or [
-            (f"{show(change.before):<{before_width}}", "red"),
-            ("  ->  ", "dim"),
-            (show(change.after), "green"),
-        ]
-        lines.append(line(f"{change.path:<{path_width}}  ", *spans))
-    return lines
+    return [line(f"{row.path:<{path_width}}  ", *_change_spans(row, before_width)) for row in rows]
 
 
-def _items_spans(change: StateChange) -> list[Span] | None:
-    """Return what a collection lost and got, or None if both whole values are short, or say more."""
-    if len(show(change.before)) + len(show(change.after)) <= _SHORT:
-        return None
-    parts = came_and_went(change)
-    if parts is None or len(parts[0]) + len(parts[1]) >= len(change.after):
-        return None
-    texts = [", ".join(map(show, items)) for items in parts]
-    return [
-        (f"{sign} {text}  ", style) for sign, text, style in zip("-+", texts, ("red", "green"), strict=True) if text
-    ]
+def _change_spans(change: StateChange | ItemsChange, before_width: int) -> list[Span]:
+    if isinstance(change, ItemsChange):
+        return [(f"{text}  ", style) for text, style in zip(change.texts, ("red", "green"), strict=True) if text]
+    return [(f"{show(change.before):<{before_width}}", "red"), ("  ->  ", "dim"), (show(change.after), "green")]
 
 
 def constants_text(constants: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from checker.errors import BoundsError, InputError, MissingExtraError
-from checker.explain.differences import changes
+from checker.explain.differences import StateChange, came_and_went, changes
 from checker.language.interpreter import BoundsFailure, State, Step, call_text
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
@@ -163,11 +163,14 @@ def _state_text(spec: Spec, state: State) -> str:
 
 
 def _changes_text(spec: Spec, before: State, after: State) -> str:
-    found = changes(spec, before, after)
-    return (
-        "\n".join(f"{change.path}: {show(change.before)} -> {show(change.after)}" for change in found)
-        or "no variable changes"
-    )
+    return "\n".join(map(_change_text, changes(spec, before, after))) or "no variable changes"
+
+
+def _change_text(change: StateChange) -> str:
+    items = came_and_went(change)
+    if items is None:
+        return f"{change.path}: {show(change.before)} -> {show(change.after)}"
+    return f"{items.path}: {' '.join(text for text in items.texts if text)}"
 
 
 def _escaped(text: str) -> str:

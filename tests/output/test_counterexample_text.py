@@ -1,5 +1,7 @@
 """Counterexamples as text."""
 
+import pytest
+
 from checker.engines.python.explorer import explore
 from checker.explain.differences import changes
 from checker.language import Bag, Range, Seq, SetOf, Spec, action, require
@@ -104,6 +106,15 @@ class Collections(Spec):
         require(len(self.items) == 0)
 
 
+class Short(Spec):
+    log = Seq(Range(0, 9), 5)
+    names = SetOf(Range(0, 9))
+
+    @action
+    def stay(self):
+        require(self.log == [])
+
+
 def changed_lines(**values):
     """Return the lines of a change of the collections from ten items to other values."""
     spec = Collections()
@@ -113,12 +124,38 @@ def changed_lines(**values):
     return [plain([shown]).strip() for shown in change_lines(changes(spec, before, after))]
 
 
-def test_a_large_collection_shows_what_came_and_went():
+def test_a_collection_shows_what_came_and_went():
     ten = [Item.low + number for number in range(10)]
     assert changed_lines(items={*ten[1:], 100_000_050}) == ["items  - 100000000  + 100000050"]
     assert changed_lines(log=[*ten[2:], 100_000_003]) == ["log  - 100000000, 100000001  + 100000003"]
     assert changed_lines(log=ten[:8]) == ["log  - 100000008, 100000009"]
     assert changed_lines(bag=[*ten, ten[0]]) == ["bag  + 100000000"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ([], [3], "log  []  ->  [3]"),
+        ([3], [], "log  [3]  ->  []"),
+        ([3], [3, 3], "log  + 3"),
+        ([1, 2, 3], [2, 3, 4], "log  - 1  + 4"),
+        ([1, 2, 3], [1, 3], "log[1]  - 2"),
+        ([1, 3], [1, 2, 3], "log[1]  + 2"),
+        ([0, 1, 0], [0, 2, 0], "log[1]  - 1  + 2"),
+        ([0, 1, 2, 5], [0, 4, 3, 5], "log[1:3]  - 1, 2  + 4, 3"),
+        ([1, 2], [3, 4], "log  [1, 2]  ->  [3, 4]"),
+    ],
+)
+def test_a_short_sequence_shows_what_came_and_went(before, after, shown):
+    spec = Short()
+    states = [spec.state_of({"log": log, "names": set()}) for log in (before, after)]
+    assert [plain([row]).strip() for row in change_lines(changes(spec, *states))] == [shown]
+
+
+def test_a_short_set_shows_what_came_and_went():
+    spec = Short()
+    states = [spec.state_of({"log": [], "names": names}) for names in ({1, 2}, {2, 3})]
+    assert [plain([row]).strip() for row in change_lines(changes(spec, *states))] == ["names  - 1  + 3"]
 
 
 def test_a_collection_that_changes_as_a_whole_shows_both_values():

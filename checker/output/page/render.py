@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from checker.explain.differences import came_and_went
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
@@ -121,6 +122,7 @@ def _environment(package: str | None) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = show
+    environment.filters["items_change"] = came_and_went
     return environment
 
 
