@@ -128,12 +128,12 @@ def kill_and_resume(folder: Path, most: int, kills: int, longest: float) -> None
 
 
 def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
-    kill_and_resume(tmp_path, most=15, kills=3, longest=0.03)
+    kill_and_resume(tmp_path, most=13, kills=1, longest=0.03)
 
 
 @pytest.mark.slow
 def test_a_run_is_killed_at_twenty_moments(tmp_path: Path) -> None:
-    kill_and_resume(tmp_path, most=24, kills=20, longest=0.1)
+    kill_and_resume(tmp_path, most=23, kills=20, longest=0.1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
