@@ -118,14 +118,11 @@ _RECORD_FIELDS = {
 }
 """The fields of a shard's record, in order, each with its length in words."""
 
-RESTORED_FIELDS = (
-    *("count", "within", "cursor", "frontier_end", "pending", "pending_parent"),
-    *("seen_in_states", "seen_in_steps", "deadlock"),
-    *("failures", "failed_state", "failed_instance", "failed_site", "first_states"),
-)
+RESTORED_FIELDS = ("count", "within", "cursor", "frontier_end", "pending", "pending_parent")
 """The fields that a checkpoint holds.
 
-The others are addresses, depend on the machine or on the rebuilt table, or are 0 between two rounds.
+The others are addresses, depend on the machine or on the rebuilt table, are 0 between two rounds, or are findings: the
+search keeps its own, and no property is checked again after its first finding.
 """
 
 
