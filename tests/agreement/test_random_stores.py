@@ -1,0 +1,107 @@
+"""The compact store agrees with the usual one on random specs over the whole language, and on the specs of the project.
+
+`TIDEMARK_PROFILE=thorough` tries 5,000 specs, and other ones each time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+from engines import load
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_random_specs import sources
+
+from checker.engines.native.chosen_store import why_not_compact
+from checker.engines.native.engine import compile_native, explore_compiled
+from checker.errors import BoundsError
+from checker.language import Scenario, Spec
+from checker.run.plan import Plan
+from checker.run.registry import SpecEntry, select
+from checker.run.result import Result
+
+_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+
+
+def settings_for(examples: int) -> settings:
+    return settings(
+        max_examples=5000 if _THOROUGH else examples,
+        derandomize=not _THOROUGH,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("specs")
+
+
+def compare_stores(spec: Spec, plan: Plan) -> None:
+    """Assert that a spec has the same result with both stores: counts, levels, verdicts, traces and coverage."""
+    try:
+        initial = spec.initial_states()
+    except BoundsError:
+        return
+    if why_not_compact(spec, plan) or not initial:
+        return
+    compiled = compile_native(spec, list(plan.properties), quick=plan.quick)
+    usual, compact = (
+        comparable(explore_compiled(compiled, dataclasses.replace(plan, store=store), initial, 0.0)[0])
+        for store in ("usual", "compact")
+    )
+    assert compact == usual
+
+
+def comparable(result: Result) -> Result:
+    return dataclasses.replace(result, seconds=0.0, memory_bytes=0)
+
+
+def compare_random(folder: Path, source: str, depth: int, workers: int, *, stops: bool) -> None:
+    spec = load(source, folder).Random()
+    stop = "first" if stops else "all"
+    compare_stores(spec, Plan(tuple(spec.properties), stop, workers, max_depth=depth, deadlock=True, quick=True))
+
+
+_SPECS = {"source": sources(), "depth": st.integers(1, 4), "workers": st.integers(1, 2), "stops": st.booleans()}
+
+
+@settings_for(8)
+@given(**_SPECS)
+def test_stores_agree_on_random_specs(folder: Path, source: str, depth: int, workers: int, stops: bool) -> None:
+    compare_random(folder, source, depth, workers, stops=stops)
+
+
+@pytest.mark.slow
+@settings_for(100)
+@given(**_SPECS)
+def test_stores_agree_on_many_random_specs(folder: Path, source: str, depth: int, workers: int, stops: bool) -> None:
+    compare_random(folder, source, depth, workers, stops=stops)
+
+
+def compare_scenario(entry: SpecEntry, scenario: Scenario) -> None:
+    spec = entry.spec(**scenario.constants)
+    names = tuple(scenario.properties or spec.properties)
+    for stop in ("first", "all"):
+        compare_stores(spec, Plan(names, stop, 2, deadlock=scenario.deadlock))
+
+
+@pytest.mark.parametrize("target", ["examples/die_hard", "examples/two_phase_hasty"])
+def test_stores_agree_on_the_scenarios_of_a_spec(target: str) -> None:
+    (selection,) = select(target)
+    for scenario in selection.entry.scenarios:
+        if scenario.spec is selection.entry.spec:
+            compare_scenario(selection.entry, scenario)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["replication", "broker"])
+def test_stores_agree_on_every_scenario_of_a_family(family: str) -> None:
+    for selection in select(family):
+        for scenario in selection.entry.scenarios:
+            if scenario.spec is selection.entry.spec:
+                compare_scenario(selection.entry, scenario)
