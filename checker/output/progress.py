@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _QUIET = 0.5
 """Seconds before a run shows progress in a terminal: most runs end earlier."""
 
+_FORECAST_AFTER = 10.0
+"""Seconds before the progress shows how many states are to come: shorter runs end earlier."""
+
 _LINE_INTERVAL = 5.0
 """Seconds between two lines if the stream is not a terminal."""
 
@@ -78,10 +81,31 @@ class ProgressDisplay:
 
 def exploration_text(progress: ExplorationProgress, rate: float) -> str:
     """Return progress as text; `rate` is in distinct states per second."""
+    if progress.activity:
+        return f"{progress.activity}, {progress.seconds:.0f} s"
     return (
         f"level {progress.level}, {progress.distinct_states:,} distinct, {progress.generated_states:,} generated, "
         f"queue {progress.queue:,}, {rate:,.0f}/s, {memory_text(progress.memory_bytes)}, {progress.seconds:.0f} s"
+        f"{_forecast_text(progress, rate)}"
     )
+
+
+def _forecast_text(progress: ExplorationProgress, rate: float) -> str:
+    """Return how many states are to come, what they take and when they are found, once that is worth knowing."""
+    to_come = progress.states_to_come
+    if to_come is None or rate <= 0 or progress.seconds < _FORECAST_AFTER:
+        return ""
+    needed = f"{memory_text(progress.bytes_to_come)}; {memory_text(progress.free_bytes)} free"
+    if progress.bytes_to_come > progress.free_bytes:
+        how = "need the compact store" if progress.is_movable else "do not fit"
+        return f"; about {_count_text(to_come)} states to come {how}: {needed}"
+    arrival = time.strftime("%H:%M", time.localtime(time.time() + to_come / rate))
+    return f"; about {_count_text(to_come)} states to come: {needed}; done at {arrival}"
+
+
+def _count_text(count: int) -> str:
+    """Return a rough number as `31,000` or `3.1e9`."""
+    return f"{count:,}" if count < 100_000 else f"{count:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
 def memory_text(size: int) -> str:

@@ -86,12 +86,12 @@ class MemoryWatch:
     """
 
     def __init__(self, limit: int | None = None):
-        self._limit = limit
+        self.limit = limit
         self._asked = time.perf_counter()
 
     def is_short(self, taken: int, growth: int) -> bool:
         """Return whether a run that has taken some bytes may not take `growth` more bytes."""
-        if self._limit is not None and taken + growth > self._limit:
+        if self.limit is not None and taken + growth > self.limit:
             return True
         now = time.perf_counter()
         if taken < _UNWATCHED_BYTES or now - self._asked < WATCH_SECONDS:

@@ -21,6 +21,9 @@ class ExplorationProgress:
 
     `level` counts from 1, the level of the initial states. `queue` is the number of states that are found but not
     expanded, `seconds` the time since the exploration began, and `memory_bytes` the memory of the process.
+    `states_to_come` is about how many states are still to be found; None if that is unknown. They will take
+    `bytes_to_come`, of which `free_bytes` are available; 0 if that is unknown. With `is_movable`, the states move to a
+    smaller store if memory is short. `activity` is what the engine does instead of exploring; "" while it explores.
     """
 
     level: int
@@ -29,6 +32,11 @@ class ExplorationProgress:
     queue: int
     seconds: float
     memory_bytes: int
+    states_to_come: int | None = None
+    bytes_to_come: int = 0
+    free_bytes: int = 0
+    is_movable: bool = False
+    activity: str = ""
 
 
 @dataclass(frozen=True)

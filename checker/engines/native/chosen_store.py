@@ -22,11 +22,26 @@ if TYPE_CHECKING:
 
 
 def store_for(compiled: CompiledSpec, plan: Plan) -> Callable[[Kernels], SearchStore]:
-    """Return the constructor of the store that a plan chooses; raise SpecError if it is unsuitable for the spec."""
+    """Return the constructor of the store with which an exploration begins.
+
+    Raises SpecError if the plan chooses the compact store, and it is unsuitable for the spec.
+    """
     if plan.store != "compact":
         return Store
     if why := why_not_compact(compiled.spec, plan):
         raise SpecError(f"{compiled.spec.name}: {why}: use --store usual")
+    return _constructor(compiled)
+
+
+def compact_store_for(compiled: CompiledSpec, plan: Plan) -> Callable[[Kernels], CompactStore] | None:
+    """Return the constructor of the store to which the states move when memory is short; None if they stay."""
+    if plan.store != "auto" or why_not_compact(compiled.spec, plan):
+        return None
+    return _constructor(compiled)
+
+
+def _constructor(compiled: CompiledSpec) -> Callable[[Kernels], CompactStore]:
+    # The kernels are compiled when the store is made: most explorations never need them.
     return lambda kernels: CompactStore(kernels, CompactKernels(StateCode.of_layout(compiled.layout), kernels.layout))
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from checker.engines.native.checkpoint_identity import identity_of
-from checker.engines.native.chosen_store import store_for
+from checker.engines.native.chosen_store import compact_store_for, store_for
 from checker.engines.native.explore import exploration
 from checker.engines.native.explore.checkpoint import opened_folder
 from checker.engines.native.explore.kernels import Kernels, add_kernels
@@ -54,6 +54,7 @@ from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.types import DomainType
 from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
+from checker.run.memory import available_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
 
@@ -327,6 +328,7 @@ def _search(
             cancelled=plan.cancelled,
             checkpoints=checkpoints,
             store_of=store_for(compiled, plan),
+            compact_store_of=compact_store_for(compiled, plan),
         )
     if names == compiled.properties:
         return found
@@ -364,5 +366,19 @@ def _checkpoints(compiled: CompiledSpec, plan: Plan, initial: Words) -> Iterator
 
 def _report_progress(plan: Plan, progress: exploration.SearchProgress) -> None:
     assert plan.on_progress is not None
-    counts = (progress.level, progress.distinct, progress.generated, progress.queue)
-    plan.on_progress(ExplorationProgress(*counts, progress.seconds, progress.memory_bytes))
+    free = available_memory() if plan.max_memory is None else plan.max_memory - progress.memory_bytes
+    plan.on_progress(
+        ExplorationProgress(
+            progress.level,
+            progress.distinct,
+            progress.generated,
+            progress.queue,
+            progress.seconds,
+            progress.memory_bytes,
+            progress.to_come,
+            (progress.to_come or 0) * progress.memory_bytes // max(1, progress.distinct),
+            max(0, free or 0),
+            progress.is_movable,
+            progress.activity,
+        )
+    )

@@ -15,7 +15,11 @@ Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "ma
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """The progress of an exploration. `queue`: the states of this level and the next that are not yet expanded."""
+    """The progress of an exploration. `queue`: the states of this level and the next that are not yet expanded.
+
+    `to_come`: about how many states are still to be found; None if that is unknown. `is_movable`: if memory is short,
+    the states move to a smaller store. `activity`: what the search does instead of exploring; "" while it explores.
+    """
 
     level: int
     distinct: int
@@ -23,6 +27,9 @@ class SearchProgress:
     queue: int
     seconds: float
     memory_bytes: int
+    to_come: int | None = None
+    is_movable: bool = False
+    activity: str = ""
 
 
 @dataclass(frozen=True)

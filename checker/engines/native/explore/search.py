@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from checker.engines.native.explore.compact.compact_store import CompactStore
 from checker.engines.native.explore.exploration import Exploration, Outcome, SearchProgress
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
@@ -31,10 +32,15 @@ from checker.engines.native.explore.search_store import SearchStore, Words
 from checker.engines.native.explore.store import Store
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
 from checker.errors import InputError
+from checker.run.endings import StoppedError
+from checker.run.forecast import states_to_come
 from checker.run.memory import MemoryWatch
 
 PARALLEL_FROM = 1500
 """With fewer states left in the level, a round runs on one thread: starting threads would take longer."""
+
+_MOVE_HEADROOM = 8
+"""The states move to the compact store when less than an eighth of their memory is left for more."""
 
 PROGRESS_SECONDS = 0.25
 """The least time between two calls of `on_progress`."""
@@ -86,6 +92,7 @@ def breadth_first_search(
     cancelled: threading.Event | None = None,
     checkpoints: SearchCheckpoints | None = None,
     store_of: Callable[[Kernels], SearchStore] = Store,
+    compact_store_of: Callable[[Kernels], CompactStore] | None = None,
 ) -> Exploration:
     """Explore all states that are reachable from the initial ones (n, words), breadth-first.
 
@@ -101,10 +108,11 @@ def breadth_first_search(
       or the disk is full;
     - `cancelled` was set, or the user pressed Ctrl-C.
 
-    `on_progress` is called at the end of a round, at most four times a second. With `checkpoints`, the search resumes
-    the last one if there is one, and gives the same result as without the interruption. Raises ValueError if an
-    argument is out of range, StoppedError if the states of a checkpoint do not fit into the machine's memory, and
-    InputError if the checkpoint is damaged or has reached a limit already.
+    `store_of` makes the store. If its memory is short, the states move to the store that `compact_store_of` makes, and
+    the search continues. `on_progress` is called at the end of a round, at most four times a second. With
+    `checkpoints`, the search resumes the last one if there is one, and gives the same result as without the
+    interruption. Raises ValueError if an argument is out of range, StoppedError if the states of a checkpoint do not
+    fit into the machine's memory, and InputError if the checkpoint is damaged or has reached a limit already.
     """
     states = np.ascontiguousarray(initial, np.uint64)
     if states.ndim != 2 or states.shape[1] != kernels.layout.words or not len(states):
@@ -126,6 +134,7 @@ def breadth_first_search(
             on_progress,
             interrupts,
             checkpoints,
+            compact_store_of,
         )
         outcome = search.run(states)
         search.keep_origins()
@@ -145,6 +154,7 @@ class _BreadthFirstSearch:
         on_progress: Callable[[SearchProgress], None] | None,
         interrupts: list[threading.Event],
         checkpoints: SearchCheckpoints | None,
+        compact_store_of: Callable[[Kernels], CompactStore] | None,
     ) -> None:
         self._store = store
         self._team = team
@@ -154,11 +164,14 @@ class _BreadthFirstSearch:
         self._on_progress = on_progress
         self._interrupts = interrupts
         self._checkpoints = checkpoints
+        self._compact_store_of = compact_store_of
+        self._store_watch = MemoryWatch(limits.memory.limit)
         self._findings = SearchFindings(self._store)
         self._level_ends: list[int] = []
         self._within_ends: list[int] = []
         self._initial_states = 0
         self._rounds = 0
+        self._forecast_levels, self._forecast = 0, states_to_come([])
         self._without_room: Outcome | None = None
         self._before_round = _Size(0, 0)
         self._started = self._reported = perf_counter()
@@ -178,6 +191,7 @@ class _BreadthFirstSearch:
                 if self._checkpoints is not None and self._checkpoints.is_due():
                     self._checkpoints.save(self._store, self._progress())
                 self._round()
+                self._move_if_short()
             if self._checkpoints is not None and self._is_continued(outcome):
                 self._checkpoints.save_last(self._store, self._progress())
         # With the deferred handler, Ctrl-C only sets an event. `on_progress` or a caller's own handler may raise it.
@@ -188,8 +202,34 @@ class _BreadthFirstSearch:
     def keep_origins(self) -> None:
         """Prepare the paths to all findings."""
         self._store.keep_origins(
-            self._findings.states(), lambda work: self._team.run(work, in_parallel=True), lambda level: None
+            self._findings.states(),
+            lambda work: self._team.run(work, in_parallel=True),
+            lambda level: self._report(f"rebuilding the paths to the findings, level {level}"),
         )
+
+    def _move_if_short(self) -> None:
+        """Move the states to the compact store if the memory for this one is short."""
+        store, compact_store_of = self._store, self._compact_store_of
+        if compact_store_of is None or not isinstance(store, Store) or not store.left:
+            return
+        taken = store.memory_bytes
+        is_short = self._store_watch.is_short(taken, store.round_bytes + taken // _MOVE_HEADROOM)
+        if not is_short and not store.is_nearly_full:
+            return
+        self._report(f"memory is short: moving {store.distinct:,} states to the compact store")
+        if self._checkpoints is not None:
+            self._checkpoints.end("the states have moved to the compact store: use --store compact from the start")
+        try:
+            compact = compact_store_of(store.kernels)
+            compact.take_over(store)
+        except (OSError, MemoryError, StoppedError):
+            # No space on the disk or in the address space. The search ends when the usual store has no memory any more.
+            self._compact_store_of = None
+            return
+        # The last references to the usual store: its memory is released here.
+        self._store = self._findings.store = compact
+        del store
+        self._team.run(compact.rebuild, in_parallel=True)
 
     def result(self, outcome: Outcome, reachable_mask: int) -> Exploration:
         """Return the exploration, with violations and reached reachables separated by `reachable_mask`."""
@@ -351,9 +391,10 @@ class _BreadthFirstSearch:
     def _generated(self) -> int:
         return self._initial_states + int(self._store.generated_per_instance().sum())
 
-    def _report(self) -> None:
+    def _report(self, activity: str = "") -> None:
+        """Call `on_progress`, unless the last call is too recent; always for an activity."""
         now = perf_counter()
-        if self._on_progress is None or now - self._reported < PROGRESS_SECONDS:
+        if self._on_progress is None or (now - self._reported < PROGRESS_SECONDS and not activity):
             return
         self._reported = now
         self._on_progress(
@@ -364,5 +405,18 @@ class _BreadthFirstSearch:
                 queue=self._store.left,
                 seconds=now - self._started,
                 memory_bytes=self._store.memory_bytes,
+                to_come=self._to_come(),
+                is_movable=self._compact_store_of is not None and isinstance(self._store, Store),
+                activity=activity,
             )
         )
+
+    def _to_come(self) -> int | None:
+        """Return about how many states are still to be found; None if that is unknown."""
+        levels = len(self._level_ends)
+        if levels != self._forecast_levels:
+            self._forecast_levels = levels
+            self._forecast = states_to_come([end - start for start, end in pairwise([0, *self._level_ends])])
+        if self._forecast is None:
+            return None
+        return max(0, self._forecast - (self._store.distinct - self._level_ends[-1]))

@@ -70,6 +70,13 @@ class SearchCheckpoints:
         self._writing = self._writer.submit(work)
         self._due = perf_counter() + self._every
 
+    def end(self, why: str) -> None:
+        """Write no further checkpoints."""
+        self._finish_writing()
+        if not self._has_failed:
+            self._has_failed = True
+            self._notify(f"the run continues without further checkpoints: {why}")
+
     def save_last(self, store: CheckpointedStore, progress: dict[str, Any]) -> None:
         """Write the checkpoint of a search that has ended, unless nothing is new."""
         self._finish_writing()

@@ -150,6 +150,8 @@ class SearchStore(ABC):
             self.field("cursor")[:] = self._level_ends[level - 1] if level else 0
             self.field("frontier_end")[:] = self._level_ends[level]
             self.field("pending")[:] = 0
+            # A search that ended without room has successors in its outboxes.
+            self.field("fills")[:] = 0
             while self.left_in_level:
                 self.offer_shards()
                 run(lambda: self.expand(0))
@@ -169,6 +171,11 @@ class SearchStore(ABC):
         """Return a view of a field of all records: (SHARDS,), or (SHARDS, items) for a field of several words."""
         offset, length = FIELD_OFFSETS[name], FIELD_LENGTHS[name]
         return self._records[:, offset] if length == 1 else self._records[:, offset : offset + length]
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels that the store calls."""
+        return self._kernels
 
     def offer_shards(self) -> None:
         """Offer all shards to the workers that will run the next half of a round."""

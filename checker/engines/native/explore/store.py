@@ -66,6 +66,12 @@ class Store(SearchStore):
         """Whether the last round dropped states for which there was no memory."""
         return bool(self.field("full").any())
 
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether the next round might drop states: the memory is reserved for a number of states."""
+        most = self.counts().max() + SHARDS * self.layout.outbox_capacity
+        return bool(most > self.field("capacity").min())
+
     def make_room(self, run: Run) -> None:
         """Do nothing: the memory of the largest store is reserved."""
 
@@ -135,12 +141,21 @@ class Store(SearchStore):
 
     def distinct_per_instance(self) -> NDArray[np.int64]:
         """Return the number of states that each action instance was the first to reach (instances,)."""
-        total = np.zeros(self.layout.instances, np.int64)
-        for shard, count in enumerate(self._counts()):
-            # `minlength` gives every shard the same length; the slice drops the count of initial states.
-            by_instance = np.bincount(self._instances[shard, :count], minlength=INITIAL_INSTANCE + 1)
-            total += by_instance[: self.layout.instances]
+        total: NDArray[np.int64] = self.distinct_by_shard().sum(axis=0)[: self.layout.instances]
         return total
+
+    def distinct_by_shard(self) -> NDArray[np.int64]:
+        """Return how many states each action instance was the first to reach (SHARDS, instances + 1).
+
+        The last column counts initial states.
+        """
+        found = np.zeros((SHARDS, self.layout.instances + 1), np.int64)
+        for shard, count in enumerate(self._counts()):
+            # `minlength` gives every shard the same length.
+            by_instance = np.bincount(self._instances[shard, :count], minlength=INITIAL_INSTANCE + 1)
+            found[shard, :-1] = by_instance[: self.layout.instances]
+            found[shard, -1] = by_instance[INITIAL_INSTANCE]
+        return found
 
     def _growing(self) -> dict[str, Sequence[NDArray[Any]]]:
         arrays: dict[str, NDArray[Any]] = {

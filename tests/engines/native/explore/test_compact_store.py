@@ -13,13 +13,14 @@ from checker.engines.native.explore import search as search_module
 from checker.engines.native.explore.compact import compact_store, state_files, table_record
 from checker.engines.native.explore.compact.compact_store import CompactStore
 from checker.engines.native.explore.compact.quotient import TableShape
-from checker.engines.native.explore.compact.state_code import StateCode
+from checker.engines.native.explore.compact.state_code import Digit, StateCode
 from checker.engines.native.explore.compact.table_kernels import CompactKernels
 from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search import breadth_first_search
+from checker.engines.native.explore.store import Store
 from tests.engines.native.explore.test_breadth_first import TOYS
-from tests.engines.native.explore.toys import compile_toy
+from tests.engines.native.explore.toys import compile_toy, grid
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +184,65 @@ def test_a_dropped_bit_of_the_remainder_is_noticed(
     monkeypatch.setattr(StateCode, "emit", without_a_bit)
     with pytest.raises(AssertionError):
         assert_same(explored("grid", kernels), usual("grid", kernels))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("name", ["scatter, 3 words, checked", "scatter, 2 words, constrained"])
+def test_the_states_of_a_full_usual_store_move(
+    name: str, workers: int, kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "is_nearly_full", property(lambda store: store.distinct >= 1000))
+    toy = TOYS[name]
+    expected = usual(name, kernels)
+    activities: list[str] = []
+    code = StateCode.of_words(toy.words)
+    moved: list[CompactStore] = []
+
+    def compact_of(found: Kernels) -> CompactStore:
+        moved.append(CompactStore(found, CompactKernels(code, found.layout)))
+        return moved[-1]
+
+    found = usual(
+        name,
+        kernels,
+        workers=workers,
+        compact_store_of=compact_of,
+        on_progress=lambda progress: activities.append(progress.activity),
+    )
+    assert len(moved) == 1
+    assert found.store is moved[0]
+    assert any("moving" in activity for activity in activities)
+    assert_same(found, expected)
+
+
+def test_short_memory_moves_the_states() -> None:
+    toy = grid(300)
+    compiled = compile_toy(toy)
+    expected = breadth_first_search(compiled, toy.initial_array())
+    code = StateCode(((Digit(0, 0, 9, 300), Digit(0, 32, 9, 300)),))
+    assert code.bits == 17
+    found = breadth_first_search(
+        compiled,
+        toy.initial_array(),
+        max_memory=expected.memory_bytes * 2 // 3,
+        compact_store_of=lambda found: CompactStore(found, CompactKernels(code, found.layout, TableShape(17, 64))),
+    )
+    assert isinstance(found.store, CompactStore)
+    assert_same(found, expected)
+    assert found.memory_bytes < expected.memory_bytes // 3
+
+
+def test_a_disk_without_space_keeps_the_usual_store(
+    kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "is_nearly_full", property(lambda store: store.distinct >= 1000))
+
+    def full(descriptor: int, start: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    code = StateCode.of_words(3)
+    name = "scatter, 3 words"
+    found = usual(name, kernels, compact_store_of=lambda found: CompactStore(found, CompactKernels(code, found.layout)))
+    assert isinstance(found.store, Store)
+    assert_same(found, usual(name, kernels))

@@ -43,7 +43,10 @@ from checker.engines.native.explore.search_store import (
     physical_memory,
     reserve,
 )
+from checker.engines.native.explore.store import Store
 from checker.run.endings import StoppedError
+
+_COPIED_ROWS = 1 << 20
 
 _GROW_TOGETHER = 0.98
 """Tables of nearly the greatest load grow with the first one, so that all workers have a part of the work."""
@@ -114,9 +117,12 @@ class CompactStore(SearchStore):
 
     @property
     def round_bytes(self) -> int:
-        """The bytes by which the next round may increase `memory_bytes`: the growth of the tables that grow then."""
+        """The bytes by which the next round may increase `memory_bytes`: the growth of the tables that grow then.
+
+        The hash spreads successors over the shards: twice the mean of a shard is more than any of them gets.
+        """
         successors = self.left_in_level * max(1, self.layout.instances)
-        added = min(successors, SHARDS * self.layout.outbox_capacity)
+        added = min(2 * successors // SHARDS + 1, SHARDS * self.layout.outbox_capacity)
         grown = (
             shape.for_states(count + added).bytes - shape.bytes
             for count, shape in zip(self._counts(), self._shapes, strict=True)
@@ -231,6 +237,21 @@ class CompactStore(SearchStore):
                 raise StoppedError(f"the checkpoint, with {count:,} states in a shard, needs more memory than there is")
             self._write_shape(shard, self._shapes[shard], is_next=False)
         self.offer_shards()
+
+    def take_over(self, store: Store) -> None:
+        """Copy the states and the progress of a usual store between two rounds; `rebuild` fills the tables.
+
+        Raises OSError if the disk has no space.
+        """
+        for shard, count in enumerate(store.counts()):
+            room = self.room_for(f"states-{shard:02}", int(count))
+            for start in range(0, int(count), _COPIED_ROWS):
+                end = min(start + _COPIED_ROWS, int(count))
+                room[start:end] = store.states[shard][start:end]
+                self._files[shard].release(end)
+        distinct = np.zeros_like(self._distinct)
+        distinct[:, : self.layout.instances + 1] = store.distinct_by_shard()
+        self.restore({**store.changing_arrays(), "distinct": distinct})
 
     def rebuild(self) -> None:
         """Insert the states of the restored shards that no other worker has taken into their tables."""

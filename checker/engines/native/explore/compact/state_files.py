@@ -23,7 +23,7 @@ FIRST_BYTES = 1 << 18
 MOST_STEP_BYTES = 64 << 20
 """The disk space of a new file, and the most by which it grows at once; in between it doubles."""
 
-RELEASE_BYTES = 8 << 20
+RELEASE_BYTES = 2 << 20
 """Bytes of a file that are used before they are released from the memory of the process."""
 
 
