@@ -21,7 +21,7 @@ _WHOLE = "the whole trace"
 
 def walk_sentence(ending: str, steps: int) -> str:
     """Return how a walk without a violation ended, from the column `ending` of its row."""
-    return _ENDINGS[ending].format(steps=f"{steps} step{'' if steps == 1 else 's'}")
+    return _ENDINGS.get(ending, "").format(steps=f"{steps} step{'' if steps == 1 else 's'}")
 
 
 def walk_sentences(steps: int) -> list[str]:

@@ -37,7 +37,7 @@ def replay(spec: Spec, violation: Violation) -> Violation:
         _replay_step(spec, number, before, step)
     if violation.kind != "explanation":
         _check_constraints(spec, trace)
-    found = _again(spec, violation)
+    found = violation_at_end(spec, violation)
     if found.kind != violation.kind:
         raise InputError(
             f"the trace can be replayed, but {violation.property} is violated as {found.kind}, not as {violation.kind}"
@@ -56,8 +56,11 @@ def _check_constraints(spec: Spec, trace: tuple[TraceStep, ...]) -> None:
             raise InputError(f"step {number + 1} cannot be replayed: state {number} is outside the constraints")
 
 
-def _again(spec: Spec, violation: Violation) -> Violation:
-    """Return the violation at the end of a trace, with its explanation computed again."""
+def violation_at_end(spec: Spec, violation: Violation) -> Violation:
+    """Return the violation at the end of a trace, with its kind and its explanation computed again.
+
+    Raises InputError if the property is not violated there.
+    """
     match violation.kind:
         case "walk":
             if violation.property != WALK or violation.explanation not in walk_sentences(len(violation.trace) - 1):

@@ -22,7 +22,7 @@ def report(
     The report shows how likely and how soon each property is violated, under which settings and why. The command
     writes an HTML page with counterexamples, report.json and causes.dot.
 
-    Exit status: 0 only expected violations, 1 an unexpected violation, 2 wrong input.
+    Exit status: 0 only expected violations, 1 an unexpected violation, 2 wrong input or damaged walks, 3 missing walks.
     """
     from spark_analysis.session import require_pyspark
 

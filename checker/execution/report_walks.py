@@ -15,8 +15,9 @@ from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
 from checker.output.page.render import non_default_constants
 from checker.output.styled_lines import BLANK, Line, line, write
+from checker.printable import printable
 from checker.run import registry
-from checker.run.request import EXIT_OK, EXIT_VIOLATED
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT
 from checker.run.result import Violation
 from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.report.make_report import WalkReport, dot_of, report_on
@@ -58,7 +59,18 @@ def report_walks(
         if json_name:
             _write_text(Path(json_name), _json_text(found.data))
         write(_summary_lines(found.data, to / "report.html", time.perf_counter() - started), sys.stdout)
-    return EXIT_OK if is_as_expected(found.data) else EXIT_VIOLATED
+    return _status(found)
+
+
+def _status(found: WalkReport) -> int:
+    """Print an error for each damaged part, and return the exit status; damaged parts outrank a violation."""
+    for sentence in found.damaged:
+        print(printable(f"error: not counted: {sentence}"), file=sys.stderr)
+    if found.damaged:
+        return EXIT_WRONG_INPUT
+    if not is_as_expected(found.data):
+        return EXIT_VIOLATED
+    return EXIT_OK if found.data["is_complete"] else EXIT_STOPPED
 
 
 def is_as_expected(data: dict[str, Any]) -> bool:

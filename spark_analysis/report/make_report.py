@@ -34,12 +34,16 @@ SHUFFLE_PARTITIONS = "8"
 
 @dataclass(frozen=True)
 class WalkReport:
-    """A report: its data (the content of `report.json`), the run, the clusters and the missed violations with specs."""
+    """A report: its data (the content of `report.json`), the run, the clusters and the missed violations with specs.
+
+    `damaged` has a sentence for each part that is not counted because it was changed or truncated.
+    """
 
     data: dict[str, Any]
     run: WalkRun
     clusters: tuple[tuple[Spec, CauseCluster], ...]
     missed: tuple[tuple[Spec, Violation], ...] = ()
+    damaged: tuple[str, ...] = ()
 
     @property
     def violations(self) -> list[tuple[Spec, Violation]]:
@@ -85,7 +89,9 @@ def report_on(
         (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
         for entry in data["missed"]
     )
-    return WalkReport(data, run, tuple((specs[found.configuration], found) for found in clusters.found), missed)
+    return WalkReport(
+        data, run, tuple((specs[found.configuration], found) for found in clusters.found), missed, parts.damaged
+    )
 
 
 def _violation_in(known: ExhaustiveBaseline, name: str) -> Violation:

@@ -174,6 +174,20 @@ def test_missing_and_damaged_parts_are_reported(spark, tmp_path):
     assert "not finished" in walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
 
 
+def test_damaged_and_missing_parts_set_the_exit_status(one_session, tmp_path, capsys):
+    _, walks = walks_in(tmp_path, scenario="careful", walks=1200)
+    words = ["report", str(walks), "--spec", str(spec_of_walks(walks))]
+    changed = part_path(walks, WALKS, 1)
+    good = bytearray(changed.read_bytes())
+    good[len(good) // 2] ^= 1
+    changed.write_bytes(good)
+    assert main(words) == 2
+    assert f"error: not counted: {changed} is truncated or was changed" in capsys.readouterr().err
+    changed.unlink()
+    assert main(words) == 3
+    assert "The run is not finished: 1 of its" in capsys.readouterr().out
+
+
 def test_missing_folder_is_not_created(tmp_path, capsys):
     assert main(["report", str(tmp_path / "nowhere")]) == 2
     assert "holds no walks" in capsys.readouterr().err

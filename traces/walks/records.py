@@ -3,6 +3,7 @@
     DIR/run.json                    the run: spec, configurations, seed, weights, names of actions and properties
     DIR/walks/part-000000.parquet   one row for each walk, by number; only a last part may be shorter
     DIR/steps/part-000000.parquet   one row for each step, if the run has the option --steps
+    DIR/digests/walks-part-000000.blake2b    the digest of a part, which every reader checks
 
 A part appears completely or not at all. Its content depends on the run and its number alone. Columns of `walks`:
 
@@ -50,10 +51,17 @@ from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK
+from traces.json_input import parse_json
+from traces.json_schema import read_schema, schema_error
+from traces.walks.digests import digest_of_run, require_unchanged
 
 FORMAT = "tidemark-walks"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 RUN_FILE = "run.json"
+RUN_SCHEMA = Path(__file__).parent / "run.schema.json"
+"""The published JSON Schema of `run.json`."""
+
+MOST_PARTS = 10_000_000
 WALKS, STEPS = "walks", "steps"
 
 PATTERN_ACTIONS = 3
@@ -190,8 +198,9 @@ class WalkRun:
         return self.configurations[number], number * self.walks + first, min(self.part, self.walks - first)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of `run.json`."""
-        return {"format": FORMAT, "version": SCHEMA_VERSION, **asdict(self)}
+        """Return the content of `run.json`, with its digest."""
+        content = json.loads(json.dumps({"format": FORMAT, "version": SCHEMA_VERSION, **asdict(self)}))
+        return {**content, "digest": digest_of_run(content)}
 
 
 def constants_json(constants: dict[str, int | bool | str]) -> str:
@@ -243,21 +252,29 @@ def read_run(folder: Path) -> WalkRun:
     """
     path = folder / RUN_FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{folder} holds no walks: it has no {RUN_FILE}, which `simulate --out` writes") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path} cannot be read: it is nested too deeply") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path} does not describe a run of walks: it has no "format": "{FORMAT}"')
     if content.get("version") != SCHEMA_VERSION:
         raise InputError(
-            f"{path} has version {content.get('version')} of the format; this program reads {SCHEMA_VERSION}"
+            f"{path} has version {content.get('version')!r} of the format; this program reads {SCHEMA_VERSION}"
         )
-    try:
-        return _run(content)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is not complete: {error} is missing or has the wrong form") from None
+    wrong = schema_error(read_schema(RUN_SCHEMA), content)
+    if wrong:
+        raise InputError(f"{path} is not complete: {wrong}")
+    digest = content.pop("digest")
+    if digest != digest_of_run(content):
+        raise InputError(f"{path} was changed, its digest differs: simulate again in a new folder")
+    run = _run(content)
+    if run.parts > MOST_PARTS or [found.number for found in run.configurations] != list(range(len(run.configurations))):
+        raise InputError(f"{path} describes no run: it has {run.parts:,} parts, or its configurations are out of order")
+    return run
 
 
 def _run(content: dict[str, Any]) -> WalkRun:
@@ -283,7 +300,6 @@ def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
         )
     paths = [part_path(folder, kind, number) for number in range(run.parts)]
     for number, path in enumerate(paths):
-        # Reads the footer only. It is at the end of the file, so a truncated part is recognised.
         rows = check_part(path, SCHEMAS[kind])
         expected = run.span(number)[2]
         # The number of steps cannot be known in advance; the number of walks can.
@@ -293,7 +309,9 @@ def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
 
 
 def check_part(path: Path, schema: pa.Schema) -> int:
-    """Return the number of rows of a part, from its metadata; raise InputError if it does not have the schema."""
+    """Return the number of rows of a part; raise InputError if it does not have the schema or has changed."""
+    # First: a changed file is not given to the reader of Parquet.
+    require_unchanged(path)
     try:
         metadata = pq.read_metadata(path)
         found = metadata.schema.to_arrow_schema()
@@ -333,8 +351,10 @@ def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
         raise InputError(f"{path} is missing: run the same simulate command again to resume the run")
     check_part(path, WALK_SCHEMA)
     table = next(read_parts([path]))
-    row: dict[str, Any] = table.slice(within % run.part, 1).to_pylist()[0]
-    return row
+    rows: list[dict[str, Any]] = table.slice(within % run.part, 1).to_pylist()
+    if not rows or (rows[0]["walk"], rows[0]["configuration"]) != (walk, configuration):
+        raise InputError(f"{path} does not have the walk {walk} in its place: remove it and simulate again")
+    return rows[0]
 
 
 def spec_of(run: WalkRun, configuration: int) -> Spec:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from checker.errors import BoundsError, Disabled, InputError, UserError
-from checker.explain import violations
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
-from checker.run.result import TraceStep, Violation
+from checker.run.result import ActionCall, Kind, TraceStep, Violation
 from traces.recorded_kinds import WALK, walk_sentence
+from traces.replay import violation_at_end
 
 
 def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None) -> Violation:
@@ -20,19 +20,20 @@ def violation_from_row(spec: Spec, row: dict[str, Any], name: str | None = None)
 
     `name` selects a property that the last state violates, instead of the first one.
     """
+    if len(row["actions"]) % 2:
+        raise InputError("its actions have half of a number")
     instances = np.frombuffer(row["actions"], dtype="<u2").tolist()
     trace = trace_of_instances(spec, row["initial"], instances)
     # In this order: an error in an action has no false property, and the name of an error may be that of a constraint.
     if row["verdict"] == "holds":
-        return Violation(WALK, "walk", trace, walk_sentence(row["ending"], len(instances)))
+        return violation_at_end(spec, Violation(WALK, "walk", trace, walk_sentence(row["ending"], len(instances))))
     if row["failed_instance"] is not None:
-        action, arguments = spec.arguments_of(row["failed_instance"], trace[-1].state)
-        return violations.bounds_in_action(spec, action, arguments, trace)
+        call = ActionCall(*spec.arguments_of(row["failed_instance"], trace[-1].state))
+        return violation_at_end(spec, Violation(call.action, "bounds_error", trace, "", call))
     if row["verdict"] == "error":
-        return violations.bounds_in_property(spec, row["property"], trace)
-    if (name or row["property"]) == DEADLOCK:
-        return violations.deadlock(trace)
-    return violations.false_property(spec, name or row["property"], trace)
+        return violation_at_end(spec, Violation(row["property"], "bounds_error", trace, ""))
+    kind: Kind = "deadlock" if (name or row["property"]) == DEADLOCK else "invariant"
+    return violation_at_end(spec, Violation(name or row["property"], kind, trace, ""))
 
 
 def trace_of_instances(spec: Spec, initial: int, instances: Iterable[int]) -> tuple[TraceStep, ...]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker.errors import InputError
+from traces.walks.digests import require_unchanged
 
 SUMMARY = b"summary"
 """The key of a part's totals in the metadata of its schema."""
@@ -60,10 +61,11 @@ def add_totals(totals: Iterable[WalkTotals]) -> WalkTotals:
 
 def read_totals(part: Path) -> WalkTotals:
     """Return the totals in the metadata of a part of `walks`; raise InputError if they cannot be read."""
+    require_unchanged(part)
     try:
         content = json.loads((pq.read_schema(part).metadata or {})[SUMMARY])
         counters = {name: Counter(content[name]) for name in ("verdicts", "violated", "reached", "errors")}
         return WalkTotals(walks=content["walks"], steps=content["steps"], **counters)
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"{part} is truncated or no part of walks ({reason}): remove it and simulate again") from None

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker.errors import InputError, OutputError
+from traces.walks.digests import DIGESTS, write_digest
 from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
 
 
@@ -25,7 +26,7 @@ def open_run_folder(folder: Path, run: WalkRun) -> list[int]:
     elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
         raise InputError(f"{folder} exists and holds no walks: choose a new folder with --out")
     try:
-        for kind in part_kinds(run):
+        for kind in (*part_kinds(run), DIGESTS):
             (folder / kind).mkdir(parents=True, exist_ok=True)
         if not file.exists():
             # Written under another name and then renamed: a reader sees the whole file or none.
@@ -39,7 +40,7 @@ def open_run_folder(folder: Path, run: WalkRun) -> list[int]:
 
 def _is_foreign(name: str) -> bool:
     """Return whether a file does not come from a run that died before it wrote its first part."""
-    return name not in (WALKS, STEPS) and not name.startswith(f".{RUN_FILE}.")
+    return name not in (WALKS, STEPS, DIGESTS) and not name.startswith(f".{RUN_FILE}.")
 
 
 def _without_conditions(run: WalkRun) -> WalkRun:
@@ -69,6 +70,8 @@ def write_part(path: Path, table: pa.Table) -> None:
     hidden = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         pq.write_table(table, hidden, compression="zstd")
+        # The digest is there before the part is, of which the presence says that it is complete.
+        write_digest(path, hidden)
         # Atomic within one folder. If two attempts finish, both files have the same content, so the last one may win.
         os.replace(hidden, path)
     finally:
@@ -78,6 +81,6 @@ def write_part(path: Path, table: pa.Table) -> None:
 def close_run_folder(folder: Path, run: WalkRun) -> bool:
     """Remove partial files of attempts that died, and return whether all parts exist."""
     for kind in part_kinds(run):
-        for hidden in (folder / kind).glob(".part-*"):
+        for hidden in [*(folder / kind).glob(".part-*"), *(folder / DIGESTS).glob(f".{kind}-part-*")]:
             hidden.unlink(missing_ok=True)
     return not missing_parts(folder, run)

@@ -15,6 +15,7 @@ from walked import SOURCE, request, simulated, spec_file, walks_in
 from checker.engines.native.walk.walker import walk_seeds
 from checker.errors import UserError
 from checker.run.plan import DEADLOCK
+from traces.walks.digests import digest_path, write_digest
 from traces.walks.parts import write_walks_of_part
 from traces.walks.records import (
     STEPS,
@@ -195,12 +196,16 @@ def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     for change, message in (
         ({"version": 9}, "has version 9"),
         ({"format": "x"}, "does not describe a run"),
-        ({"seed": 1}, ""),
+        ({"seed": 1}, "was changed, its digest differs"),
+        ({"walks": 10**12}, "walks must be at most"),
+        ({"more": 1}, 'has the unknown key "more"'),
     ):
         (folder / "run.json").write_text(json.dumps(content | change))
-        if message:
-            with pytest.raises(UserError, match=message):
-                read_run(folder)
+        with pytest.raises(UserError, match=message):
+            read_run(folder)
+    (folder / "run.json").write_text("[" * 5000)
+    with pytest.raises(UserError, match=r"nested too deeply|cannot be read"):
+        read_run(folder)
     del content["seed"]
     (folder / "run.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match="is not complete"):
@@ -216,25 +221,40 @@ def test_damaged_parts_are_refused(tmp_path: Path) -> None:
     good = path.read_bytes()
     path.write_bytes(good[: len(good) // 2])
     for read in (lambda: part_paths(folder, run), lambda: read_totals(path), lambda: read_walk(folder, run, 501)):
-        with pytest.raises(UserError, match="is truncated or no"):
+        with pytest.raises(UserError, match="is truncated or"):
             read()
+    # Any changed bit is found, also in the totals of the metadata and where Parquet does not see it.
+    for position in range(4, len(good), len(good) // 40):
+        path.write_bytes(good[:position] + bytes([good[position] ^ 1]) + good[position + 1 :])
+        for read in (lambda: part_paths(folder, run), lambda: read_totals(path), lambda: read_walk(folder, run, 501)):
+            with pytest.raises(UserError, match="simulate again"):
+                read()
     damaged = bytearray(good)
     damaged[200 : len(good) // 2] = bytes(len(good) // 2 - 200)
     path.write_bytes(damaged)
+    write_digest(path, path)
     with pytest.raises(UserError, match="is damaged"):
         list(read_parts(part_paths(folder, run)))
     table = pq.read_table(pa.BufferReader(good))
     pq.write_table(table.slice(0, 3), path)
+    write_digest(path, path)
     with pytest.raises(UserError, match="has 3 walks, not 500"):
         part_paths(folder, run)
     pq.write_table(table.drop_columns(["conjunct"]), path)
-    with pytest.raises(UserError, match="another schema than version 1 of the walks': see conjunct"):
+    write_digest(path, path)
+    with pytest.raises(UserError, match="another schema than version 2 of the walks': see conjunct"):
         part_paths(folder, run)
-    pq.write_table(table.replace_schema_metadata({**WALK_SCHEMA.metadata, b"version": b"2"}), path)
-    with pytest.raises(UserError, match="has version 2 of the walks' schema; this program reads 1"):
+    pq.write_table(table.replace_schema_metadata({**WALK_SCHEMA.metadata, b"version": b"9"}), path)
+    write_digest(path, path)
+    with pytest.raises(UserError, match="has version 9 of the walks' schema; this program reads 2"):
         part_paths(folder, run)
     pq.write_table(pa.table({"a": [1]}), path)
+    write_digest(path, path)
     with pytest.raises(UserError, match="has version none"):
+        part_paths(folder, run)
+    digest_path(path).unlink()
+    path.write_bytes(good)
+    with pytest.raises(UserError, match=r"the digest of .* cannot be read"):
         part_paths(folder, run)
 
 

@@ -1,0 +1,54 @@
+"""Digests of what a run of walks has on disk: a changed bit in a part or in `run.json` is found before it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from checker.errors import InputError
+
+DIGESTS = "digests"
+"""The folder of the digests: beside the parts, of which other programs read the whole folder."""
+
+_BYTES = 32
+
+
+def digest_path(part: Path) -> Path:
+    """Return the path of the digest of a part."""
+    return part.parent.parent / DIGESTS / f"{part.parent.name}-{part.stem}.blake2b"
+
+
+def write_digest(part: Path, written: Path) -> None:
+    """Write the digest of a part atomically, from the file `written`, which is renamed to `part` afterwards."""
+    path = digest_path(part)
+    hidden = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        hidden.write_text(_digest_of_file(written) + "\n", encoding="ascii")
+        os.replace(hidden, path)
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def require_unchanged(part: Path) -> None:
+    """Raise InputError if the content of a part is not the one that was written."""
+    try:
+        expected = digest_path(part).read_text(encoding="ascii").strip()
+        found = _digest_of_file(part)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the digest of {part} cannot be read ({error}): remove the part and simulate again") from None
+    if found != expected:
+        raise InputError(f"{part} is truncated or was changed, its digest differs: remove it and simulate again")
+
+
+def digest_of_run(content: dict[str, Any]) -> str:
+    """Return the digest of the content of `run.json`, as plain JSON."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=_BYTES).hexdigest()
+
+
+def _digest_of_file(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_BYTES)).hexdigest()
