@@ -215,6 +215,8 @@ def _show_resume_command(request: Request, settings: RunSettings, checkpoint: Ch
         return
     flags = {"--coverage": settings.coverage, "--strict": settings.strict}
     words = [*request.words, *(option for option, is_given in flags.items() if is_given), *checkpoint.resume_words]
+    if settings.store != "auto":
+        words += ["--store", settings.store]
     if settings.engine == "spark":
         words += ["--engine", "spark", *settings.spark.words]
     command = shlex.join(["python", "-m", "checker", "run", *words])

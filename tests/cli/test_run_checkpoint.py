@@ -125,6 +125,8 @@ def kill_and_resume(folder: Path, most: int, kills: int, longest: float) -> None
     status, found, said = result(path, "--resume", kept, "--workers", 1, cwd=folder)
     assert (status, found) == expected[:2]
     assert said.startswith(f"resumed {kept} at ")
+    # The verdict is known: nothing is left to resume.
+    assert "to resume this run" not in said
 
 
 def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
@@ -160,8 +162,31 @@ def test_a_limit_on_files_ends_the_checkpoints_only(tmp_path: Path) -> None:
     words = [path, "--property", "far", "--checkpoint", kept, "--max-states", 90_000]
     status, said = finished(*words, preexec_fn=limit)
     assert status == 3
-    assert said == f"the run continues without further checkpoints: {kept} cannot be written, File too large\n"
+    assert said.splitlines()[1:] == [
+        f"the run continues without further checkpoints: {kept} cannot be written, File too large"
+    ]
     assert sorted(found.name for found in kept.iterdir()) == ["checkpoint.lock"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--store", "compact", "--every", "1h"],
+        ["--keep-going", "--deadlock", "--coverage"],
+        ["--strict", "--set", "limit=7"],
+        ["--property", "below_limit", "--property", "is_two"],
+    ],
+    ids=" ".join,
+)
+def test_the_command_that_resumes_a_run(checker: Any, tmp_path: Path, options: list[str]) -> None:
+    """The printed command has every option on which the checkpoint depends."""
+    stopped = checker("run", f"{TOY}/counter", *options, "--max-states", 2, "--checkpoint", tmp_path / "kept")
+    assert stopped.status == 3, stopped.err
+    writing, command = stopped.err.splitlines()
+    assert writing == f"writing a checkpoint at 2 states, level 2 to {tmp_path / 'kept'}"
+    words = shlex.split(command.removeprefix("to resume this run: "))
+    outcome = checker(*words[3:])
+    assert outcome.status in (0, 1) and outcome.err.startswith(f"resumed {tmp_path / 'kept'} at 2 states")
 
 
 @pytest.mark.parametrize(

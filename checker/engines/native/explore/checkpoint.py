@@ -12,10 +12,12 @@ removed. The files hold numbers and JSON, never code.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -133,6 +135,7 @@ class CheckpointFolder:
         self._parts: list[dict[str, Any]] = []
         self._changing: dict[str, list[Any]] = {}
         self.saved_progress: dict[str, Any] | None = None
+        self._is_abandoned = threading.Event()
         self._read_manifest()
         self._remove_unlisted()
 
@@ -147,7 +150,7 @@ class CheckpointFolder:
         new = {name: array[before.get(name, 0) :] for name, array in growing.items()}
         path = self._part_path(len(self._parts) + 1)
         try:
-            size, digest = _write_part(path, [*new.values(), *changing.values()])
+            size, digest = _write_part(path, [*new.values(), *changing.values()], self._is_abandoned)
             part = {"bytes": size, "digest": digest, "items": {name: len(array) for name, array in new.items()}}
             content = {
                 "identity": asdict(self._identity),
@@ -164,6 +167,10 @@ class CheckpointFolder:
                 (self.folder / _PARTIAL).unlink(missing_ok=True)
             raise
         self._take_over(content)
+
+    def abandon(self) -> None:
+        """Make the `save` in progress in another thread, if any, end soon with an OSError."""
+        self._is_abandoned.set()
 
     def _write_manifest(self, content: dict[str, Any]) -> None:
         text = json.dumps(
@@ -300,11 +307,13 @@ def opened_folder(folder: Path, identity: SearchIdentity, *, must_exist: bool) -
         yield CheckpointFolder(folder, identity)
 
 
-def _write_part(path: Path, arrays: list[NDArray[Any]]) -> tuple[int, str]:
+def _write_part(path: Path, arrays: list[NDArray[Any]], is_abandoned: threading.Event) -> tuple[int, str]:
     """Write arrays one after the other; return the size of the file, which is then on the disk, and its digest."""
     digest, size = _new_digest(), 0
     with open(path, "wb", buffering=0, opener=_private) as file:
         for block in _blocks(arrays):
+            if is_abandoned.is_set():
+                raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
             digest.update(block)
             size += len(block)
             while block:

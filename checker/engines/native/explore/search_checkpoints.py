@@ -81,6 +81,7 @@ class SearchCheckpoints:
         """Write the checkpoint of a search that has ended, unless nothing is new."""
         self._finish_writing()
         if not self._has_failed and progress["rounds"] != (self._folder.saved_progress or {}).get("rounds"):
+            self._notify(f"writing a checkpoint at {_text_of(progress)} to {self._folder.folder}")
             self.save(store, progress)
             self._finish_writing()
 
@@ -91,6 +92,10 @@ class SearchCheckpoints:
         writing, self._writing = self._writing, None
         try:
             writing.result()
+        except KeyboardInterrupt:
+            # The second Ctrl-C: the user does not wait for the checkpoint.
+            self._folder.abandon()
+            raise
         except OSError as error:
             self._has_failed = True
             saved = self._folder.saved_progress

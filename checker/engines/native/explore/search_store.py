@@ -269,7 +269,7 @@ class SearchStore(ABC):
 
     def _changing(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that have one size and change in every round, besides the records."""
-        return {"generated": self._generated, "step_violations": self.step_violations}
+        return {"generated": self._generated}
 
     @abstractmethod
     def prepare_rebuild(self) -> None:

@@ -10,6 +10,7 @@ import random
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -304,21 +305,20 @@ def test_any_flipped_bit_is_refused_or_without_effect(
     damaged: Path, expected: Exploration, kernels: dict[str, Kernels]
 ) -> None:
     random_ = random.Random(1)
-    refused = 0
     for path in sorted(damaged.iterdir()):
-        content = path.read_bytes()
+        content, accepted = path.read_bytes(), 0
         # A step that is no multiple of 8: all bytes of a word get their turn.
-        for position in range(0, len(content), 101 if path.suffix == ".json" else 9001):
+        for position in range(0, len(content), 101 if path.suffix == ".json" else 6001):
             changed = bytearray(content)
             changed[position] ^= 1 << random_.randrange(8)
             path.write_bytes(changed)
             try:
                 assert_same(explore(TOYS["checked"], kernels["checked"], damaged), expected)
+                accepted += 1
             except InputError:
-                refused += 1
-            # A search that was accepted may have written a part or a manifest.
+                pass
             path.write_bytes(content)
-    assert refused > 80
+        assert not accepted or path.suffix == ".json"
 
 
 def test_numbers_that_contradict_each_other_are_refused(damaged: Path, kernels: dict[str, Kernels]) -> None:
@@ -476,6 +476,31 @@ def test_a_disk_that_is_full_from_the_beginning(
     toy, kernel = TOYS["grid"], kernels["grid"]
     assert explore(toy, kernel, tmp_path, every=0).outcome == "complete"
     assert not has_checkpoint(tmp_path)
+
+
+def test_a_second_interrupt_does_not_wait_for_the_checkpoint(
+    tmp_path: Path, kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy, kernel = TOYS["grid"], kernels["grid"]
+    stopped(toy, kernel, tmp_path)
+    before = (tmp_path / "manifest.json").read_bytes()
+
+    def slow_blocks(arrays: object) -> Iterator[memoryview]:
+        for _ in range(1000):
+            time.sleep(0.01)
+            yield memoryview(b"block")
+
+    with checkpoints(tmp_path) as (found, _):
+        store = Store(kernel)
+        found.load(store)
+        monkeypatch.setattr(checkpoint_module, "_blocks", slow_blocks)
+        threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT]).start()
+        started = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            found.save_last(store, {"rounds": -1, "distinct": 0, "level": 0})
+    assert time.monotonic() - started < 5
+    assert (tmp_path / "manifest.json").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.glob("part-*")) == ["part-00001.bin"]
 
 
 # A process that is killed.
