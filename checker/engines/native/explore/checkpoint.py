@@ -45,7 +45,7 @@ class CheckpointedStore(Protocol):
 
     It divides its content into arrays by name. Growing arrays make up the bulk: a checkpoint writes only their new
     items. Changing arrays are small, and every checkpoint writes all of them. An array that can be computed from
-    others, such as a hash table, belongs to neither: `rebuild` computes it.
+    others, such as a hash table, belongs to neither: the search computes it.
 
     The first axis of a growing array counts its items. Their type and shape never change. The names may increase in
     number from one checkpoint to the next, for example by an array for each level.
@@ -73,11 +73,8 @@ class CheckpointedStore(Protocol):
         Raises ValueError if the arrays contradict each other.
         """
 
-    def rebuild(self) -> None:
-        """Compute everything that the checkpoint does not hold, such as a hash table.
-
-        All workers call it at the same time, after `restore`, and share the work.
-        """
+    def release(self) -> None:
+        """Release memory of items that are not used soon. Called while growing arrays are filled."""
 
 
 @dataclass(frozen=True)
@@ -198,13 +195,15 @@ class CheckpointFolder:
                 filled[name] += items
             if number == len(self._parts):
                 changing = {name: np.empty(shape, kind) for name, (kind, shape) in self._changing.items()}
-            self._read_part(number, part, [*targets, *changing.values()])
+            self._read_part(number, part, [*targets, *changing.values()], store)
         try:
             store.restore(changing)
         except (ValueError, KeyError) as error:
             raise self._damaged(str(error)) from None
 
-    def _read_part(self, number: int, part: dict[str, Any], targets: list[NDArray[Any]]) -> None:
+    def _read_part(
+        self, number: int, part: dict[str, Any], targets: list[NDArray[Any]], store: CheckpointedStore
+    ) -> None:
         path = self._part_path(number)
         digest = _new_digest()
         try:
@@ -215,6 +214,7 @@ class CheckpointFolder:
                     if file.readinto(block) != len(block):
                         raise self._damaged(f"{path.name} is truncated or was changed")
                     digest.update(block)
+                    store.release()
                 # An earlier part also has the changing arrays of its time, which nothing but the digest needs.
                 while rest := file.read(_BLOCK_BYTES):
                     digest.update(rest)

@@ -203,9 +203,12 @@ class _BreadthFirstSearch:
         """Prepare the paths to all findings."""
         self._store.keep_origins(
             self._findings.states(),
-            lambda work: self._team.run(work, in_parallel=True),
+            self._in_parallel,
             lambda level: self._report(f"rebuilding the paths to the findings, level {level}"),
         )
+
+    def _in_parallel(self, work: Callable[[], None]) -> None:
+        self._team.run(work, in_parallel=True)
 
     def _move_if_short(self) -> None:
         """Move the states to the compact store if the memory for this one is short."""
@@ -229,7 +232,7 @@ class _BreadthFirstSearch:
         # The last references to the usual store: its memory is released here.
         self._store = self._findings.store = compact
         del store
-        self._team.run(compact.rebuild, in_parallel=True)
+        compact.rebuild(self._in_parallel)
 
     def result(self, outcome: Outcome, reachable_mask: int) -> Exploration:
         """Return the exploration, with violations and reached reachables separated by `reachable_mask`."""
@@ -263,7 +266,7 @@ class _BreadthFirstSearch:
         self._before_round = _Size(*progress["before_round"])
         self._require_below_limits(progress)
         self._checkpoints.load(self._store)
-        self._team.run(self._store.rebuild, in_parallel=True)
+        self._store.rebuild(self._in_parallel)
         self._level_ends, self._within_ends = progress["level_ends"], progress["within_ends"]
         self._initial_states, self._rounds = progress["initial_states"], progress["rounds"]
         self._findings.restore(progress["findings"])

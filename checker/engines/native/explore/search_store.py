@@ -114,8 +114,8 @@ class SearchStore(ABC):
         """Return the number of states that each action instance was the first to reach (instances,)."""
 
     @abstractmethod
-    def rebuild(self) -> None:
-        """Build the tables of the restored shards that no other worker has taken."""
+    def rebuild(self, run: Run) -> None:
+        """Build the tables of a restored store; `run` calls a function in all workers at the same time."""
 
     @abstractmethod
     def make_room(self, run: Run) -> None:
@@ -126,7 +126,7 @@ class SearchStore(ABC):
 
     @abstractmethod
     def release(self) -> None:
-        """Release memory that the search does not need soon, between two halves of a round."""
+        """Release memory that the search does not need soon. Called often, while no kernel runs."""
 
     @abstractmethod
     def keep_origins(self, state_ids: Sequence[int], run: Run, on_level: Callable[[int], None]) -> None:
@@ -271,10 +271,6 @@ class SearchStore(ABC):
         """Return the arrays that have one size and change in every round, besides the records."""
         return {"generated": self._generated}
 
-    @abstractmethod
-    def prepare_rebuild(self) -> None:
-        """Choose the sizes of the tables of a restored store, and offer all shards to the workers."""
-
     def growing_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the states and their origins, by shard."""
         return {
@@ -303,7 +299,7 @@ class SearchStore(ABC):
         return self._growing()[kind][int(shard)][:items]
 
     def restore(self, changing: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the records and the successors in flight. `rebuild` builds the tables from the states."""
+        """Restore the records and the successors in flight. `rebuild` then builds the tables from the states."""
         for name in RESTORED_FIELDS:
             self.field(name)[:] = changing[f"record-{name}"]
         for name, array in self._changing().items():
@@ -313,7 +309,6 @@ class SearchStore(ABC):
         ends = np.cumsum(self.field("pending")).astype(np.int64)
         for shard, listed in enumerate(np.split(changing["successors"], ends[:-1])):
             self._successors[shard, : len(listed)] = listed
-        self.prepare_rebuild()
 
     def _require_order(self) -> None:
         """Raise ValueError if restored numbers contradict each other: kernels do not check them."""

@@ -165,15 +165,13 @@ class Store(SearchStore):
         }
         return {name: list(array) for name, array in arrays.items()}
 
-    def prepare_rebuild(self) -> None:
-        """Choose the sizes of the tables, half as large as needed: `rebuild` doubles each before it adds the states."""
+    def rebuild(self, run: Run) -> None:
+        """Build the tables of a restored store; `run` calls a function in all workers at the same time."""
+        # Half as large as needed: the kernel doubles each table before it adds the states.
         slots = [_slots_for(count) for count in self._counts()]
         self.field("table_mask")[:] = np.array(slots, np.uint64) // 2 - 1
         self.offer_shards()
-
-    def rebuild(self) -> None:
-        """Build the tables of the restored shards that no other worker has taken."""
-        self._kernels.rebuild(self._records_address, self._next_shard_address)
+        run(lambda: self._kernels.rebuild(self._records_address, self._next_shard_address))
 
 
 def _capacity(layout: MemoryLayout) -> int:

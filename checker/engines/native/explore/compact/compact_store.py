@@ -46,7 +46,8 @@ from checker.engines.native.explore.search_store import (
 from checker.engines.native.explore.store import Store
 from checker.run.endings import StoppedError
 
-_COPIED_ROWS = 1 << 20
+_ROWS_AT_ONCE = 1 << 18
+"""States of a shard that are copied or inserted before their part of the file is released."""
 
 _GROW_TOGETHER = 0.98
 """Tables of nearly the greatest load grow with the first one, so that all workers have a part of the work."""
@@ -85,7 +86,8 @@ class CompactStore(SearchStore):
         self._shapes = [smallest] * SHARDS
         for shard in range(SHARDS):
             self._write_shape(shard, smallest, is_next=False)
-        self._used_since_release = 0
+        self._used_at_release = 0
+        self._is_loading = False
         self._origins: dict[int, Origin] = {}
 
     def _table_field(self, name: str) -> Words:
@@ -168,13 +170,20 @@ class CompactStore(SearchStore):
 
     def release(self) -> None:
         """Release the parts of the files that the search does not need soon, if many were used since the last time."""
-        used = int((self.field("cursor") + self.field("count")).sum()) * self._row_bytes
-        if abs(used - self._used_since_release) < SHARDS * RELEASE_BYTES:
+        if self._is_loading:
+            self._release_all()
             return
-        self._used_since_release = used
+        used = int((self.field("cursor") + self.field("count")).sum()) * self._row_bytes
+        if abs(used - self._used_at_release) < SHARDS * RELEASE_BYTES:
+            return
+        self._used_at_release = used
         for shard, file in enumerate(self._files):
             file.release(int(self.field("cursor")[shard]))
             file.release(int(self.field("count")[shard]), first=int(self.field("frontier_end")[shard]))
+
+    def _release_all(self) -> None:
+        for file in self._files:
+            file.release(len(file.states))
 
     def insert(self, mask: int) -> None:
         """Run the second half of a round for the shards that no other worker has taken."""
@@ -225,18 +234,10 @@ class CompactStore(SearchStore):
 
     def room_for(self, name: str, items: int) -> Words:
         """Return the memory of the first states of a shard, after reserving their disk space."""
+        self._is_loading = True
         room: Words = super().room_for(name, items)
         self._files[int(name.rpartition("-")[2])].make_room(items)
         return room
-
-    def prepare_rebuild(self) -> None:
-        """Choose the shapes of the empty tables of a restored store, and offer all shards to the workers."""
-        for shard, count in enumerate(self._counts()):
-            self._shapes[shard] = self._tables.smallest.for_states(count)
-            if self._shapes[shard].bytes > self._table_bytes:
-                raise StoppedError(f"the checkpoint, with {count:,} states in a shard, needs more memory than there is")
-            self._write_shape(shard, self._shapes[shard], is_next=False)
-        self.offer_shards()
 
     def take_over(self, store: Store) -> None:
         """Copy the states and the progress of a usual store between two rounds; `rebuild` fills the tables.
@@ -245,17 +246,32 @@ class CompactStore(SearchStore):
         """
         for shard, count in enumerate(store.counts()):
             room = self.room_for(f"states-{shard:02}", int(count))
-            for start in range(0, int(count), _COPIED_ROWS):
-                end = min(start + _COPIED_ROWS, int(count))
+            for start in range(0, int(count), _ROWS_AT_ONCE):
+                end = min(start + _ROWS_AT_ONCE, int(count))
                 room[start:end] = store.states[shard][start:end]
                 self._files[shard].release(end)
         distinct = np.zeros_like(self._distinct)
         distinct[:, : self.layout.instances + 1] = store.distinct_by_shard()
         self.restore({**store.changing_arrays(), "distinct": distinct})
 
-    def rebuild(self) -> None:
-        """Insert the states of the restored shards that no other worker has taken into their tables."""
-        self._tables.rebuild(self._records_address, self._table_records.ctypes.data, self._next_shard_address)
+    def rebuild(self, run: Run) -> None:
+        """Insert the states of a restored store into its tables; `run` calls a function in all workers."""
+        counts = self._counts()
+        for shard, count in enumerate(counts):
+            self._shapes[shard] = self._tables.smallest.for_states(count)
+            if self._shapes[shard].bytes > self._table_bytes:
+                raise StoppedError(f"{self.distinct:,} states need more memory than this machine has")
+            self._write_shape(shard, self._shapes[shard], is_next=False)
+        tables = self._table_records.ctypes.data
+        for start in range(0, max(counts), _ROWS_AT_ONCE):
+            self.offer_shards()
+            run(
+                lambda start=start: self._tables.rebuild(  # type: ignore[misc]
+                    self._records_address, tables, self._next_shard_address, start, start + _ROWS_AT_ONCE
+                )
+            )
+            self._release_all()
+        self._is_loading = False
 
 
 def state_folder() -> Path:

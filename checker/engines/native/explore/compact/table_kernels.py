@@ -519,16 +519,17 @@ class _Definitions:
         builder.ret_void()
 
     def _define_rebuild(self) -> None:
-        builder, (records, tables, next_shard) = self._function(
-            REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER, WORD_POINTER], is_internal=False
+        builder, (records, tables, next_shard, first, last) = self._function(
+            REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER, WORD_POINTER, I64, I64], is_internal=False
         )
         codes = builder.alloca(I64, BLOCK * self.code.words)
         with shards_taken(builder, next_shard) as shard:
             record = ShardRecord.of_shard(builder, records, shard, self.layout)
             table = _Table(self, builder, TableRecord.of_shard(builder, tables, shard, self.slot_words))
             count, states = record.get("count"), record.array("states")
-            with counted_loop(builder, word(0), count, word(BLOCK), "blocks") as start:
-                remaining = builder.sub(count, start)
+            end = builder.select(builder.icmp_unsigned("<", count, last), count, last)
+            with counted_loop(builder, first, end, word(BLOCK), "blocks") as start:
+                remaining = builder.sub(end, start)
                 size = builder.select(builder.icmp_unsigned("<", remaining, word(BLOCK)), remaining, word(BLOCK))
                 self._rebuild_block(builder, table, item(builder, states, start, self.layout.words), size, codes)
         builder.ret_void()
@@ -571,7 +572,7 @@ def _intrinsic(module: ir.Module, name: str, arguments: list[ir.Type]) -> ir.Fun
 
 _INSERT = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_uint64)
 _GROW = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
-_REBUILD = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
+_REBUILD = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_uint64, ctypes.c_uint64)
 _FIND = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
 
 
@@ -581,7 +582,8 @@ class CompactKernels:
     - `insert(records, tables, next_shard, check_new, mask)` is the second half of a round, as `explore_insert` is. The
       search has provided memory for all states that may be new. `check_new`: the address of that kernel.
     - `grow(tables, next_shard)` gives the tables that have a next shape this shape.
-    - `rebuild(records, tables, next_shard)` inserts the distinct states of each shard into its empty table.
+    - `rebuild(records, tables, next_shard, first, last)` inserts the distinct states of each shard with these local
+      indices into its table.
     - `find(tables, shard, state)` returns 1 if a state is stored, else 0.
 
     `smallest`: the shape with which tables begin.
@@ -596,5 +598,5 @@ class CompactKernels:
         address_of = self._owner.address_of
         self.insert: Callable[[int, int, int, int, int], None] = _INSERT(address_of(INSERT))
         self.grow: Callable[[int, int], None] = _GROW(address_of(GROW))
-        self.rebuild: Callable[[int, int, int], None] = _REBUILD(address_of(REBUILD))
+        self.rebuild: Callable[[int, int, int, int, int], None] = _REBUILD(address_of(REBUILD))
         self.find: Callable[[int, int, int], int] = _FIND(address_of(FIND))
