@@ -13,6 +13,7 @@ from checker.engines.native.engine import (
     extra_masks,
     garbage_collection_paused,
 )
+from checker.engines.native.explore.compact.state_code import StateCode
 from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_store import Words
@@ -25,6 +26,7 @@ from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.spec import Spec
 from checker.run.finding import Finding
+from checker.run.memory import available_memory
 from checker.run.plan import Plan
 from checker.run.result import Result
 
@@ -48,9 +50,21 @@ def explore(spec: Spec, plan: Plan) -> Result:
     except BoundsError:
         return failed_init("native", spec, plan, compile_seconds)
     result, found = explore_compiled(compiled, plan, initial, compile_seconds)
+    result.state_bits, result.state_words = StateCode.of_layout(compiled.layout).bits, compiled.layout.words
     if result.ended == "complete":
-        result.findings = _findings(compiled, names, found, result)
+        result.findings_omitted = _why_omitted(found, compiled.layout.words)
+        if not result.findings_omitted:
+            result.findings = _findings(compiled, names, found, result)
     return result
+
+
+def _why_omitted(found: Exploration, words: int) -> str:
+    """Return why an exploration is too large for findings, or ""."""
+    # Findings copy the states, and compute arrays of as many items from the copy.
+    needed, available = 2 * 8 * words * found.distinct, available_memory()
+    if available is None or needed <= available:
+        return ""
+    return f"unused parts of the spec are not shown: that needs {needed / 1e9:.1f} GB of memory for all states at once"
 
 
 def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, result: Result) -> tuple[Finding, ...]:

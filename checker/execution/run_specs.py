@@ -129,6 +129,8 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     for line in dict.fromkeys(line for error in failed for line in error_lines(error)):
         print(line, file=sys.stderr)
     status = EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
+    if settings.strict and status == EXIT_OK and any(done.result.findings_omitted for done in finished):
+        status = EXIT_STOPPED
     if cancelled.is_set() and len(finished) < len(runs) and status == EXIT_OK:
         status = EXIT_STOPPED
     return worst_status(status, *(error.exit_status for error in failed))

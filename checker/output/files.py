@@ -62,6 +62,7 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         "seconds": round(result.seconds, 6),
         "compile_seconds": round(result.compile_seconds, 6),
         "memory_bytes": result.memory_bytes,
+        "state_bits": result.state_bits,
         "violations": [
             violation_to_json(run.spec, violation)
             | {"failed_action": str(violation.failed_action) if violation.failed_action else None}

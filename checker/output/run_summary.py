@@ -191,7 +191,8 @@ def _liveness_text(found: LivenessStatistics) -> str:
 def coverage_table(result: Result) -> list[Line]:
     """Return a table of the steps and new states of each action, and of the `@reachable` properties."""
     width = max([len(name) for name in (*result.coverage, *result.reached, *result.unreached)], default=0)
-    lines = [BLANK, line((f"  {'action':<{width}}  {'generated':>14}  {'distinct':>12}", "dim"))]
+    lines = _state_lines(result)
+    lines += [BLANK, line((f"  {'action':<{width}}  {'generated':>14}  {'distinct':>12}", "dim"))]
     for action, coverage in result.coverage.items():
         style = "" if coverage.generated else "yellow"
         note = "" if coverage.generated else "  never enabled"
@@ -200,4 +201,16 @@ def coverage_table(result: Result) -> list[Line]:
         lines += [BLANK, line((f"  {'reachable':<{width}}  {'first reached by':>14}", "dim"))]
         lines += [line(f"  {name:<{width}}  {f'{length} states':>16}") for name, length in result.reached.items()]
         lines += [line((f"  {name:<{width}}  {'not reached':>16}", "yellow")) for name in result.unreached]
+    return lines
+
+
+def _state_lines(result: Result) -> list[Line]:
+    """Return the lines about the size of a state and about the findings that are missing."""
+    lines: list[Line] = []
+    if result.state_bits is not None:
+        bits = f"{result.state_bits} bit{'' if result.state_bits == 1 else 's'}"
+        words = f"{result.state_words} word{'' if result.state_words == 1 else 's'} of 64 bits"
+        lines.append(line(f"  a state is distinguished by {bits} and takes {words}"))
+    if result.findings_omitted:
+        lines.append(line((f"  {result.findings_omitted}", "yellow")))
     return lines

@@ -132,7 +132,9 @@ class Result:
     `compile_seconds`, and `memory_bytes` the peak memory of the process. `liveness` has the work for each liveness
     property that was decided; its time is not in `seconds`. `undecided` maps each property that the run could not
     decide to the reason, a sentence. `levels_within` has the number of new states of each level that are within the
-    constraints; None if the spec has no constraint, or if the engine does not count them (`spark`).
+    constraints; None if the spec has no constraint, or if the engine does not count them (`spark`). `state_bits` is how
+    many bits distinguish a state, and `state_words` how many 64-bit words it takes; None if they were not requested.
+    `findings_omitted` is why a complete exploration has no findings although they were requested, a sentence.
     """
 
     engine: str
@@ -152,6 +154,9 @@ class Result:
     liveness: tuple[LivenessStatistics, ...] = ()
     undecided: dict[str, str] = field(default_factory=dict)
     levels_within: tuple[int, ...] | None = None
+    state_bits: int | None = None
+    state_words: int | None = None
+    findings_omitted: str = ""
 
     @property
     def states_within(self) -> int | None:

@@ -14,6 +14,29 @@ def test_exploration_text():
     )
 
 
+def forecast(**changes):
+    progress = ExplorationProgress(
+        40, 10**8, 3 * 10**8, 10**7, 60.0, 10**9, states_to_come=3_100_000_000, bytes_to_come=31 * 10**9, **changes
+    )
+    return display.exploration_text(progress, 10**6).partition("60 s")[2]
+
+
+def test_a_long_run_shows_what_is_to_come(monkeypatch):
+    monkeypatch.setattr(display.time, "time", lambda: 0.0)
+    monkeypatch.setattr(display.time, "localtime", display.time.gmtime)
+    assert forecast(free_bytes=40 * 10**9) == ("; about 3.1e9 states to come: 31.0 GB; 40.0 GB free; done at 00:51")
+
+
+def test_a_run_that_does_not_fit_says_so():
+    assert forecast(free_bytes=24 * 10**9) == "; about 3.1e9 states to come do not fit: 31.0 GB; 24.0 GB free"
+    assert "states to come need the compact store: 31.0 GB" in forecast(free_bytes=0, is_movable=True)
+
+
+def test_an_activity_is_shown_alone():
+    progress = ExplorationProgress(40, 10**8, 3 * 10**8, 10**7, 60.0, 10**9, activity="rebuilding the paths, level 7")
+    assert display.exploration_text(progress, 10**6) == "rebuilding the paths, level 7, 60 s"
+
+
 def test_short_run_prints_nothing():
     stream = io.StringIO()
     with display.ProgressDisplay("toy", stream) as shown:

@@ -192,6 +192,7 @@ def test_the_states_of_a_full_usual_store_move(
     name: str, workers: int, kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Store, "is_nearly_full", property(lambda store: store.distinct >= 1000))
+    monkeypatch.setattr(compact_store, "_TAKE_OVER_GAIN", 0)
     toy = TOYS[name]
     expected = usual(name, kernels)
     activities: list[str] = []
@@ -232,6 +233,15 @@ def test_short_memory_moves_the_states() -> None:
     assert found.memory_bytes < expected.memory_bytes // 3
 
 
+def test_states_that_need_every_bit_stay(kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "is_nearly_full", property(lambda store: store.distinct >= 1000))
+    name = "scatter, 3 words"
+    code = StateCode.of_words(3)
+    found = usual(name, kernels, compact_store_of=lambda found: CompactStore(found, CompactKernels(code, found.layout)))
+    assert isinstance(found.store, Store)
+    assert_same(found, usual(name, kernels))
+
+
 def test_a_disk_without_space_keeps_the_usual_store(
     kernels: dict[str, Kernels], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +251,7 @@ def test_a_disk_without_space_keeps_the_usual_store(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(compact_store, "_TAKE_OVER_GAIN", 0)
     code = StateCode.of_words(3)
     name = "scatter, 3 words"
     found = usual(name, kernels, compact_store_of=lambda found: CompactStore(found, CompactKernels(code, found.layout)))

@@ -49,6 +49,9 @@ from checker.run.endings import StoppedError
 _ROWS_AT_ONCE = 1 << 18
 """States of a shard that are copied or inserted before their part of the file is released."""
 
+_TAKE_OVER_GAIN = 1.25
+"""The states of a usual store move only if they take less memory by this factor then."""
+
 _GROW_TOGETHER = 0.98
 """Tables of nearly the greatest load grow with the first one, so that all workers have a part of the work."""
 
@@ -242,8 +245,11 @@ class CompactStore(SearchStore):
     def take_over(self, store: Store) -> None:
         """Copy the states and the progress of a usual store between two rounds; `rebuild` fills the tables.
 
-        Raises OSError if the disk has no space.
+        Raises OSError if the disk has no space, and MemoryError if the tables would not take much less memory.
         """
+        needed = sum(self._tables.smallest.for_states(int(count)).bytes for count in store.counts())
+        if _TAKE_OVER_GAIN * needed > store.memory_bytes:
+            raise MemoryError("the states would take as much memory as before")
         for shard, count in enumerate(store.counts()):
             room = self.room_for(f"states-{shard:02}", int(count))
             for start in range(0, int(count), _ROWS_AT_ONCE):
