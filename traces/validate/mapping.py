@@ -33,6 +33,9 @@ Found = dict[str, Any]
 Expectations = dict[str, Plain]
 """Observed values of a state, by expression: `{"len(log[b1])": 2}`."""
 
+OWN_ERRORS = (Exception, SystemExit, GeneratorExit)
+"""What the code of a mapping may raise, except an interrupt by the user."""
+
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
@@ -140,6 +143,11 @@ class Mapping:
             )
         return name
 
+    def own_error(self, error: BaseException, what: str) -> InputError:
+        """Return an exception of the mapping's code as an error, with its place."""
+        found = with_location(error, [inspect.getfile(type(self))])
+        return InputError(f"{what}{f', at {found.file}:{found.line}' if found.file else ''}: {found.message}")
+
     def _known(self) -> Iterable[str]:
         return (*self._handlers, *self.skips)
 
@@ -152,9 +160,8 @@ class Mapping:
             answer = getattr(self, handler)(found)
         except KeyError as error:
             raise InputError(f"the event has no {error}, which {type(self).__name__}.{handler} reads") from None
-        except Exception as error:
-            place = with_location(error, [inspect.getfile(type(self))])
-            raise InputError(f"{type(self).__name__}.{handler} fails on the event: {place.message}") from error
+        except OWN_ERRORS as error:
+            raise self.own_error(error, f"{type(self).__name__}.{handler} fails on the event") from error
         if answer is None:
             return None
         steps = (

@@ -19,7 +19,7 @@ from checker.run.result import Violation
 from traces.validate.controls import ControlResults, try_controls
 from traces.validate.events import RecordedTrace
 from traces.validate.explanation import explaining_behaviour
-from traces.validate.mapping import Mapping
+from traces.validate.mapping import OWN_ERRORS, Mapping
 from traces.validate.moves import invariants_of, moves_of
 from traces.validate.validator import ValidationLimits, Validator
 from traces.validate.verdict import TraceVerdict
@@ -106,13 +106,11 @@ class RunningValidation:
             return self.mapping.constants([event.found for event in recorded.events])
         except UserError:
             raise
-        except Exception as error:
+        except OWN_ERRORS as error:
             # An event or a field that the mapping needs is missing.
-            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            name = type(self.mapping).__name__
-            raise InputError(
-                f"{name}.constants finds no constants in its events ({what})", file=recorded.file
-            ) from error
+            what = f"{type(self.mapping).__name__}.constants finds no constants in its events"
+            found = self.mapping.own_error(error, what)
+            raise InputError(found.message, file=recorded.file) from error
 
 
 def unreadable(name: str, file: str, error: UserError) -> TraceVerdict:
@@ -150,13 +148,20 @@ def load_mapping(name: str) -> Mapping:
     if wanted:
         if wanted not in found:
             raise InputError(f"{where} has no mapping {wanted}: {registry.suggestion(wanted, found)}")
-        return found[wanted]()
+        return _made(found[wanted])
     if len(found) != 1:
         what = "has several mappings" if found else "has no mapping: derive a class from traces.validate.Mapping"
         raise InputError(
             f"{where} {what}" + (f"; name one of {', '.join(f'{where}:{key}' for key in found)}" if found else "")
         )
-    return next(iter(found.values()))()
+    return _made(next(iter(found.values())))
+
+
+def _made(mapping: type[Mapping]) -> Mapping:
+    try:
+        return mapping()
+    except OWN_ERRORS as error:
+        raise with_location(error, [inspect.getfile(mapping)]) from error
 
 
 def _loaded(where: str) -> ModuleType:
@@ -182,6 +187,6 @@ def _loaded(where: str) -> ModuleType:
         raise InputError(f"the mapping {where} cannot be imported: {error}") from None
     except UserError:
         raise
-    except Exception as error:
+    except OWN_ERRORS as error:
         raise with_location(error, [str(path), str(path.resolve())]) from error
     return module
