@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError
+from traces.json_input import parse_json_line
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[li
 def parse(line: str, file: str, number: int) -> dict[str, Any]:
     """Return the event of a line; raise InputError if the line is not a JSON object."""
     try:
-        found = json.loads(line)
+        found = parse_json_line(line)
+    except RecursionError:
+        raise InputError("this is nested too deeply", file=file, line=number, text=line[:200]) from None
     except ValueError as error:
         what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise InputError(f"this is not JSON: {what}", file=file, line=number, text=line[:200]) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
@@ -23,6 +24,7 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
+from traces.validate.expressions import compiled, require_attributes
 
 _BUILTINS = {
     function.__name__: function for function in (abs, all, any, len, list, max, min, range, set, sorted, str, sum)
@@ -41,13 +43,15 @@ class Observer:
         ]
         helpers = [name for name in own if not name.startswith("_") and callable(getattr(type(spec), name, None))]
         self._of_state = {*helpers, *spec.variables}
+        self._fields = frozenset(name for struct in _structs(type(spec)) for name in struct._fields)
 
     def value(self, expression: str, state: State, given: Mapping[str, Any]) -> Any:
         """Return the value of an expression in a state; raise BoundsError or LookupError if it has none there."""
         spec = self._spec
         with spec.bound():
             working = spec.in_state(state)
-            code = _compiled(expression)
+            code, attributes = compiled(expression)
+            require_attributes(expression, attributes, self._fields)
             names = {name: getattr(working, name) for name in _names(code) if name in self._of_state}
             try:
                 return eval(code, {"__builtins__": _BUILTINS, **self._fixed, **names, **given})
@@ -71,18 +75,19 @@ class Observer:
 
 
 @functools.cache
-def _compiled(expression: str) -> CodeType:
-    try:
-        return compile(expression.strip(), "<expectation>", "eval")
-    except SyntaxError as error:
-        raise InputError(f"the mapping's {expression} is not an expression: {error.msg}") from None
-
-
-@functools.cache
 def _names(code: CodeType) -> frozenset[str]:
     """Return the names that an expression uses, including those inside its comprehensions."""
     inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
     return frozenset(code.co_names).union(*inner)
+
+
+def _structs(spec: type[Spec]) -> Iterator[type[Struct]]:
+    """Iterate over the structs that a spec can name: those of the modules that define it."""
+    for base in spec.__mro__:
+        module = sys.modules.get(base.__module__)
+        for found in vars(module).values() if module is not None else ():
+            if isinstance(found, type) and issubclass(found, Struct) and hasattr(found, "_fields"):
+                yield found
 
 
 def _members(kind: Type) -> Iterator[Any]:
