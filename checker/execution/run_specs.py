@@ -16,6 +16,7 @@ from checker.evidence.spec_findings import findings_by_spec
 from checker.execution.checkpoint_options import CheckpointOptions
 from checker.execution.engine_choice import EngineName, Explore, engine_named, has_checkpoint
 from checker.execution.spark_engine import SparkOptions, spark_engine
+from checker.language.source_digest import digests_kept
 from checker.output import finding_text, ledger_text, styled_lines
 from checker.output.files import CounterexampleFolder, JsonLines, check_stems, failure_to_json, result_to_json
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
@@ -84,6 +85,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
         opened_reports(settings.reports, pages=settings.out, strict=settings.strict) as report,
         JsonLines(settings.json) as json_lines,
         interruptible() as cancelled,
+        digests_kept(),
         ExitStack() as engines,
     ):
         try:

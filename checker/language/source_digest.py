@@ -83,8 +83,21 @@ def source_digest(spec: Spec) -> str | None:
 @contextmanager
 def digests_kept() -> Iterator[None]:
     """While this holds, the digest of a module is computed once: the caller knows that no value of one is replaced."""
+    with _keeping({} if _kept is None else _kept):
+        yield
+
+
+@contextmanager
+def digests_renewed() -> Iterator[None]:
+    """While this holds, no digest is kept: every file is read again."""
+    with _keeping(None):
+        yield
+
+
+@contextmanager
+def _keeping(digests: dict[str, _ModuleDigest] | None) -> Iterator[None]:
     global _kept
-    before, _kept = _kept, {} if _kept is None else _kept
+    before, _kept = _kept, digests
     try:
         yield
     finally:

@@ -5,6 +5,7 @@ Processes and not threads: compiling a spec is mostly Python code, which threads
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 import threading
@@ -78,6 +79,8 @@ def _pooled(
 def _begin(run: Callable[[int, threading.Event], Any]) -> None:
     global _run
     _run = run
+    # The objects of the parent stay alive: collections in this process need not visit, and so copy, them.
+    gc.freeze()
 
     def cancel(number: int, frame: FrameType | None) -> None:
         _cancelled.set()

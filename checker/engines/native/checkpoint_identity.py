@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from checker.engines.native.compiler_sources import compiler_sources
+from checker.engines.native.compiler_sources import sources_digest
 from checker.engines.native.explore.checkpoint import SearchIdentity
 from checker.engines.native.explore.search_store import Words
 from checker.ir import nodes
@@ -23,7 +23,7 @@ def identity_of(
     """
     stop = plan.stop if isinstance(plan.stop, str) else " ".join(sorted(plan.stop))
     return SearchIdentity(
-        version=f"{tidemark_version()}, sources {compiler_sources().digest}",
+        version=f"{tidemark_version()}, sources {sources_digest()}",
         spec=type(spec).name,
         constants=dict(spec.constants),
         properties=[*plan.properties, *(["deadlock"] if plan.deadlock else [])],

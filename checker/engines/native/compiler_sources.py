@@ -7,29 +7,31 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+"""The package `checker`."""
 
 _PACKAGES = ("language", "ir", "frontend", "engines/native")
 
 
-@dataclass(frozen=True)
-class CompilerSources:
-    """The digest of the sources, and the time of the last change of one, in nanoseconds of the clock of files."""
-
-    digest: str
-    changed: int
-
-
 @functools.cache
-def compiler_sources() -> CompilerSources:
-    """Return the sources as they were at the first call."""
+def sources_digest() -> str:
+    """Return the digest of the sources as they were at the first call."""
     digest = hashlib.blake2b(digest_size=16)
-    # The package `checker`.
-    root, changed = Path(__file__).parents[2], 0
+    for path in _files():
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(_ROOT)} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def last_change() -> int:
+    """Return the time of the last change of a source, in nanoseconds of the clock of files."""
+    found = [path.stat() for path in _files()]
+    return max(max(status.st_mtime_ns, status.st_ctime_ns) for status in found)
+
+
+def _files() -> Iterator[Path]:
     for package in _PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            status, content = path.stat(), path.read_bytes()
-            changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
-            digest.update(f"{path.relative_to(root)} {len(content)} ".encode() + content)
-    return CompilerSources(digest.hexdigest(), changed)
+        yield from sorted((_ROOT / package).rglob("*.py"))

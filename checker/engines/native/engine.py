@@ -30,7 +30,7 @@ from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.decision import NativeLiveness
-from checker.engines.native.llvm.machine_code import MachineCode, named_object_code
+from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
 from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
@@ -104,21 +104,12 @@ def compile_native(
 def _indexed_kernels(spec: Spec, index: SourceIndex, properties: list[str], *, quick: bool) -> Kernels:
     """Return the kernels of a spec; compile it if the index does not have them.
 
-    Optimised code is used if it is known. Otherwise quickly compiled kernels can compile optimised ones.
+    Quickly compiled kernels can compile optimised ones.
     """
-    found, is_quick = index.find(quick=False), False
-    if found is None and quick:
-        found, is_quick = index.find(quick=True), True
-    if found is None:
-        native, _ = lowered_with_kernels(spec, compile_spec(spec, properties), properties)
-        words, instances, is_quick = native.layout.words, native.instances, quick
-        name, code = named_object_code(str(native.module), quick=quick, is_indexed=index.is_kept)
-        index.keep(words, instances, name, quick=quick)
-    else:
-        words, instances, code = found.words, found.instances, found.code
-    machine_code = MachineCode(code, quick=is_quick)
-    better = functools.partial(_indexed_kernels, spec, index, properties, quick=False) if is_quick else None
-    return Kernels(words, instances, machine_code.address_of, machine_code, better)
+    found = index.code(lambda: lowered_with_kernels(spec, compile_spec(spec, properties), properties)[0], quick=quick)
+    machine_code = MachineCode(found.code, quick=found.is_quick)
+    better = functools.partial(_indexed_kernels, spec, index, properties, quick=False) if found.is_quick else None
+    return Kernels(found.words, found.instances, machine_code.address_of, machine_code, better)
 
 
 @contextmanager

@@ -12,42 +12,72 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from checker.engines.native.compiler_sources import compiler_sources
+from checker.engines.native.compiler_sources import last_change, sources_digest
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.llvm.machine_code import target_text
+from checker.engines.native.llvm.machine_code import named_object_code, target_text
 from checker.engines.native.lowering.state_layout import state_layout
-from checker.language.source_digest import PROCESS_START, source_digest
+from checker.language.source_digest import PROCESS_START, digests_renewed, source_digest
 from checker.language.spec import Spec
+
+if TYPE_CHECKING:
+    from checker.engines.native.lowering.native_spec import NativeSpec
 
 
 @dataclass(frozen=True)
 class IndexedCode:
-    """Machine code of a spec: an object file, for states of `words` words and a number of action instances."""
+    """Machine code of a spec: an object file, for states of `words` words and a number of action instances.
+
+    `is_quick`: it was compiled quickly; see `object_code`.
+    """
 
     words: int
     instances: int
     code: bytes
+    is_quick: bool
 
 
 class SourceIndex:
-    """The entries about a spec and some kernels, such as those of the exploration with its properties.
+    """The entries about a spec and some kernels, such as those of the exploration, with the names of the properties.
 
     If the source of the spec or of the compiler is unknown, the index has no entry, and does not keep one.
     """
 
-    def __init__(self, spec: Spec, kernels: str, names: Sequence[str]):
+    def __init__(self, spec: Spec, kernels: str, names: Sequence[str] = ()):
         self._spec = spec
         self._key: str | None = None
-        source = source_digest(spec) if code_cache.folder() is not None else None
-        if source is not None and compiler_sources().changed < PROCESS_START:
-            wanted = json.dumps([source, kernels, list(names)])
-            self._key = f"{wanted} {compiler_sources().digest} {sys.version} {target_text()}"
+        self._source = source_digest(spec) if code_cache.folder() is not None else None
+        if self._source is not None and last_change() < PROCESS_START:
+            wanted = json.dumps([self._source, kernels, list(names)])
+            self._key = f"{wanted} {sources_digest()} {sys.version} {target_text()}"
 
-    def find(self, *, quick: bool) -> IndexedCode | None:
-        """Return the machine code, or None if the cache does not have it."""
+    def code(self, lowered: Callable[[], NativeSpec], *, quick: bool = False) -> IndexedCode:
+        """Return the machine code of the module of `lowered`, which is called if the cache does not have the code.
+
+        `quick`: compile quickly. Optimised code is preferred if the cache has it.
+        """
+        found = self._find(quick=False)
+        if found is None and quick:
+            found = self._find(quick=True)
+        if found is not None:
+            return found
+        native = lowered()
+        words, instances = native.layout.words, native.instances
+        name, code = named_object_code(str(native.module), quick=quick, is_indexed=self._key is not None)
+        if self._is_unchanged():
+            content = json.dumps({"words": words, "instances": instances, "code": name})
+            code_cache.store(self._entry(quick=quick), content.encode())
+        return IndexedCode(words, instances, code, quick)
+
+    def _is_unchanged(self) -> bool:
+        """Return whether the sources are still those of the key: the front end has read them after the digest."""
+        with digests_renewed():
+            return self._key is not None and last_change() < PROCESS_START and source_digest(self._spec) == self._source
+
+    def _find(self, *, quick: bool) -> IndexedCode | None:
         if self._key is None:
             return None
         content = code_cache.load(self._entry(quick=quick))
@@ -55,23 +85,12 @@ class SourceIndex:
             return None
         entry = json.loads(content)
         words, instances, name = entry["words"], entry["instances"], entry["code"]
-        # The numbers that the code and the results have in common are computed anew: a wrong entry is not used.
-        expected = (state_layout(self._spec.variables).words, sum(shape.instances for shape in self._spec.shapes()))
-        if (words, instances) != expected or not re.fullmatch("[0-9a-f]{64}", name):
+        # The numbers that the code and the results share are computed again: an entry that contradicts them is wrong.
+        all_instances = sum(shape.instances for shape in self._spec.shapes())
+        if words != state_layout(self._spec.variables).words or instances not in (0, all_instances):
             return None
-        code = code_cache.load(name)
-        return None if code is None else IndexedCode(words, instances, code)
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the index keeps entries about the spec."""
-        return self._key is not None
-
-    def keep(self, words: int, instances: int, name: str, *, quick: bool) -> None:
-        """Add an entry: the name of the machine code in the cache."""
-        if self._key is not None:
-            content = json.dumps({"words": words, "instances": instances, "code": name})
-            code_cache.store(self._entry(quick=quick), content.encode())
+        code = code_cache.load(name) if re.fullmatch("[0-9a-f]{64}", name) else None
+        return None if code is None else IndexedCode(words, instances, code, quick)
 
     def _entry(self, *, quick: bool) -> str:
         return code_cache.digest_of(str(self._key), f"quick {quick}")

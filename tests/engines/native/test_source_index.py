@@ -119,6 +119,21 @@ def test_sources_that_changed_after_the_process_began_are_not_indexed(explored, 
     assert len(compiled) == 2
 
 
+def test_sources_that_change_while_the_spec_is_compiled_are_not_indexed(explored, compiled, monkeypatch):
+    typed = engine.compile_spec
+
+    def edited(spec, *more):
+        program = typed(spec, *more)
+        monkeypatch.setattr(source_digest, "PROCESS_START", 0)
+        return program
+
+    monkeypatch.setattr(engine, "compile_spec", edited)
+    explored()
+    monkeypatch.setattr(source_digest, "PROCESS_START", 2**63)
+    explored()
+    assert len(compiled) == 2
+
+
 def test_an_entry_that_does_not_fit_the_spec_is_not_used(explored, compiled, cache):
     explored()
     entries = {path: path.read_bytes()[32:] for path in cache.iterdir()}

@@ -37,7 +37,6 @@ from checker.engines.native.results import Path
 from checker.explain import violations
 from checker.explain.lassos import lasso_violation
 from checker.frontend.liveness_typing import TypedLiveness
-from checker.frontend.program import compile_spec
 from checker.language.liveness import LivenessProperty
 from checker.language.roles import Role
 from checker.language.spec import Spec
@@ -125,9 +124,8 @@ class NativeLiveness:
         self._cancelled = cancelled or threading.Event()
         self._workers, self._budget = workers, budget or MemoryBudget()
         started = time.perf_counter()
-        program = compile_spec(spec, [])
-        self._labels = StateLabels(program, typed.predicates, self._store, self._budget, quick=quick)
-        self._kernel = ExpandKernel(program, quick=quick)
+        self._labels = StateLabels(spec, typed, self._store, self._budget, quick=quick)
+        self._kernel = ExpandKernel(spec, quick=quick)
         self._numbers = StateNumbers(self._store)
         self._inside: Truth | None = None
         self.compile_seconds = time.perf_counter() - started

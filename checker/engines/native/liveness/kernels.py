@@ -44,9 +44,12 @@ from checker.engines.native.llvm.control_flow import (
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
+from checker.engines.native.source_index import SourceIndex
+from checker.frontend import compile_spec
 from checker.ir import nodes
+from checker.language.spec import Spec
 
-_LABEL, _EXPAND = "liveness.label", "liveness.expand"
+LABEL, _EXPAND = "liveness.label", "liveness.expand"
 
 NOT_STORED = 2**32 - 1
 """In place of the number of a successor: it is not stored, because the exploration stopped before it."""
@@ -64,17 +67,11 @@ _SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER])
 class LabelKernel:
     """The machine code that evaluates at most MOST_LABELS predicates in stored states; bit i is predicate i."""
 
-    def __init__(self, program: nodes.Program, *, quick: bool):
-        native = lower(program)
-        _define_nothing(native)
-        builder, (states, bits, count, mask) = _function(native, _LABEL, 4)
-        states, bits = builder.inttoptr(states, WORD_POINTER), builder.inttoptr(bits, WORD_POINTER)
-        with counted_loop(builder, word(0), count) as index:
-            state = item(builder, states, index, native.layout.words)
-            builder.store(builder.call(native.check_state, [state, mask]), item(builder, bits, index, 1))
-        builder.ret(count)
-        self._code = MachineCode(native.module, quick=quick)
-        self._label = _callable(self._code, _LABEL, 4)
+    def __init__(self, index: SourceIndex, program: nodes.Program, *, quick: bool):
+        """Take the code from the index, or compile the predicates of the program, which has no actions."""
+        found = index.code(lambda: _labelling(program), quick=quick)
+        self._code = MachineCode(found.code, quick=found.is_quick)
+        self._label = _callable(self._code, LABEL, 4)
 
     def label(self, store: Store, mask: int) -> Words:
         """Return the bits in `mask` of the predicates that are true (n,), for all states, shard by shard."""
@@ -90,13 +87,10 @@ class LabelKernel:
 class ExpandKernel:
     """The machine code that expands stored states again; a call releases the global interpreter lock."""
 
-    def __init__(self, program: nodes.Program, *, quick: bool):
-        native = lower(program)
-        self.instances, self.words = native.instances, native.layout.words
-        _define_emit(native)
-        _define_fail(native)
-        _define_expand(native)
-        self._code = MachineCode(native.module, quick=quick)
+    def __init__(self, spec: Spec, *, quick: bool):
+        found = SourceIndex(spec, _EXPAND).code(lambda: _expanding(compile_spec(spec, [])), quick=quick)
+        self.instances, self.words = found.instances, found.words
+        self._code = MachineCode(found.code, quick=found.is_quick)
         self._expand = _callable(self._code, _EXPAND, 10)
 
     def expand(
@@ -120,6 +114,28 @@ class ExpandKernel:
         counts = counts[:taken]
         total = int(counts.sum())
         return counts, targets[:total], instances[:total]
+
+
+def _labelling(program: nodes.Program) -> NativeSpec:
+    """Return a program with the function `liveness.label`."""
+    native = lower(program)
+    _define_nothing(native)
+    builder, (states, bits, count, mask) = _function(native, LABEL, 4)
+    states, bits = builder.inttoptr(states, WORD_POINTER), builder.inttoptr(bits, WORD_POINTER)
+    with counted_loop(builder, word(0), count) as index:
+        state = item(builder, states, index, native.layout.words)
+        builder.store(builder.call(native.check_state, [state, mask]), item(builder, bits, index, 1))
+    builder.ret(count)
+    return native
+
+
+def _expanding(program: nodes.Program) -> NativeSpec:
+    """Return a program with the function `liveness.expand`."""
+    native = lower(program)
+    _define_emit(native)
+    _define_fail(native)
+    _define_expand(native)
+    return native
 
 
 def _callable(code: MachineCode, name: str, arguments: int) -> Callable[..., int]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.store import Store
-from checker.engines.native.liveness.kernels import MOST_LABELS, LabelKernel
+from checker.engines.native.liveness.kernels import LABEL, MOST_LABELS, LabelKernel
 from checker.engines.native.liveness.memory_budget import MemoryBudget
+from checker.engines.native.source_index import SourceIndex
+from checker.frontend.liveness_typing import TypedLiveness
 from checker.ir import nodes
+from checker.language.spec import Spec
 
 Truth = NDArray[np.bool_]
 
@@ -26,15 +27,15 @@ class LabelFailure(Exception):  # noqa: N818 - an outcome of the spec, not an er
 
 
 class StateLabels:
-    """Labels of all stored states; label i is predicate i. They are compiled at once, and evaluated on demand.
+    """Labels of all stored states; label i is typed predicate i. They are compiled at once, and evaluated on demand.
 
     `truth` raises TooLargeError if they do not fit into the budget.
     """
 
     def __init__(
         self,
-        program: nodes.Program,
-        predicates: Sequence[nodes.Predicate],
+        spec: Spec,
+        typed: TypedLiveness,
         store: Store,
         budget: MemoryBudget,
         *,
@@ -45,11 +46,14 @@ class StateLabels:
         self._kernels: list[LabelKernel] = []
         self._words: dict[int, Words] = {}
         self._fails: dict[int, bool] = {}
-        for first in range(0, len(predicates), MOST_LABELS):
-            chosen = list(predicates[first : first + MOST_LABELS])
-            labelled = nodes.Program(program.name, program.variables, properties=chosen)
+        for first in range(0, len(typed.predicates), MOST_LABELS):
+            chosen = list(typed.predicates[first : first + MOST_LABELS])
+            # The names of the properties determine the predicates and their order.
+            index = SourceIndex(spec, f"{LABEL} from {first}", list(typed.properties))
             self._sizes.append(len(chosen))
-            self._kernels.append(LabelKernel(labelled, quick=quick))
+            self._kernels.append(
+                LabelKernel(index, nodes.Program(spec.name, dict(spec.variables), properties=chosen), quick=quick)
+            )
 
     def truth(self, label: int) -> Truth:
         """Return the truth of a label in each state (distinct,), shard by shard; raise LabelFailure."""
