@@ -35,6 +35,8 @@ _MODULE_ATTRIBUTES = frozenset(vars(types.ModuleType("m"))) | {"__file__", "__ca
 
 _CLASS_ATTRIBUTES = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "_abc_impl"}
+    # Caches: `pickle` adds the first one.
+    | {"__slotnames__", "__annotations_cache__"}
 )
 """The attributes of classes that nothing reads, or that other parts of the digest cover."""
 
