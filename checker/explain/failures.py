@@ -8,6 +8,7 @@ from typing import Any
 from checker.explain.reasons import FailureReason, reason_of_call
 from checker.explain.returned_calls import EvaluationScope, traced_call
 from checker.language.interpreter import State
+from checker.language.messages import message_tree
 from checker.language.roles import message_of
 from checker.language.spec import Spec
 from checker.language.values import show
@@ -93,6 +94,4 @@ class _ShowValues(ast.NodeTransformer):
 
 
 def _format_expression(words: str) -> Any:
-    quotes = next(quotes for quotes in ('"""', "'''") if quotes not in words and not words.endswith(quotes[0]))
-    tree = ast.parse(f"fr{quotes}{words}{quotes}", mode="eval")
-    return _ShowValues().visit(tree.body)
+    return _ShowValues().visit(message_tree(words))

@@ -1,8 +1,9 @@
-"""`match` as `if` and `elif`: each case is a test of the subject, and assignments of what its pattern names."""
+"""`match` as `if` and `elif`: each case is a test of the subject, and assignments of the parts that it names."""
 
 from __future__ import annotations
 
 import ast
+import copy
 from typing import TypeVar
 
 from checker.frontend.scope import TypingScope
@@ -14,9 +15,9 @@ def if_chain(scope: TypingScope, node: ast.Match, subject: ast.Name) -> list[ast
     """Return the statements of a `match` of a local; raise SpecError for a pattern outside the language."""
     chain: list[ast.stmt] = []
     for case in reversed(node.cases):
-        if case.guard is not None:
-            raise scope.error(case.guard, "a case has no guard in this language: write an `if` in the case")
         tests, bindings = _pattern(scope, case.pattern, subject)
+        if case.guard is not None:
+            tests = [*tests, _guard(scope, case.guard, bindings)]
         body = [*bindings, *case.body]
         if not tests:
             chain = body
@@ -24,6 +25,31 @@ def if_chain(scope: TypingScope, node: ast.Match, subject: ast.Name) -> list[ast
         test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
         chain = [_at(ast.If(_at(test, case.pattern), body, chain), case.pattern)]
     return chain
+
+
+def _guard(scope: TypingScope, guard: ast.expr, bindings: list[ast.stmt]) -> ast.expr:
+    """Return a guard as a test before the assignments of its pattern: with the parts in place of their names."""
+    parts: dict[str, ast.expr] = {}
+    for binding in bindings:
+        assert isinstance(binding, ast.Assign) and isinstance(binding.targets[0], ast.Name)
+        parts[binding.targets[0].id] = binding.value
+    for name in parts:
+        # Python assigns the parts before it evaluates the guard, so they are lost even if the guard is false.
+        if name in scope.assigned:
+            raise scope.error(guard, f"{name} has a value already: a pattern with a guard needs a new name")
+    for node in ast.walk(guard):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in parts:
+            raise scope.error(node, f"{node.id} is a part of the pattern: use another name in the comprehension")
+    replaced: ast.expr = _PartReplacer(parts).visit(copy.deepcopy(guard))
+    return _at(replaced, guard)
+
+
+class _PartReplacer(ast.NodeTransformer):
+    def __init__(self, parts: dict[str, ast.expr]):
+        self._parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return _at(copy.deepcopy(self._parts.get(node.id, node)), node)
 
 
 def _pattern(scope: TypingScope, pattern: ast.pattern, value: ast.expr) -> tuple[list[ast.expr], list[ast.stmt]]:
@@ -56,8 +82,6 @@ def _struct(
     tests: list[ast.expr] = [_at(ast.Call(function, [value, struct], []), pattern)]
     bindings: list[ast.stmt] = []
     for name, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
-        if isinstance(inner, ast.MatchClass):
-            raise scope.error(inner, "a pattern has no patterns of structs inside: test the field in the case")
         more_tests, more_bindings = _pattern(scope, inner, _at(ast.Attribute(value, name, ast.Load()), inner))
         tests += more_tests
         bindings += more_bindings

@@ -74,11 +74,37 @@ def method_call(
     counts = {"get": (1, 2), "keys": (0,), "values": (0,), "items": (0,)}
     if name not in counts:
         return None
-    if len(arguments) not in counts[name]:
-        wanted = " or ".join(map(str, counts[name]))
-        raise typer.scope.error(node, f"{name} takes {wanted} arguments, {len(arguments)} were given")
+    _require_count(typer, node, arguments, name, counts[name])
     if name != "get":
         return {"keys": keys, "values": values, "items": items}[name](typer, node, base)
+    return _value_or_default(typer, node, arguments, base)
+
+
+def _require_count(
+    typer: ExpressionTyper, node: ast.Call, arguments: list[ast.expr], name: str, counts: tuple[int, ...]
+) -> None:
+    if len(arguments) not in counts:
+        wanted = " or ".join(map(str, counts))
+        raise typer.scope.error(node, f"{name} takes {wanted} arguments, {len(arguments)} were given")
+
+
+def popped(typer: ExpressionTyper, node: ast.Call, base: nodes.Expr) -> tuple[nodes.Expr, nodes.Expr]:
+    """Return the value of `m.pop(key)` or `m.pop(key, default)`, and the entry of the key."""
+    assert isinstance(base.type, PartialMapType)
+    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+        raise typer.scope.error(node, "pop takes plain arguments, without keywords or *")
+    _require_count(typer, node, node.args, "pop", (1, 2))
+    found = entry(typer, node, base, typer.converted(node.args[0], base.type.key))
+    if len(node.args) == 1:
+        return nodes.Convert(base.type.item, found.site, found), found
+    return _value_or_default(typer, node, node.args, base), found
+
+
+def _value_or_default(
+    typer: ExpressionTyper, node: ast.Call, arguments: list[ast.expr], base: nodes.Expr
+) -> nodes.Expr:
+    """Return the value at a key; if it is absent, the second argument, or None without one."""
+    assert isinstance(base.type, PartialMapType)
     found = entry(typer, node, base, typer.converted(arguments[0], base.type.key))
     if len(arguments) == 1:
         return found

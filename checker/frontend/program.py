@@ -22,6 +22,7 @@ from checker.frontend.typers import ExpressionTyper
 from checker.frontend.views import check_view, make_view
 from checker.ir import nodes
 from checker.language.class_body import declaration_error
+from checker.language.messages import check_message
 from checker.language.parameters import ParameterDeclaration, plain_parameters
 from checker.language.refinement import Refinement
 from checker.language.roles import LIVENESS_ROLES, SAFETY_ROLES, Role
@@ -270,6 +271,7 @@ class FrontendCompiler:
     def _truth(self, scope: TypingScope, name: str, what: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
         """Return a method that is read as a truth value; raise SpecError if it is none, or has an effect."""
         typed = self._typed(scope, name, parameters)
+        check_message(type(self.spec), scope.function)
         if typed.result != BoolType():
             raise scope.error(scope.source.tree, f"{name} must return a bool on every path")
         if typed.writes:

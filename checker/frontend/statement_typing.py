@@ -276,6 +276,8 @@ class StatementTyping(ExpressionTyping):
         place = self._changed_place(call)
         if place is not None:
             assert isinstance(call.func, ast.Attribute)
+            if call.func.attr == "pop" and isinstance(place.type, PartialMapType):
+                return [*self._popped_item(call, place)]
             return [nodes.AssignPlace(self.scope.site(node), place, self._changed(call, call.func.attr, place))]
         value = self.expression(call)
         if not isinstance(value, nodes.HelperCall):
@@ -498,26 +500,38 @@ class StatementTyping(ExpressionTyping):
 
     def _assign_popped(self, node: ast.stmt, target: ast.expr, call: ast.Call) -> list[nodes.Stmt]:
         """Return `x = self.queue.pop(i)` as three steps: read the item, delete it, assign it."""
+        place = self._place_of_pop(call)
+        site = self.scope.site(node)
+        read, deletion = self._popped_item(call, place)
+        item = nodes.LocalRead(read.local.type, site, read.local)
+        if isinstance(target, ast.Name):
+            # Last, because the arguments of `pop` may read the local.
+            return [read, deletion, self._assign_local(target, item)]
+        written = self.place_to_assign(target)
+        return [read, deletion, nodes.AssignPlace(site, written, self._as_stored(node, item, written))]
+
+    def _place_of_pop(self, call: ast.Call) -> nodes.Expr:
         assert isinstance(call.func, ast.Attribute)
         place = self.place(call.func.value)
-        if not isinstance(place.type, SeqType):
-            raise self.scope.error(call, f"pop takes an item of a sequence, not of {place.type:a}")
-        site = self.scope.site(node)
+        if not isinstance(place.type, (SeqType, PartialMapType)):
+            raise self.scope.error(call, f"pop takes an item of a sequence or of a partial map, not of {place.type:a}")
+        return place
+
+    def _popped_item(self, call: ast.Call, place: nodes.Expr) -> tuple[nodes.AssignLocal, nodes.AssignPlace]:
+        """Return the assignment of the item to a local without a name, and its deletion."""
+        site = self.scope.site(call)
+        # The space keeps the name from being one that a spec could use.
+        store = ast.copy_location(ast.Name(f" popped {call.lineno}:{call.col_offset}", ast.Store()), call)
+        if isinstance(place.type, PartialMapType):
+            item, entry = partial_maps.popped(self, call, place)
+            none = nodes.Convert(entry.type, site, nodes.Literal(NONE, site, None))
+            return self._assign_local(store, item), nodes.AssignPlace(site, entry, none)
+        assert isinstance(place.type, SeqType)
         deletion = self._changed_sequence(call, "pop", place, place.type)
         assert isinstance(deletion, nodes.SeqDelete)
         index = deletion.index or self._last_index(call, place)
         item = nodes.IndexRead(place.type.item, site, place, index)
-        if isinstance(target, ast.Name):
-            return [self._assign_local(target, item), nodes.AssignPlace(site, place, deletion)]
-        # The space keeps the name from being one that a spec could use.
-        local = self.scope.assign(call, f" popped {call.lineno}:{call.col_offset}", item.type)
-        written = self.place_to_assign(target)
-        read = self._as_stored(node, nodes.LocalRead(local.type, site, local), written)
-        return [
-            nodes.AssignLocal(site, local, item),
-            nodes.AssignPlace(site, place, deletion),
-            nodes.AssignPlace(site, written, read),
-        ]
+        return self._assign_local(store, item), nodes.AssignPlace(site, place, deletion)
 
     def _last_index(self, node: ast.AST, place: nodes.Expr) -> nodes.Expr:
         site = self.scope.site(node)

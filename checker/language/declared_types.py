@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any, ClassVar, Protocol
 
 from checker.errors import BoundsError, SpecError
+from checker.language.source import line_error
 from checker.language.values import attached, plain, show
 
 Bound = int | str
@@ -109,7 +110,35 @@ class Domain(metaclass=_DomainMeta):
         return f"{self.prefix or type(self).__name__.lower()}{self.index + 1}"
 
 
-class Struct:
+class _FieldDeclarations(dict[str, Any]):
+    """The annotations in the body of a struct; Python lets a second one of a name replace the first one."""
+
+    def __init__(self, struct: str):
+        super().__init__()
+        self._struct = struct
+
+    def __setitem__(self, name: str, annotation: Any) -> None:
+        if name in self:
+            frame = sys._getframe(1)
+            message = f"{self._struct}.{name} is declared twice: a struct has one field of a name"
+            raise line_error(frame.f_code.co_filename, frame.f_lineno, message)
+        super().__setitem__(name, annotation)
+
+
+class _StructMeta(type):
+    @classmethod
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> dict[str, Any]:
+        # From Python 3.14 on, annotations are not evaluated one by one in the body.
+        return {"__annotations__": _FieldDeclarations(name)} if sys.version_info < (3, 14) else {}
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
+        annotations = body.pop("__annotations__", None)
+        if annotations:
+            body["__annotations__"] = dict(annotations)
+        return super().__new__(cls, name, bases, body, **keywords)
+
+
+class Struct(metaclass=_StructMeta):
     """An immutable value with named fields: `class Record(Struct): id: RecordId`, then `Record(id=0)`.
 
     `shows` is a format string for traces: `"r{id}@{epoch}"`. Public attributes of an instance are its fields, so all

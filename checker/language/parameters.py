@@ -221,10 +221,20 @@ def _choice(statement: ast.stmt, names: Mapping[str, Any], source: Source, is_le
 
 
 def _refuse_other_places(source: Source, names: Mapping[str, Any], known: set[ast.Call]) -> None:
-    for node in ast.walk(source.tree):
-        if is_call_of(node, choose, names) and node not in known:
-            message = "choose is a statement of its own, outside branches and loops of an action: value = choose(...)"
-            raise source.error(node, message)
+    """Raise SpecError for a `choose` that is not a statement of the action itself, with what to write instead."""
+    for outer in source.tree.body:
+        for node in ast.walk(outer):
+            if not is_call_of(node, choose, names) or node in known:
+                continue
+            if isinstance(outer, (ast.For, ast.While)):
+                hint = "a loop takes all items in one step: choose before it, for example from subsets(...)"
+            elif isinstance(outer, (ast.If, ast.Match)):
+                hint = "choose before the branch, or make the branch an action of its own that begins with require(...)"
+            else:
+                hint = "choose into a local first, and use the local: value = choose(...)"
+            raise source.error(
+                node, f"choose is a statement of its own, outside branches and loops of an action: {hint}"
+            )
 
 
 # The items of collections.

@@ -228,7 +228,20 @@ class PartialMapValue(MapValue):
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of a key, or `default` if it is absent."""
         value = self._items[self._position(key)]
+        if default is not None:
+            # Also if the key is present: the default is a value of the item type.
+            default = self.type.item.coerce(default)
         return default if value is None else value
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """Remove a key, and return its value, or `default` if it is absent; raise BoundsError without a default."""
+        if len(default) > 1:
+            raise TypeError(f"pop takes 1 or 2 arguments, {1 + len(default)} were given")
+        found = self.get(key, *default)
+        if found is None:
+            raise BoundsError(f"{self} has no key {show(key)}")
+        self._put(self._position(key), None)
+        return found
 
     def keys(self) -> SetValue:
         """Return the set of the keys."""

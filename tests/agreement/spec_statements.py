@@ -94,7 +94,8 @@ class Statements(Expressions):
                     bound = self.fresh()
                     self.names.append(Name(bound, struct))
                     pattern = f"{struct.text}() as {bound}"
-                lines += [f"    case {pattern}:", *("    " + line for line in self.block(2, 0))]
+                guard = f" if {self.truth(1)}" if self.chance(30) else ""
+                lines += [f"    case {pattern}{guard}:", *("    " + line for line in self.block(2, 0))]
         return [*lines, "    case _:", "        pass"] if self.chance(30) else lines
 
     def reassigned(self) -> list[str]:
@@ -185,6 +186,8 @@ class Statements(Expressions):
 
     def changed_partial(self, text: str, kind: Partial) -> list[str]:
         key, name = self.value(kind.key, 0), self.fresh("k")
+        if self.chance(20):
+            return self.popped_entry(text, key, kind)
         return self.pick(
             [
                 [f"{text}[{key}] = {self.stored(kind.value, 2)}"],
@@ -194,6 +197,15 @@ class Statements(Expressions):
                 [f"del {text}[{key}]"] if self.careless() else [f"{text}.clear()"],
             ]
         )
+
+    def popped_entry(self, text: str, key: str, kind: Partial) -> list[str]:
+        default = "" if self.careless() else f", {self.stored(kind.value, 1)}"
+        call = f"{text}.pop({key}{default})"
+        if self.chance(40):
+            return [call]
+        name = self.fresh()
+        self.names.append(Name(name, kind.value, fixed=False))
+        return [f"{name} = {call}"]
 
     def call_writer(self, helper: Helper) -> list[str]:
         call = self.call_text(helper, 2)

@@ -439,6 +439,63 @@ CORNERS = {
         self.flag = not self.flag
         self.line = [self.small, self.small + 1]
 """,
+    "pop into the local that is its index": """
+    def init(self):
+        self.line = [2, 1, 3]
+
+    @action
+    def pops(self):
+        require(len(self.line) > 2)
+        at = self.small
+        at = self.line.pop(at)
+        self.small = at
+""",
+    "a guard of a case sees the parts of its pattern": """
+    def init(self, left: Small):
+        self.pair = Pair(left, Node[0])
+
+    @action
+    def matches(self):
+        match self.pair:
+            case Pair(left=left, right=right) if left > 1 and right is not None:
+                self.small = left
+            case Pair(left=found) if any(found == item for item in range(2)):
+                self.flag = not self.flag
+            case None:
+                self.small = 0
+            case other if self.flag:
+                self.pair = None
+
+    @action
+    def nests(self):
+        match self.outer:
+            case Outer(pair=Pair(left=1)):
+                self.small = 5
+            case Outer(pair=Pair(left=left), line=line) if len(line) == left:
+                self.small = 4
+            case Outer(pair=None):
+                self.outer.pair = self.pair
+""",
+    "pop of a partial map": """
+    sparse_map = PartialMap(Small, Pair)
+
+    def init(self):
+        self.sparse_map[1] = Pair(2, None)
+
+    @action
+    def pops(self, key: Small):
+        popped = self.sparse_map.pop(key)
+        self.small = popped.left
+
+    @action
+    def pops_or_not(self, key: Small):
+        self.pair = self.sparse_map.pop(key, Pair(key, Node[1]))
+
+    @action
+    def removes(self, key: Small):
+        self.sparse_map.pop(key)
+        self.sparse_map.pop(self.small, Pair(0, None))
+""",
     "a set of subsets": """
     chosen = SetOf(SetOf(Small), 3)
 

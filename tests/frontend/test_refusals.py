@@ -177,7 +177,13 @@ STATEMENTS = {
     "self.letter = Message(Node[0], 1)": "expected OneOf(Record, Note), found Message",
     "self.letter.text = 1": "self.letter.text cannot be assigned",
     "match self.letter:\n    case Note(1):\n        pass": "a pattern names the fields: case Fetch(replica=r)",
-    "match self.letter:\n    case Note() if self.flag:\n        pass": "a case has no guard in this language",
+    "x = 1\nmatch self.letter:\n    case Note(text=x) if x > 1:\n        self.small = x": "x has a value already",
+    "match self.letter:\n    case Note(text=x) if any(x > 1 for x in self.line):\n        self.small = x": (
+        "x is a part of the pattern: use another name in the comprehension"
+    ),
+    "match self.letter:\n    case Note(text=x) if x > 1:\n        pass\n    case _:\n        self.small = x": (
+        "x may have no value here"
+    ),
     "match self.letter:\n    case [x]:\n        self.small = x": "this pattern is not part of the language",
     "match self.letter:\n    case Note(text=x) | Record(id=x):\n        self.small = x": "write a case for each",
     "self.pair[0] = 1": "a part of a tuple cannot be changed: assign a new tuple",
@@ -332,7 +338,8 @@ METHODS = {
         "chooses(self)",
         "x = choose(Node)\nreturn True",
     ): "a helper takes the value as a parameter, a property uses any(...)",
-    ("action", "inside(self)", "if self.flag:\n    x = choose(Node)"): "outside branches and loops of an action",
+    ("action", "inside(self)", "if self.flag:\n    x = choose(Node)"): "make the branch an action of its own",
+    ("action", "inside(self)", "for n in Node:\n    x = choose(Node)"): "a loop takes all items in one step",
     ("action", "nested(self)", "self.small = len(choose(subsets(Node)))"): "value = choose(...)",
     ("action", "late(self)", "if self.flag:\n    return\nx = choose(Node)"): "put the choice before the `return`",
     ("action", "again(self, n: Node)", "n = choose(Node)"): "n has a value already: choose into a new name",
@@ -367,7 +374,24 @@ def test_refused_method(case: tuple[str, str, str], tmp_path: Path) -> None:
     assert error.file == str(tmp_path / "odd_spec.py") and error.line is not None
 
 
+MESSAGES = {
+    "{smal} of {self.small}": "says= of wrong uses smal, which has no value there: use self",
+    "{self.smal}": "says= of wrong uses self.smal, which the spec does not have",
+    "{self.small": "says= of wrong is not the text of an f-string",
+    "{n} and {old.small}": "says= of wrong uses old, which has no value there",
+}
+
+
+@pytest.mark.parametrize("text", MESSAGES)
+def test_a_message_is_checked_before_it_is_needed(text: str, tmp_path: Path) -> None:
+    body = "return all(n in self.names for n in Node)"
+    error = refusal(HEADER + method("wrong(self)", body, f"invariant(says={text!r})"), tmp_path)
+    assert MESSAGES[text] in error.message
+    assert "says=" in (error.text or "")
+
+
 DECLARATIONS = {
+    "class Wrong(Struct):\n    a: bool\n    b: Small\n    a: Small": "Wrong.a is declared twice: a struct",
     "class Odd(Spec):\n    x = Range(3, 2)": "Range has no values: its bounds are 3 and 2",
     "class Odd(Spec):\n    x = Range(0, 'missing')": "names missing, which is not a constant",
     "class Odd(Spec):\n    x = Range(0, '1 +')": "is not an integer expression over constants",
