@@ -592,6 +592,8 @@ class Random(Random):
 @pytest.mark.parametrize("corner", CORNERS)
 def test_corner(corner: str, tmp_path: Path) -> None:
     spec = load(HEADER + TYPES + CORNERS[corner], tmp_path).Random()
-    compare_states(spec, SingleStateEngine(spec), seed=1, reached=8, invented=40)
+    for with_lanes in (False, True):
+        probe = SingleStateEngine(spec, with_lanes=with_lanes)
+        compare_states(spec, probe, seed=1, reached=8, invented=40)
     names = tuple(spec.properties)
     compare_runs(spec, [Plan(names, "all", workers, max_depth=2, deadlock=True) for workers in (1, 2)])

@@ -43,11 +43,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @_PROFILE
-@given(source=sources(), seed=st.integers(0, 999), is_compact=st.booleans())
-def test_engines_agree_on_states(folder: Path, source: str, seed: int, is_compact: bool) -> None:
+@given(source=sources(), seed=st.integers(0, 999), is_compact=st.booleans(), with_lanes=st.booleans())
+def test_engines_agree_on_states(folder: Path, source: str, seed: int, is_compact: bool, with_lanes: bool) -> None:
     spec = load(source, folder).Random()
     with compact() if is_compact else nullcontext():
-        probe = SingleStateEngine(spec)
+        probe = SingleStateEngine(spec, with_lanes=with_lanes)
     compare_states(spec, probe, seed, reached=20, invented=10)
 
 

@@ -69,7 +69,7 @@ def compare_reachable(spec: Spec, probe: SingleStateEngine, seconds: float) -> i
 def test_engines_agree_on_a_scenario(name: str) -> None:
     scenario: Scenario = SCENARIOS[name]
     spec = scenario.spec(**scenario.constants)
-    compared = compare_reachable(spec, SingleStateEngine(spec), SECONDS)
+    compared = compare_reachable(spec, SingleStateEngine(spec, with_lanes=True), SECONDS)
     assert compared or scenario.expect == "error"
     compare_runs(spec, [Plan(tuple(spec.properties), "all", workers, max_depth=2, quick=True) for workers in (1, 2)])
 

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import gc
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,7 +106,12 @@ def _indexed_kernels(spec: Spec, index: SourceIndex, properties: list[str], *, q
 
     Quickly compiled kernels can compile optimised ones.
     """
-    found = index.code(lambda: lowered_with_kernels(spec, compile_spec(spec, properties), properties)[0], quick=quick)
+
+    def lowered() -> NativeSpec:
+        # Functions that look at several states at once save time in a long exploration, but take time to compile.
+        return lowered_with_kernels(spec, compile_spec(spec, properties), properties, with_lanes=not quick)[0]
+
+    found = index.code(lowered, quick=quick)
     machine_code = MachineCode(found.code, quick=found.is_quick)
     better = functools.partial(_indexed_kernels, spec, index, properties, quick=False) if found.is_quick else None
     return Kernels(found.words, found.instances, machine_code.address_of, machine_code, better)
@@ -138,8 +143,13 @@ def compile_program(
     The program's predicates are the named properties, followed by the `extra` ones. An extra predicate is never
     violated; an exploration records the first state or step in which it is true.
     """
-    native, symmetry = lowered_with_kernels(spec, program, properties, symmetric=symmetric)
-    kernels = _kernels(native.layout.words, native.instances, str(native.module), quick=quick)
+
+    def lowered(*, with_lanes: bool) -> tuple[NativeSpec, MemberSymmetry | None]:
+        return lowered_with_kernels(spec, program, properties, symmetric=symmetric, with_lanes=with_lanes)
+
+    native, symmetry = lowered(with_lanes=not quick)
+    better = (lambda: _kernels(lowered(with_lanes=True)[0])) if quick else None
+    kernels = _kernels(native, better)
     return CompiledSpec(spec, native.layout, kernels, properties, list(extra), symmetry)
 
 
@@ -150,10 +160,11 @@ def lowered_with_kernels(
     runtime_constants: tuple[str, ...] = (),
     *,
     symmetric: type[Domain] | None = None,
+    with_lanes: bool = False,
 ) -> tuple[NativeSpec, MemberSymmetry | None]:
     """Return a typed program in LLVM's representation, together with the explorer's kernels."""
     require_sizes(spec, program, properties)
-    native = lower(program, runtime_constants=runtime_constants, with_view=True)
+    native = lower(program, runtime_constants=runtime_constants, with_view=True, with_lanes=with_lanes)
     symmetry = None if symmetric is None else _symmetry(spec, program, native, symmetric)
     functions = SpecFunctions(
         native.module,
@@ -167,6 +178,7 @@ def lowered_with_kernels(
         native.within_constraint,
         None if symmetry is None else symmetry.define(native.module),
         native.view,
+        native.lanes,
     )
     add_kernels(functions)
     return native, symmetry
@@ -181,11 +193,10 @@ def _symmetry(spec: Spec, program: nodes.Program, native: NativeSpec, symmetric:
     return MemberSymmetry(native.layout, domain)
 
 
-def _kernels(words: int, instances: int, text: str, *, quick: bool) -> Kernels:
-    """Compile the kernels in a module's text; quickly compiled ones can compile optimised ones."""
-    code = MachineCode(text, quick=quick)
-    better = functools.partial(_kernels, words, instances, text, quick=False) if quick else None
-    return Kernels(words, instances, code.address_of, code, better)
+def _kernels(native: NativeSpec, better: Callable[[], Kernels] | None = None) -> Kernels:
+    """Compile the kernels of a module: quickly if `better` compiles optimised ones."""
+    code = MachineCode(native.module, quick=better is not None)
+    return Kernels(native.layout.words, native.instances, code.address_of, code, better)
 
 
 def explore(spec: Spec, plan: Plan) -> Result:

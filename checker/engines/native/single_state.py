@@ -17,6 +17,7 @@ from llvmlite import ir
 
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.emitter import I1, I32, I64, WORD_POINTER
+from checker.engines.native.lowering.lane_emitter import LANES
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.predicates import FAILED_BIT
 from checker.frontend import compile_spec
@@ -44,12 +45,17 @@ class CheckedState:
 
 
 class SingleStateEngine:
-    """A spec as machine code that expands and checks single states. Raises SpecError as `compile_native` does."""
+    """A spec as machine code that expands and checks single states. Raises SpecError as `compile_native` does.
 
-    def __init__(self, spec: Spec, properties: list[str] | None = None):
+    `with_lanes`: use the functions that look at several states at once. The other lanes have the states before.
+    """
+
+    def __init__(self, spec: Spec, properties: list[str] | None = None, *, with_lanes: bool = False):
         self.spec = spec
         program = compile_spec(spec, properties)
-        self._native = lower(program, with_view=True)
+        self._native = lower(program, with_view=True, with_lanes=with_lanes)
+        self._lane_states = (ctypes.c_uint64 * (LANES * self._native.layout.words))()
+        self._lane = 0
         self.layout = self._native.layout
         self._names = [predicate.name for predicate in program.properties]
         self._entry = _HEADER + self._native.layout.words
@@ -77,7 +83,8 @@ class SingleStateEngine:
     def expand_words(self, words: Iterable[int]) -> ExpandedState:
         """Return the outcome of every action instance in a packed state."""
         buffer = (ctypes.c_uint64 * (1 + self._entry * self._native.instances))()
-        self._functions["expand_state"](self._words(words), buffer)
+        state = self._words(words)
+        self._functions["expand_state"](state, buffer, *self._candidates(state))
         found = ExpandedState()
         for number in range(buffer[0]):
             entry = list(buffer[1 + number * self._entry : 1 + (number + 1) * self._entry])
@@ -93,7 +100,8 @@ class SingleStateEngine:
 
     def check_words(self, words: Iterable[int], names: Iterable[str]) -> CheckedState:
         """Check the same in a packed state."""
-        return self._finding(self._functions["check_state"](self._words(words), self._mask(names)))
+        state, mask = self._words(words), self._mask(names)
+        return self._finding(self._functions["check_state"](state, mask & self._suspects(state)))
 
     def check_step(self, old: State, new: State, names: Iterable[str]) -> CheckedState:
         """Check the named step invariants on the step between two states."""
@@ -116,6 +124,38 @@ class SingleStateEngine:
         value = (ctypes.c_uint64 * view.words)()
         failed = self._functions[view.compute.name](self._words(words), value)
         return (*kept, *value, failed)
+
+    def _candidates(self, state: ctypes.Array[ctypes.c_uint64]) -> list[ctypes.Array[ctypes.c_uint64]]:
+        """Return the third argument of `expand_state`, if it has one: the candidates of a state."""
+        lanes = self._native.lanes
+        if lanes is None or lanes.candidates is None:
+            return []
+        masks = (ctypes.c_uint64 * (LANES * lanes.words))()
+        lane = self._next_lane(state)
+        self._functions["candidates"](self._lane_states, masks)
+        return [(ctypes.c_uint64 * lanes.words)(*masks[lane * lanes.words : (lane + 1) * lanes.words])]
+
+    def _suspects(self, state: ctypes.Array[ctypes.c_uint64]) -> int:
+        """Return the bits of the properties that `check_state` has to check in a state."""
+        if self._native.lanes is None or self._native.lanes.suspects is None or self._checks_every_state:
+            return 2**64 - 1
+        bits = (ctypes.c_uint64 * LANES)()
+        lane = self._next_lane(state)
+        self._functions["suspects"](self._lane_states, bits)
+        return bits[lane]
+
+    @property
+    def _checks_every_state(self) -> bool:
+        """Whether `check_state` has to evaluate more than the properties: the view may leave its bounds."""
+        return self._native.view is not None and self._native.view.may_fail
+
+    def _next_lane(self, state: ctypes.Array[ctypes.c_uint64]) -> int:
+        """Write a state to the next lane, and return the lane."""
+        words = self._native.layout.words
+        self._lane = (self._lane + 1) % LANES
+        for position, word in enumerate(state):
+            self._lane_states[self._lane * words + position] = word
+        return self._lane
 
     def _array(self, state: State) -> ctypes.Array[ctypes.c_uint64]:
         return self._words(self.words_of(state))
@@ -162,7 +202,9 @@ def _export(native: NativeSpec) -> dict[str, int]:
     """Add functions of external linkage that call the spec's own; return the number of arguments of each."""
     compute_view = None if native.view is None else native.view.compute
     found = {}
-    for inner in (native.expand_state, native.check_state, native.check_step, native.within_constraint, compute_view):
+    of_lanes = () if native.lanes is None else (native.lanes.candidates, native.lanes.suspects)
+    of_states = (native.expand_state, native.check_state, native.check_step, native.within_constraint, compute_view)
+    for inner in (*of_states, *of_lanes):
         if inner is None:
             continue
         arguments = [argument.type for argument in inner.args]

@@ -43,6 +43,7 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
+from checker.engines.native.lowering.lane_emitter import LANES
 
 _SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER, I64, I64, I64])
 """The struct to which `emit` and `fail` report, as the module's docstring draws it."""
@@ -103,6 +104,9 @@ def define_expand_shard(spec: SpecFunctions) -> ir.Function:
     pending = LocalVariable(builder, record.get("pending"), "pending")
     frontier_end = record.get("frontier_end")
     router = _Router(builder, record, spec, step_mask)
+    candidates = None
+    if spec.lanes is not None and spec.lanes.candidates is not None:
+        candidates = _Candidates(builder, record, spec, spec.lanes.candidates, spec.lanes.words)
     with endless_loop(builder, "expand") as loop:
         is_buffer_empty = builder.icmp_unsigned("==", pending.get(), word(0))
         is_exhausted = builder.icmp_unsigned("==", cursor.get(), frontier_end)
@@ -112,7 +116,7 @@ def define_expand_shard(spec: SpecFunctions) -> ir.Function:
         with builder.if_then(is_buffer_empty):
             position = cursor.get()
             record.set("pending_parent", state_id(builder, shard, position))
-            pending.set(_list_successors(builder, record, spec, position))
+            pending.set(_list_successors(builder, record, spec, candidates, position))
             cursor.add(1)
         # Checked before the first successor is routed, so the successors of one state are never split over two rounds.
         loop.leave_if(router.lacks_room(pending.get()))
@@ -124,7 +128,45 @@ def define_expand_shard(spec: SpecFunctions) -> ir.Function:
     return function
 
 
-def _list_successors(builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, position: ir.Value) -> ir.Value:
+class _Candidates:
+    """Emits the computation of the candidates of LANES states at once, when the first of them is expanded."""
+
+    def __init__(
+        self, builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, function: ir.Function, words: int
+    ) -> None:
+        self._builder, self._record, self._spec = builder, record, spec
+        self._function, self._words = function, words
+        with builder.goto_entry_block():
+            self._masks = builder.alloca(I64, LANES * words)
+        # The local index of the state that the first words of `_masks` belong to. None at first: any index is at least
+        # LANES states from it, modulo 2**64.
+        self._first = LocalVariable(builder, word(2**63), "first_candidates")
+
+    def of(self, position: ir.Value) -> ir.Value:
+        """Return the address of the candidates of the state at a local index."""
+        builder = self._builder
+        is_known = builder.icmp_unsigned("<", builder.sub(position, self._first.get()), word(LANES))
+        with builder.if_then(builder.not_(is_known)):
+            self._compute(position)
+            self._first.set(position)
+        return item(builder, self._masks, builder.sub(position, self._first.get()), self._words)
+
+    def _compute(self, position: ir.Value) -> None:
+        """Emit the computation for the states from a local index on."""
+        builder = self._builder
+        left = builder.sub(self._record.get("frontier_end"), position)
+        with builder.if_else(builder.icmp_unsigned(">=", left, word(LANES))) as (then, otherwise):
+            with then:
+                states = item(builder, self._record.array("states"), position, self._spec.layout.words)
+                builder.call(self._function, [states, self._masks])
+            with otherwise:
+                # Too few states for all lanes: every instance is tried.
+                write_words(builder, self._masks, [word(-1)] * (LANES * self._words))
+
+
+def _list_successors(
+    builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, candidates: _Candidates | None, position: ir.Value
+) -> ir.Value:
     """Emit the listing of the successors of the state at a local index; return their number.
 
     A state outside the constraint is stored and checked, but not expanded: it has none.
@@ -132,15 +174,20 @@ def _list_successors(builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunct
     stored = item(builder, record.array("states"), position, spec.layout.words)
     listed = LocalVariable(builder, word(0), "listed")
     if spec.within_constraint is None:
-        listed.set(_expand(builder, record, spec, position, stored))
+        listed.set(_expand(builder, record, spec, candidates, position, stored))
     else:
         with builder.if_then(builder.call(spec.within_constraint, [stored])):
-            listed.set(_expand(builder, record, spec, position, stored))
+            listed.set(_expand(builder, record, spec, candidates, position, stored))
     return listed.get()
 
 
 def _expand(
-    builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, position: ir.Value, stored: ir.Value
+    builder: ir.IRBuilder,
+    record: ShardRecord,
+    spec: SpecFunctions,
+    candidates: _Candidates | None,
+    position: ir.Value,
+    stored: ir.Value,
 ) -> ir.Value:
     """Emit the call of the spec's `expand_state` and the record of a deadlock or failure; return how many it listed."""
     with builder.goto_entry_block():
@@ -152,7 +199,8 @@ def _expand(
     builder.store(word(0), struct_field(builder, sink, _FAILURES))
     # A copy on the stack: LLVM then knows that writing successors does not change the state that is expanded.
     write_words(builder, state, read_words(builder, stored, spec.layout.words))
-    builder.call(spec.expand_state, [state, builder.bitcast(sink, I8.as_pointer())])
+    masks = [] if candidates is None else [candidates.of(position)]
+    builder.call(spec.expand_state, [state, builder.bitcast(sink, I8.as_pointer()), *masks])
     end = builder.load(struct_field(builder, sink, _NEXT_ENTRY))
     # The sink counts by moving an address. The number of entries is the distance divided by the bytes of an entry.
     bytes_listed = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first_entry, I64))

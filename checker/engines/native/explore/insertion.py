@@ -29,8 +29,18 @@ from checker.engines.native.explore.hash_table import HashTable, make_room
 from checker.engines.native.explore.memory_layout import SHARDS
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
-from checker.engines.native.llvm.control_flow import I1, I64, WORD_POINTER, LocalVariable, counted_loop, each_bit, word
+from checker.engines.native.llvm.control_flow import (
+    I1,
+    I64,
+    WORD_POINTER,
+    LocalVariable,
+    counted_loop,
+    each_bit,
+    endless_loop,
+    word,
+)
 from checker.engines.native.llvm.words import item, read_words
+from checker.engines.native.lowering.lane_emitter import LANES
 
 _BLOCK = 64
 """Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""
@@ -164,27 +174,58 @@ class _Inserter:
 def _check_states(
     builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, first_new: ir.Value, mask: ir.Value
 ) -> None:
-    """Emit the check of the states from local index `first_new` on, and the record of the first state of each bit.
-
-    A property is no longer checked after its first finding.
-    """
-    open_mask = LocalVariable(builder, mask, "open_mask")
-    states = record.array("states")
-    # `check_state` also evaluates constraints and the view, which may leave their bounds when no property is left.
+    """Emit the check of the states from local index `first_new` on, and the record of the first state of each bit."""
+    check = _StateCheck(builder, record, spec, mask)
     is_wanted = ir.Constant(I1, 1) if spec.checks_every_state else builder.icmp_unsigned("!=", mask, word(0))
-    with (
-        builder.if_then(is_wanted),
-        counted_loop(builder, first_new, record.get("count"), name="check") as local,
-    ):
-        state = item(builder, states, local, spec.words)
+    with builder.if_then(is_wanted):
+        unchecked = LocalVariable(builder, first_new, "unchecked")
+        if spec.lanes is not None and spec.lanes.suspects is not None and not spec.checks_every_state:
+            check.by_lanes(unchecked, spec.lanes.suspects)
+        with counted_loop(builder, unchecked.get(), record.get("count"), name="check") as local:
+            check.one(local, word(-1))
+
+
+class _StateCheck:
+    """Emits the check of new states. A property is no longer checked after its first finding."""
+
+    def __init__(self, builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, mask: ir.Value) -> None:
+        self._builder, self._record, self._spec = builder, record, spec
+        self._open_mask = LocalVariable(builder, mask, "open_mask")
+        self._states = record.array("states")
+
+    def by_lanes(self, unchecked: LocalVariable, suspects: ir.Function) -> None:
+        """Emit the check of LANES states at a time, from the local index `unchecked` on, as long as there are so many.
+
+        Properties that `suspects` reports in a state are checked in it one by one.
+        """
+        builder, record = self._builder, self._record
+        with builder.goto_entry_block():
+            bits = builder.alloca(I64, LANES)
+        with endless_loop(builder, "lanes") as loop:
+            first = unchecked.get()
+            end = builder.add(first, word(LANES))
+            loop.leave_if(builder.icmp_unsigned(">", end, record.get("count")))
+            found = builder.call(suspects, [item(builder, self._states, first, self._spec.words), bits])
+            is_suspect = builder.icmp_unsigned("!=", builder.and_(found, self._open_mask.get()), word(0))
+            with (
+                builder.if_then(is_suspect, likely=False),
+                counted_loop(builder, word(0), word(LANES), name="suspects") as lane,
+            ):
+                self.one(builder.add(first, lane), builder.load(item(builder, bits, lane, 1)))
+            unchecked.set(end)
+
+    def one(self, local: ir.Value, suspect: ir.Value) -> None:
+        """Emit the check of the properties with the bits `suspect` in the state at a local index."""
+        builder, record, spec = self._builder, self._record, self._spec
+        state = item(builder, self._states, local, spec.words)
         if spec.within_constraint is not None:
             within = builder.zext(builder.call(spec.within_constraint, [state]), I64)
             record.set("within", builder.add(record.get("within"), within))
-        found = builder.call(spec.check_state, [state, open_mask.get()])
+        found = builder.call(spec.check_state, [state, builder.and_(self._open_mask.get(), suspect)])
         with builder.if_then(builder.icmp_unsigned("!=", found, word(0)), likely=False):
             seen = record.get("seen_in_states")
             # `open_mask` does not cover bit 63, which is set without being selected; `seen` keeps its first state.
             with each_bit(builder, builder.and_(found, builder.not_(seen))) as bit:
                 record.set("first_states", local, bit)
             record.set("seen_in_states", builder.or_(seen, found))
-            open_mask.set(builder.and_(open_mask.get(), builder.not_(found)))
+            self._open_mask.set(builder.and_(self._open_mask.get(), builder.not_(found)))

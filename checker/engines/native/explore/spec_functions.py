@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from checker.engines.native.explore.memory_layout import MemoryLayout
+from checker.engines.native.lowering.lane_functions import LaneFunctions
 from checker.engines.native.lowering.views import NativeView
 
 
@@ -26,6 +27,8 @@ class SpecFunctions:
       and bit 63 as above. None if the spec has no step invariants.
     - `i1 within_constraint(i64* state)`: returns whether every constraint is true. None if the spec has no constraint.
     - `view`: computes what distinguishes states. None: all words do.
+    - `lanes`: the functions that look at several states at once; None: none. If it has `candidates`, `expand_state` has
+      a third argument: the address of the candidates of the state.
     - `void representative(i64* state)`: replaces a successor by the state that is stored in its place. None if states
       are stored as they are.
     """
@@ -41,6 +44,7 @@ class SpecFunctions:
     within_constraint: ir.Function | None = None
     representative: ir.Function | None = None
     view: NativeView | None = None
+    lanes: LaneFunctions | None = None
 
     def key_of(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
         """Return the words that distinguish a state from others."""

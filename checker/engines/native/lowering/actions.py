@@ -19,8 +19,19 @@ from llvmlite import ir
 
 from checker.engines.native.lowering.analysis import reassigned_locals
 from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
-from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter, MemoryPlace, Number, PackedValue, Value
+from checker.engines.native.lowering.emitter import (
+    I1,
+    I32,
+    I64,
+    WORD_POINTER,
+    Emitter,
+    MemoryPlace,
+    Number,
+    PackedValue,
+    Value,
+)
 from checker.engines.native.lowering.evaluation import NativeFrame
+from checker.engines.native.lowering.lane_functions import LaneFunctions
 from checker.engines.native.lowering.module import SINK, SpecModule
 from checker.engines.native.lowering.state_layout import packed_number
 from checker.engines.native.lowering.statements import StatementLowering
@@ -49,6 +60,38 @@ class ActionLowering:
         is_unrolled = self.action.instances * self.module.outliner.sizes.of(self.action.body) <= MOST_UNROLLED_NODES
         self._parameters(0, 0, [], is_unrolled)
 
+    def lower_candidates(self, candidates: ir.Value) -> None:
+        """Emit the instances that are set in `candidates`, the bits of a word: the first instance is bit 0."""
+        tables = [self._table_of(parameter) for parameter in self.action.parameters]
+        rest = self.emit.slot()
+        self.emit.builder.store(candidates, rest)
+        head, body, end = (self.emit.block(name) for name in ("candidates", "candidate", "tried"))
+        self.emit.jump(head)
+        self.emit.position(head)
+        bits = self.emit.builder.load(rest)
+        self.emit.branch(self.emit.compare("!=", bits, 0), body, end)
+        self.emit.position(body)
+        self.emit.builder.store(self.emit.bit_and(bits, self.emit.subtract(bits, 1)), rest)
+        position: Number = self.emit.builder.cttz(bits, ir.Constant(I1, 1)) if self.action.instances > 1 else 0
+        chosen = self._choices(position, tables)
+        self._instance(self.emit.add(position, self.action.first_instance), chosen)
+        self.emit.jump(head)
+        self.emit.position(end)
+
+    def _choices(self, position: Number, tables: list[ir.Value | None]) -> list[Value]:
+        """Return the values of the parameters of an instance, given its position in the action."""
+        values: list[Value] = []
+        for parameter, table in zip(reversed(self.action.parameters), reversed(tables), strict=True):
+            choice = position
+            # The first parameter takes what is left.
+            if parameter is not self.action.parameters[0]:
+                choices = ir.Constant(I64, parameter.choices)
+                choice = self.emit.builder.urem(self.emit.value(position), choices)
+                position = self.emit.builder.udiv(self.emit.value(position), choices)
+            bits = choice if table is None else self.emit.builder.load(self.emit.word_pointer(table, choice))
+            values.append(self.emit.from_bits(parameter.local.type, bits))
+        return values[::-1]
+
     def _parameters(self, index: int, instance: Number, chosen: list[Value], is_unrolled: bool) -> None:
         """Emit the choice of the parameters from `index` on; `instance` is the number of the choices before it."""
         if index == len(self.action.parameters):
@@ -66,24 +109,24 @@ class ActionLowering:
         elif is_unrolled:
             for position, value in enumerate(parameter.local.type.values()):
                 choose(position, self.emit.constant(parameter.local.type, value))
-        elif _has_consecutive_bits(parameter):
-            with self.emit.loop(0, parameter.choices) as (position, _, _):
-                choose(position, self.emit.from_bits(parameter.local.type, position))
         else:
-            self._choose_from_table(parameter, choose)
+            table = self._table_of(parameter)
+            with self.emit.loop(0, parameter.choices) as (position, _, _):
+                bits = position if table is None else self.emit.builder.load(self.emit.word_pointer(table, position))
+                choose(position, self.emit.from_bits(parameter.local.type, bits))
 
-    def _choose_from_table(self, parameter: nodes.ActionParameter, choose: Callable[[Number, Value], None]) -> None:
-        """Emit a loop over the values of a type with gaps between their bits; a table on the stack holds the bits."""
+    def _table_of(self, parameter: nodes.ActionParameter) -> ir.Value | None:
+        """Return a table on the stack with the bits of a parameter's values; None if these are 0, 1, 2, and so on."""
         kind = parameter.local.type
+        if _has_consecutive_bits(parameter):
+            return None
         constants = [self.emit.constant(kind, value) for value in kind.values()]
         table = self.emit.slot(max(2, len(constants)))
         for position, constant in enumerate(constants):
             assert isinstance(constant, PackedValue)
             address = self.emit.word_pointer(table, position)
             self.emit.builder.store(self.emit.value(self.emit.bits_of(constant)), address)
-        with self.emit.loop(0, parameter.choices) as (position, _, _):
-            bits = self.emit.builder.load(self.emit.word_pointer(table, position))
-            choose(position, self.emit.from_bits(kind, bits))
+        return table
 
     def _choose_from_collection(
         self, collection: nodes.Expr, chosen: list[Value], choose: Callable[[Number, Value], None]
@@ -200,14 +243,26 @@ def _narrow(emit: Emitter, number: Number) -> ir.Value:
     return ir.Constant(I32, number) if isinstance(number, int) else emit.builder.trunc(number, I32)
 
 
-def define_expand_state(module: SpecModule) -> ir.Function:
-    """Define `void expand_state(i64* state, i8* sink)`: all actions, one after the other."""
-    function, emit = module.new_function("expand_state", ir.VoidType(), [WORD_POINTER, SINK])
-    state, sink = function.args
+def define_expand_state(module: SpecModule, lanes: LaneFunctions | None = None) -> ir.Function:
+    """Define `void expand_state(i64* state, i8* sink)`: all actions, one after the other.
+
+    If `lanes` has `candidates`, it has a third argument, `i64* masks`: the candidates of the state.
+    """
+    guarded = {} if lanes is None else lanes.guarded
+    arguments = [WORD_POINTER, SINK, WORD_POINTER] if guarded else [WORD_POINTER, SINK]
+    function, emit = module.new_function("expand_state", ir.VoidType(), arguments)
+    state, sink = function.args[:2]
     # Loaded once, before the first action: no action sees the writes of another one.
     words = [emit.builder.load(emit.word_pointer(state, word)) for word in range(module.layout.words)]
     for action in module.program.actions:
-        ActionLowering(module, emit, action, words, sink).lower()
+        lowering = ActionLowering(module, emit, action, words, sink)
+        place = guarded.get(action)
+        if place is None:
+            lowering.lower()
+            continue
+        mask = emit.builder.load(emit.word_pointer(function.args[2], place.word))
+        bits = emit.bit_and(emit.shift_right(mask, place.shift), (1 << action.instances) - 1)
+        lowering.lower_candidates(emit.value(bits))
     emit.builder.ret_void()
     emit.finish()
     return function

@@ -14,6 +14,7 @@ from llvmlite import ir
 
 from checker.engines.native.lowering.actions import define_expand_state
 from checker.engines.native.lowering.branches import Branches
+from checker.engines.native.lowering.lane_functions import LaneFunctions, define_lane_functions
 from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.predicates import STEP_ROLES, PredicateLowering
 from checker.engines.native.lowering.refinements import RefinementLowering
@@ -28,6 +29,7 @@ class NativeSpec:
 
     - `properties`: bit i of every mask is properties[i].
     - `sites`: the argument `site` of `fail` is a position in this list.
+    - `lanes`: the functions that look at several states at once; None if they are not defined.
     - `branches`: the branches that led to a successor, which `emit` may read; None if they are not recorded.
     """
 
@@ -44,6 +46,7 @@ class NativeSpec:
     sites: list[nodes.Site] = field(default_factory=list)
     branches: Branches | None = None
     view: NativeView | None = None
+    lanes: LaneFunctions | None = None
 
 
 def lower(
@@ -52,17 +55,20 @@ def lower(
     branches: bool = False,
     runtime_constants: tuple[str, ...] = (),
     with_view: bool = False,
+    with_lanes: bool = False,
 ) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
     `branches`: record the branches that actions take. `runtime_constants`: the constants that the program reads at run
     time, in the order of their words in the module's `ConstantBlock`. `with_view`: define the view, and let
-    `check_state` report a state in which it leaves a type's bounds.
+    `check_state` report a state in which it leaves a type's bounds. `with_lanes`: define functions that look at several
+    states at once, see `LaneFunctions`; if there are `candidates`, `expand_state` has a third argument.
     """
     module = SpecModule(program, record_branches=branches, runtime_constants=runtime_constants)
     module.refinements = RefinementLowering(module.module)
     view = define_view(module, program.view) if with_view and program.view is not None else None
     predicates = PredicateLowering(module, view)
+    lanes = define_lane_functions(module) if with_lanes else None
     of_steps = [predicate for predicate in program.properties if predicate.role in STEP_ROLES]
     of_states = [predicate for predicate in program.properties if predicate.role not in STEP_ROLES]
     return NativeSpec(
@@ -72,11 +78,12 @@ def lower(
         program.instances,
         module.emit,
         module.fail,
-        define_expand_state(module),
+        define_expand_state(module, lanes),
         predicates.define_check("check_state", of_states),
         predicates.define_check("check_step", of_steps) if of_steps else None,
         predicates.define_within_constraint() if program.constraints else None,
         module.sites,
         module.branches,
         view,
+        lanes,
     )
