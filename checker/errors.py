@@ -11,7 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from checker.printable import printable, printable_lines
+from checker.printable import printable, printable_lines, shortened
+
+_LONGEST_LINE, _LONGEST_MESSAGE = 200, 500
+"""The characters of a line of a file, and of a message that another program wrote, in the message of an error."""
 
 EXIT_INTERNAL = 70
 """As `EX_SOFTWARE` of sysexits.h."""
@@ -61,9 +64,13 @@ class UserError(Exception):
             return ""
         shown = printable(self.text.strip())
         if self.columns is None:
-            return f"\n    {shown}"
+            return f"\n    {shortened(shown, _LONGEST_LINE)}"
         indent = len(self.text) - len(self.text.lstrip())
         first = max(self.columns[0] - 1 - indent, 0)
+        if len(shown) > _LONGEST_LINE:
+            # Only the surroundings of the wrong part.
+            start = max(0, min(first - _LONGEST_LINE // 4, len(shown) - _LONGEST_LINE))
+            shown, first = shown[start : start + _LONGEST_LINE], first - start
         # A part of several lines is marked to the end of its first line.
         width = max(min(self.columns[1] - self.columns[0], len(shown) - first), 1)
         return f"\n    {shown}\n    {' ' * first}{'^' * width}"
@@ -117,6 +124,17 @@ class BoundsError(Exception):
 
 class Disabled(Exception):  # noqa: N818 - an outcome, not an error
     """A `require` is false: the action instance is not enabled in this state."""
+
+
+def exception_text(error: BaseException) -> str:
+    """Return the name and the message of an exception that another program raised."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+    # The exception is the user's, and so is the method that returns its message.
+    except Exception as failed:
+        message = f"its message raises {type(failed).__name__}"
+    return f"{name}: {shortened(message, _LONGEST_MESSAGE)}" if message else name
 
 
 def _rebuilt(

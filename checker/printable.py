@@ -26,6 +26,14 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(_without_command, safe.split("\n")))
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most `most` characters; dots stand for what is left out in the middle."""
+    if len(text) <= most:
+        return text
+    half = (most - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"
+
+
 def _without_command(line: str) -> str:
     if line.lstrip().startswith("::"):
         line = line.replace("::", ": :", 1)

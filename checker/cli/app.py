@@ -17,7 +17,7 @@ import click
 from checker.cli.declaration import CommandEntry, CommandGroup
 from checker.cli.plugins import PluginGroup
 from checker.errors import UserError
-from checker.printable import printable_lines
+from checker.printable import printable_lines, shortened
 from checker.run.endings import StoppedError, ending, error_lines
 from checker.run.interrupts import terminable
 
@@ -63,6 +63,9 @@ app = PluginGroup(
 
 
 EXIT_WRONG_INPUT, EXIT_STOPPED = UserError.exit_status, StoppedError.exit_status
+
+_LONGEST_USAGE = 1_000
+"""The characters of the longest message about a wrong command line."""
 
 _NESTED = 8_000
 """The limit of nested calls: a nested expression takes about four for each of its levels."""
@@ -139,4 +142,6 @@ def _discard(stream: TextIO) -> None:
 
 def _usage_text(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx is not None else _PROGRAM
-    return f"{error.format_message().rstrip('.')}; {command} --help lists the options"
+    # The message repeats a word of the command line, of any length.
+    message = shortened(error.format_message().rstrip("."), _LONGEST_USAGE)
+    return f"{message}; {command} --help lists the options"

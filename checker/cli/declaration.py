@@ -189,7 +189,8 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     return click.Option(
         [parameter.name, name],
         type=_click_type(kind, declared.min, declared.max),
-        is_flag=kind is bool,
+        # Not False: Click would then let the last required option of a command line have no value.
+        is_flag=True if kind is bool else None,
         multiple=is_repeated,
         help=declared.help,
         metavar=metavar,

@@ -10,7 +10,7 @@ from checker.cli.options import OutFile, SearchStates, SpecFile, TraceFormat, Wa
 
 def replay(
     folder: WalkFolder,
-    walk: Annotated[int, option(metavar="N", help="The number of the walk.")],
+    walk: Annotated[int, option(min=0, metavar="N", help="The number of the walk.")],
     shrink: Annotated[
         bool, option("--shrink", help="Remove steps from the walk, then search for a shortest trace.")
     ] = False,

@@ -41,7 +41,7 @@ def validate(
             help="Also validate N altered copies of each conforming trace; count the rejected ones.",
         ),
     ] = 0,
-    seed: Annotated[int, option(metavar="N", help="The random seed of the altered copies.")] = 1,
+    seed: Annotated[int, option(min=0, metavar="N", help="The random seed of the altered copies.")] = 1,
     engine: Annotated[
         Literal["native", "python", "spark"] | None,
         option(help="The engine that computes successors (default: chosen by log size)."),

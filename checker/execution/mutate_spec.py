@@ -30,9 +30,9 @@ def mutate_spec(target: str, settings: tuple[str, ...], *, most: int | None, wor
     check_outputs({"--json": json_name}, registry.target_files([target]))
     task, scenario = task_for(target, settings)
     is_table_shown = json_name != STANDARD_OUTPUT
-    if is_table_shown:
-        styled_lines.write([line(("mutating ", "dim"), (_name(target, scenario), "bold"))], sys.stdout)
     with _json_stream(json_name) as stream:
+        if is_table_shown:
+            styled_lines.write([line(("mutating ", "dim"), (_name(target, scenario), "bold"))], sys.stdout)
         report = campaign.run_campaign(task, workers=workers, most=most, on_progress=_show_progress)
         if stream is not None:
             json.dump(mutation_to_json(report, scenario), stream, indent=1)

@@ -8,7 +8,7 @@ import linecache
 from collections.abc import Iterable
 from types import ModuleType, TracebackType
 
-from checker.errors import Disabled, SpecError
+from checker.errors import Disabled, SpecError, exception_text
 from checker.language.source import node_error
 from checker.language.spec import Spec
 
@@ -44,7 +44,7 @@ def with_location(error: BaseException, files: Iterable[str]) -> SpecError:
     elif isinstance(error, Disabled):
         message = "require(...) is for actions: a property or constraint returns a bool"
     else:
-        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        message = exception_text(error)
     if place is None:
         return SpecError(message)
     file, line = place

@@ -20,6 +20,7 @@ from checker.output.lasso_text import loop_text
 from checker.output.output_files import open_for_writing
 from checker.output.problems import BOUNDS, Problem, location_of_finding, problems_of
 from checker.output.reports import ReportTarget
+from checker.run.expectation import end_text
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.plan import DEADLOCK
@@ -42,7 +43,7 @@ class SarifReport:
         self._stream = open_for_writing(target.path)
         self._rules: dict[str, _Json] = {}
         self._results: list[_Json] = []
-        self._errors: list[_Json] = []
+        self._notifications: list[_Json] = []
 
     def add(self, done: FinishedRun) -> None:
         """Add a rule for each property of a run, and a result for each of its problems."""
@@ -51,6 +52,10 @@ class SarifReport:
         for problem in problems_of(done):
             rule = self._rule(done.run, problem.property)
             self._add_result(rule, _result(problem))
+        if done.is_open:
+            # Without results it would look like a run in which every property holds.
+            message = {"text": f"{done.run.name} is not decided: {end_text(done.result)}"}
+            self._notifications.append({"level": "warning", "message": message})
         self._finished.append(done)
 
     def add_wrong(self, name: str, error: UserError) -> None:
@@ -60,7 +65,7 @@ class SarifReport:
         message = {"text": f"{name} cannot be run: {error.message}"}
         found = {"level": "error", "message": message, "locations": _locations(location_of_error(error))}
         self._add_result(WRONG_SPEC, found)
-        self._errors.append(found)
+        self._notifications.append(found)
 
     def add_drift(self, ledger: Path, text: str) -> None:
         """Add the differences from a ledger."""
@@ -75,7 +80,8 @@ class SarifReport:
             for finding in spec.findings:
                 self._add_finding(spec.name, finding)
         driver = {"name": "tidemark", "semanticVersion": _version(), "rules": list(self._rules.values())}
-        invocation = {"executionSuccessful": not self._errors, "toolExecutionNotifications": self._errors}
+        notifications = self._notifications
+        invocation = {"executionSuccessful": not notifications, "toolExecutionNotifications": notifications}
         run = {"tool": {"driver": driver}, "invocations": [invocation], "results": self._results}
         log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"columnKind": "unicodeCodePoints", **run}]}
         with self._stream:

@@ -7,13 +7,14 @@ Modules that only a failure needs are imported when it happens: every command im
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
-from checker.errors import EXIT_INTERNAL, UserError
+from checker.errors import EXIT_INTERNAL, UserError, exception_text
 
 
 class StoppedError(UserError):
@@ -79,6 +80,8 @@ def _ending(error: BaseException) -> UserError:
         return UserError(f"an expression or a value is nested too deeply{where}: split it into smaller parts")
     if isinstance(error, (SystemExit, GeneratorExit)):
         return UserError(f"a spec or mapping ended the program with {type(error).__name__}{where}: remove the call")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return StoppedError(f"too many files are open{where}: raise the limit (ulimit -n), or use --workers 1")
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else "an output cannot be written: "
         return UserError(f"{place}{error.strerror or error}{where}")
@@ -86,7 +89,7 @@ def _ending(error: BaseException) -> UserError:
 
 
 def _crash_sentence(error: BaseException, where: str) -> str:
-    said = f"{type(error).__name__}: {error}".rstrip(": ").split("\n")[0]
+    said = exception_text(error).split("\n")[0]
     file = _written_report(error)
     how = f"report it with the file {file}" if file else "report it with the command and this sentence"
     return f"internal error: {said}{where}. This is a mistake of Tidemark, not a verdict: please {how}"

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from types import FrameType
 from typing import Any, TypeVar
 
 Returned = TypeVar("Returned")
+
+_FILES_OF_A_POOL, _FILES_OF_A_PROCESS = 8, 4
+"""Upper bounds of the files that a pool opens: its queues and the pipe that wakes it, and those of each process."""
 
 _cancelled = threading.Event()
 """Set by Ctrl-C in a worker process: the run ends and reports what it explored."""
@@ -63,6 +68,7 @@ def _pooled(
     numbers: range, processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
 ) -> Iterator[Returned]:
     context = multiprocessing.get_context("fork")
+    _require_files(_FILES_OF_A_POOL + _FILES_OF_A_PROCESS * processes)
     with ProcessPoolExecutor(processes, context, _begin, (run,)) as pool:
         # Only a few runs are submitted in advance, so that an interrupt does not wait for many.
         waiting: list[Future[Returned]] = []
@@ -76,11 +82,32 @@ def _pooled(
             pool.shutdown(cancel_futures=True)
 
 
+def _require_files(count: int) -> None:
+    """Raise OSError unless this process can open some more files: a pool that cannot would wait for ever."""
+    with ExitStack() as opened:
+        for _ in range(count):
+            opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+
+
+def end_with_parent() -> None:
+    """Make this worker process end when its parent does, even if the parent is killed."""
+    threading.Thread(target=_await_parent, daemon=True).start()
+
+
+def _await_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only worker processes wait for their parent"
+    # Returns when the parent's end of a pipe is closed.
+    parent.join()
+    os._exit(1)
+
+
 def _begin(run: Callable[[int, threading.Event], Any]) -> None:
     global _run
     _run = run
     # The objects of the parent stay alive: collections in this process need not visit, and so copy, them.
     gc.freeze()
+    end_with_parent()
 
     def cancel(number: int, frame: FrameType | None) -> None:
         _cancelled.set()

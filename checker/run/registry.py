@@ -162,7 +162,9 @@ def load_any_file(path: Path) -> Family:
             # Python warns of `x is 1` and the like; the front end refuses it with a sentence.
             warnings.simplefilter("ignore", SyntaxWarning)
             description.loader.exec_module(module)
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _import_error(error, path) from error
     finally:
         sys.path.pop(0)
@@ -263,7 +265,9 @@ def _family_and_rest(name: str) -> tuple[Family, list[str]]:
 def _imported(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         found = importlib.util.find_spec(module)
         raise _import_error(error, Path(found.origin if found and found.origin else module)) from error
 

@@ -65,6 +65,9 @@ _PREFIXES = (
 _SIMILAR = 0.75
 """The ratio of `difflib` from which a name counts as a misspelling of a known one: acsk of acks."""
 
+_MOST_REFUSED = 20
+"""The unknown settings that an error names."""
+
 _PLACEHOLDER = re.compile(r"[$#%]\{|\{\{|[$%]\(|<%|^@.+@$|^\$[A-Z_]+$|^__.+__$")
 
 Written = Mapping[tuple[Role, str], WrittenSetting]
@@ -218,6 +221,7 @@ class _Gathering:
     without_effect: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
+    refused_more: int = 0
 
     def add(self, role: Role, given: WrittenSetting) -> None:
         """Add a setting."""
@@ -233,6 +237,10 @@ class _Gathering:
 
     def _add_without_effect(self, role: Role, given: WrittenSetting, name: str) -> None:
         known = name in names_of(role, self.client) or name.startswith(_PREFIXES)
+        if not known and len(self.refused) >= _MOST_REFUSED:
+            # The rest would say no more, and each search for a similar name takes a millisecond.
+            self.refused_more += 1
+            return
         shown = _shown(given, role, self.client, known)
         (self.without_effect if known else self.unknown).add(shown)
         is_ignored = any(
@@ -246,8 +254,9 @@ class _Gathering:
         """Return the settings with an effect. Raises InputError: see `gather`."""
         written = {key: self._value(*key, found) for key, found in self.chosen.items()}
         if self.refused:
+            more = f"; and {self.refused_more} more" if self.refused_more else ""
             raise InputError(
-                f"unknown settings, whose effect cannot be judged: {'; '.join(self.refused.values())}. "
+                f"unknown settings, whose effect cannot be judged: {'; '.join(self.refused.values())}{more}. "
                 "Correct the names, or accept them with --ignore NAME (--ignore '*' for all)"
             )
         return written

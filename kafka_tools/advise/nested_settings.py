@@ -82,7 +82,9 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _yaml_documents(path: Path, text: str) -> list[Any]:
     try:
         found = list(_YamlReader(path, text).read())
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply") from None
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}" if mark else ""
         hint = "; render the templates of Helm or Ansible first" if "{{" in text else ""
@@ -90,11 +92,28 @@ def _yaml_documents(path: Path, text: str) -> list[Any]:
     return [document for document in found if document != ""]
 
 
+class _ShallowLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
+    """Refuses deep nesting while it reads: PyYAML's time grows with the square of the depth."""
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self._level = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Return the next node; raise RecursionError below the deepest level."""
+        self._level += 1
+        if self._level > _MOST_LEVELS:
+            raise RecursionError
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._level -= 1
+        return node
+
+
 class _YamlReader:
     """Reads YAML as mappings, lists and texts. An aliased part is read once."""
 
     def __init__(self, path: Path, text: str):
-        self._path, self._loader = path, yaml.SafeLoader(text)
+        self._path, self._loader = path, _ShallowLoader(text)
         self._read: dict[int, tuple[yaml.Node, Any]] = {}
 
     def read(self) -> Iterator[Any]:

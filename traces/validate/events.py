@@ -94,7 +94,7 @@ def read_many(path: Path, by: str) -> Iterator[UnparsedTrace]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise InputError(f"the log {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

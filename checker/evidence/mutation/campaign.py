@@ -18,6 +18,7 @@ from checker.language.fairness import Fairness
 from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK, Plan
+from checker.run.process_pool import end_with_parent
 from checker.run.result import Result
 
 STATES_FACTOR = 4
@@ -135,7 +136,7 @@ def _outcomes(
     # "spawn" because this process may have threads, which do not survive a fork. Processes because a mutant changes
     # the spec for its whole process.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context) as pool:
+    with ProcessPoolExecutor(workers, context, end_with_parent) as pool:
         futures = {pool.submit(try_mutant, task, original, number): number for number in chosen}
         try:
             for future in as_completed(futures):

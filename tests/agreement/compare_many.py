@@ -1,0 +1,176 @@
+"""Compares the native engine with the interpreter on as many random specs as are asked for, without Hypothesis.
+
+    python tests/agreement/compare_many.py --sets 1000000 --runs 10000 --seed 1 --keep DIR
+
+A set holds the successors of one state, with the truth of all properties there. A run is a whole exploration with one
+and with two workers. Each spec has its number as the seed, so a difference is repeated with `--first N --specs 1`.
+The source of every spec with a difference stays in DIR. Exit status: 0 without a difference, 1 with one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from engines import compact, compare_runs, compare_state, load, random_state
+from spec_source import spec_source
+
+from checker.engines.native.llvm import code_cache
+from checker.engines.native.single_state import SingleStateEngine
+from checker.errors import BoundsError
+from checker.language import Spec
+from checker.run.plan import Plan
+from checker.run.process_pool import end_with_parent
+
+SETS_A_SPEC = 300
+"""States of a spec whose successors are compared: half of them reached, half of them invented."""
+
+DEEPEST = 4
+"""Levels of a whole run; state spaces grow fast, and the interpreter is slow."""
+
+MOST_STATES = 3000
+
+SPECS_A_TASK = 20
+
+
+@dataclass
+class Compared:
+    """The numbers of what was compared, and the texts of the differences."""
+
+    specs: int = 0
+    sets: int = 0
+    runs: int = 0
+    differences: tuple[str, ...] = ()
+
+    def __add__(self, other: Compared) -> Compared:
+        return Compared(
+            self.specs + other.specs,
+            self.sets + other.sets,
+            self.runs + other.runs,
+            self.differences + other.differences,
+        )
+
+
+def compare_spec(number: int, folder: Path, *, sets: bool, runs: bool) -> Compared:
+    """Compare the engines on random spec `number`; its source stays in the folder if they differ."""
+    choose = random.Random(number)
+    source = spec_source(lambda count: choose.randrange(count))
+    path = folder / f"spec_{number}.py"
+    done = Compared(specs=1)
+    try:
+        spec = load(source, folder).Random()
+        if sets:
+            done.sets = compare_sets(spec, choose)
+        if runs:
+            names = tuple(spec.properties)
+            depth = choose.randint(1, DEEPEST)
+            plans = [Plan(names, "all", workers, MOST_STATES, depth, deadlock=True) for workers in (1, 2)]
+            compare_runs(spec, plans)
+            done.runs = 1
+    # Any exception is a difference: the specs are within the language.
+    except Exception:
+        path.write_text(source)
+        done.differences = (f"spec {number}, kept as {path}\n{traceback.format_exc()}",)
+    return done
+
+
+def compare_sets(spec: Spec, choose: random.Random) -> int:
+    """Compare the successors of states, reachable and invented, and return their number."""
+    with compact() if choose.random() < 0.5 else nullcontext():
+        probe = SingleStateEngine(spec)
+    try:
+        waiting = list(spec.initial_states())
+    except BoundsError:
+        waiting = []
+    known = set(waiting)
+    compared = 0
+    while waiting and compared < SETS_A_SPEC // 2:
+        # A random one, so that states far from the initial ones are reached too.
+        state = waiting.pop(choose.randrange(len(waiting)))
+        compared += 1
+        for successor in compare_state(spec, probe, state):
+            if successor not in known:
+                known.add(successor)
+                waiting.append(successor)
+    while compared < SETS_A_SPEC:
+        compare_state(spec, probe, random_state(spec, choose))
+        compared += 1
+    return compared
+
+
+def compare_task(numbers: range, folder: Path, sets: bool, runs: bool) -> Compared:
+    """Compare a task of specs; modules and machine code of finished ones are freed."""
+    os.environ[code_cache.VARIABLE] = code_cache.OFF
+    done = Compared()
+    with tempfile.TemporaryDirectory() as own:
+        for number in numbers:
+            done += compare_spec(number, Path(own), sets=sets, runs=runs)
+            for kept in Path(own).glob("spec_*.py"):
+                kept.rename(folder / kept.name)
+    for name in [name for name in sys.modules if name.startswith("random_spec_")]:
+        del sys.modules[name]
+    gc.collect()
+    return done
+
+
+def tasks(first: int, specs: int) -> Iterator[range]:
+    for start in range(first, first + specs, SPECS_A_TASK):
+        yield range(start, min(start + SPECS_A_TASK, first + specs))
+
+
+def main() -> int:
+    """Compare until the numbers are reached."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", type=int, default=0, help="successor sets to compare")
+    parser.add_argument("--runs", type=int, default=0, help="whole runs to compare")
+    parser.add_argument("--specs", type=int, help="specs to compare, each in both ways, in place of --sets and --runs")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first spec")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--keep", type=Path, default=Path("differences"), help="the folder for specs with a difference")
+    given = parser.parse_args()
+    given.keep.mkdir(parents=True, exist_ok=True)
+    total, started = Compared(), time.monotonic()
+    by_sets = -(-given.sets // SETS_A_SPEC)
+    specs = given.specs or max(by_sets, given.runs)
+    with ProcessPoolExecutor(given.workers, initializer=end_with_parent, max_tasks_per_child=10) as pool:
+        futures = [
+            pool.submit(
+                compare_task,
+                numbers,
+                given.keep,
+                bool(given.specs) or numbers.start - given.first < by_sets,
+                bool(given.specs) or numbers.start - given.first < given.runs,
+            )
+            for numbers in tasks(given.first, specs)
+        ]
+        for future in futures:
+            done = future.result()
+            total += done
+            for difference in done.differences:
+                print(difference, flush=True)
+            if sys.stderr.isatty() or total.specs % 1000 == 0:
+                print(_line(total, started), file=sys.stderr, flush=True)
+    print(_line(total, started))
+    return 1 if total.differences else 0
+
+
+def _line(total: Compared, started: float) -> str:
+    return (
+        f"{total.specs:,} specs: {total.sets:,} successor sets, {total.runs:,} whole runs, "
+        f"{len(total.differences)} differences, {time.monotonic() - started:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""A spec that raises an exception, anywhere, ends the command with a sentence that names its file, never a verdict."""
+
+from __future__ import annotations
+
+import pytest
+from spec_endings import SpecEnding, spec_endings
+
+from tests.robustness.test_wrong_command_lines import assert_one_sentence
+
+CASES = list(spec_endings())
+
+
+@pytest.mark.parametrize("engine", ["native", "python"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_spec_that_raises(checker, tmp_path, case: SpecEnding, engine):
+    (tmp_path / "mine.py").write_text(case.text)
+    outcome = checker("run", tmp_path / "mine.py", "--engine", engine)
+    if case.raised == "KeyboardInterrupt" and outcome.status == 3:
+        # The command cannot tell it from Ctrl-C.
+        assert (outcome.out, outcome.err) == ("", "interrupted\n")
+        return
+    assert outcome.status == 2, outcome
+    assert_one_sentence(outcome)
+    assert "mine.py:" in outcome.err, outcome.err

@@ -1,0 +1,59 @@
+"""Every wrong command line ends with exit status 2 and one clean sentence, and changes no file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_lines import CommandLine, place_names, wrong_command_lines
+
+from tests.cli.conftest import TOY
+
+CASES = list(wrong_command_lines())
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Return files and a folder, each right for the command that reads it."""
+    folder = tmp_path_factory.mktemp("robust")
+    found = {name: folder / name for name in ("trace", "log", "mapping", "properties")}
+    found["trace"].write_text(json.dumps({"format": "tidemark-trace"}))
+    found["log"].write_text("{}\n")
+    found["mapping"].write_text("")
+    found["properties"].write_text("acks=all\n")
+    found["folder"] = folder / "folder"
+    found["folder"].mkdir()
+    return found
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")
+    } | {TOY: Path(TOY).read_bytes()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: ascii(str(case)))
+def test_a_wrong_command_line(checker, places, case: CommandLine, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    before = contents(places["folder"].parent)
+    outcome = checker(*place_names(case.words, places))
+    assert outcome.status == case.status, outcome
+    assert_one_sentence(outcome)
+    assert case.says in outcome.err
+    assert contents(places["folder"].parent) == before
+    assert not list(tmp_path.iterdir())
+
+
+def assert_one_sentence(outcome) -> None:
+    """Assert that an outcome is one error of a few lines, without control characters and without a traceback."""
+    assert outcome.out == ""
+    assert outcome.err.startswith("error: "), outcome.err
+    assert "Traceback" not in outcome.err
+    assert len(outcome.err.splitlines()) <= 3, outcome.err
+    assert all(character.isprintable() or character in "\n\t" for character in outcome.err), ascii(outcome.err)
+    assert len(outcome.err) < 2000
+
+
+def test_the_table_is_large_enough():
+    assert len(CASES) >= 800, len(CASES)

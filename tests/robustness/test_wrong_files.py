@@ -1,0 +1,47 @@
+"""A reader that gets a file which it does not expect says so in a sentence, runs nothing and changes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from wrong_files import CONTENTS, READERS
+
+from tests.cli.conftest import TOY
+from tests.robustness.test_wrong_command_lines import assert_one_sentence
+
+NAMED_BY_THE_USER = {"spec", "spec to prove", "spec to list", "mapping"}
+
+MAPPING = """
+from traces.validate.mapping import Mapping
+
+class Events(Mapping):
+    def steps(self, event, state):
+        return []
+"""
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("contents", CONTENTS)
+def test_an_unexpected_file(checker, tmp_path, monkeypatch, reader, contents):
+    monkeypatch.chdir(tmp_path)
+    places = {"file": tmp_path / "given", "folder": tmp_path / "folder", "toy": TOY}
+    places |= {name: tmp_path / f"right.{end}" for name, end in {"log": "jsonl", "mapping": "py"}.items()}
+    places["folder"].mkdir()
+    places["log"].write_text('{"event": "x"}\n')
+    places["mapping"].write_text(MAPPING)
+    words = [word.format(**places) for word in READERS[reader]]
+    for word in words:
+        if word.removeprefix("producer=").startswith(str(places["file"])):
+            (tmp_path / word.removeprefix("producer=")).write_bytes(CONTENTS[contents])
+    for name in ("run.json", "manifest.json"):
+        (places["folder"] / name).write_bytes(CONTENTS[contents])
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    outcome = checker(*words)
+    assert outcome.status in (0, 2, 3), outcome
+    if outcome.status == 2:
+        # `validate` also prints its table, in which the log is unreadable.
+        assert_one_sentence(outcome if reader != "log" else dataclasses.replace(outcome, out=""))
+    made = {path.name for path in tmp_path.rglob("*")} - set(before)
+    # Python executes a file that the user names, and nobody else. A checkpoint is locked while it is read.
+    assert made <= ({"pwned"} if reader in NAMED_BY_THE_USER else {"checkpoint.lock"}), made
