@@ -124,7 +124,7 @@ def kill_and_resume(folder: Path, most: int, kills: int, longest: float) -> None
     assert killed == kills, "a run ended before it was killed: use a larger spec"
     status, found, said = result(path, "--resume", kept, "--workers", 1, cwd=folder)
     assert (status, found) == expected[:2]
-    assert said.startswith(f"resumed {kept} at ")
+    assert said.startswith(f"resuming {kept} at ")
     # The verdict is known: nothing is left to resume.
     assert "to resume this run" not in said
 
@@ -186,7 +186,7 @@ def test_the_command_that_resumes_a_run(checker: Any, tmp_path: Path, options: l
     assert writing == f"writing a checkpoint at 2 states, level 2 to {tmp_path / 'kept'}"
     words = shlex.split(command.removeprefix("to resume this run: "))
     outcome = checker(*words[3:])
-    assert outcome.status in (0, 1) and outcome.err.startswith(f"resumed {tmp_path / 'kept'} at 2 states")
+    assert outcome.status in (0, 1) and outcome.err.startswith(f"resuming {tmp_path / 'kept'} at 2 states")
 
 
 @pytest.mark.parametrize(

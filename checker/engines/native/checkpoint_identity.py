@@ -30,7 +30,7 @@ def identity_of(
         stop=stop,
         premises=premises,
         symmetry=symmetry,
-        store="compact" if plan.store == "compact" else "usual",
+        store=plan.store,
         program=digest_of(program, with_view=True),
         initial=hashlib.blake2b(initial.tobytes(), digest_size=16).hexdigest(),
     )

@@ -47,8 +47,8 @@ class CheckpointedStore(Protocol):
     items. Changing arrays are small, and every checkpoint writes all of them. An array that can be computed from
     others, such as a hash table, belongs to neither: the search computes it.
 
-    The first axis of a growing array counts its items. Their type and shape never change. The names may increase in
-    number from one checkpoint to the next, for example by an array for each level.
+    The first axis of a growing array counts its items. Their type and shape never change. The names may change from one
+    checkpoint to the next: an array that a store no longer has keeps the items that were written.
     """
 
     def growing_arrays(self) -> Arrays:
@@ -60,8 +60,8 @@ class CheckpointedStore(Protocol):
     def changing_arrays(self) -> Arrays:
         """Return copies of the changing arrays."""
 
-    def room_for(self, name: str, items: int) -> NDArray[Any]:
-        """Return memory for the first `items` items of a growing array, to which a checkpoint is read.
+    def room_for(self, name: str, items: int) -> NDArray[Any] | None:
+        """Return memory for the first `items` items of a growing array; None if the store does not need the array.
 
         The store is new. Called once for each growing array of the checkpoint, before `restore`. Raises StoppedError if
         the items do not fit.
@@ -83,6 +83,7 @@ class SearchIdentity:
 
     - `version`: the version of Tidemark and the digest of its sources. `program`: the digest of the typed program.
     - `stop`: when the search stops at violations. `premises`: the number of predicates that `--coverage` adds.
+    - `store`: the choice of the store.
     - `initial`: the digest of the packed initial states.
     """
 
@@ -113,7 +114,7 @@ class SearchIdentity:
             "stop": "another choice of when to stop (--keep-going, or the expected verdict)",
             "premises": f"a run {'with' if theirs else 'without'} --coverage or --strict",
             "symmetry": f"a run with {theirs or 'no symmetry'}",
-            "store": f"a run with the {theirs} store",
+            "store": f"a run with --store {theirs}",
         }.get(different, f"another version of {self.spec}")
 
 
@@ -151,7 +152,8 @@ class CheckpointFolder:
             part = {"bytes": size, "digest": digest, "items": {name: len(array) for name, array in new.items()}}
             content = {
                 "identity": asdict(self._identity),
-                "growing": {name: [array.dtype.str, list(array.shape[1:])] for name, array in growing.items()},
+                "growing": self._growing
+                | {name: [array.dtype.str, list(array.shape[1:])] for name, array in growing.items()},
                 "parts": [*self._parts, part],
                 "changing": {name: [array.dtype.str, list(array.shape)] for name, array in changing.items()},
                 "progress": progress,
@@ -191,7 +193,10 @@ class CheckpointFolder:
         for number, part in enumerate(self._parts, 1):
             targets = []
             for name, items in part["items"].items():
-                targets.append(rooms[name][filled[name] : filled[name] + items])
+                room, (kind, shape) = rooms[name], self._growing[name]
+                targets.append(
+                    np.empty((items, *shape), kind) if room is None else room[filled[name] : filled[name] + items]
+                )
                 filled[name] += items
             if number == len(self._parts):
                 changing = {name: np.empty(shape, kind) for name, (kind, shape) in self._changing.items()}

@@ -221,7 +221,8 @@ class _BreadthFirstSearch:
             return
         self._report(f"memory is short: moving {store.distinct:,} states to the compact store")
         if self._checkpoints is not None:
-            self._checkpoints.end("the states have moved to the compact store: use --store compact from the start")
+            # The writer reads the arrays of the usual store.
+            self._checkpoints.finish_writing()
         try:
             compact = compact_store_of(store.kernels)
             compact.take_over(store)
@@ -265,6 +266,10 @@ class _BreadthFirstSearch:
             return
         self._before_round = _Size(*progress["before_round"])
         self._require_below_limits(progress)
+        if progress["is_compact"] and isinstance(self._store, Store):
+            # The states had moved. Their order and ids are those of the usual store.
+            assert self._compact_store_of is not None, "the identity of the search includes the choice of the store"
+            self._store = self._findings.store = self._compact_store_of(self._store.kernels)
         self._checkpoints.load(self._store)
         self._store.rebuild(self._in_parallel)
         self._level_ends, self._within_ends = progress["level_ends"], progress["within_ends"]
@@ -277,6 +282,7 @@ class _BreadthFirstSearch:
         return {
             "distinct": self._store.distinct,
             "level": len(self._level_ends),
+            "is_compact": isinstance(self._store, CompactStore),
             "level_ends": self._level_ends.copy(),
             "within_ends": self._within_ends.copy(),
             "initial_states": self._initial_states,

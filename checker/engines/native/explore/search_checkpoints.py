@@ -39,7 +39,7 @@ class SearchCheckpoints:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._finish_writing()
+        self.finish_writing()
         self._writer.shutdown()
 
     @property
@@ -50,8 +50,8 @@ class SearchCheckpoints:
     def load(self, store: CheckpointedStore) -> None:
         """Fill a new store from the last checkpoint; raise InputError if it is damaged."""
         assert self.saved_progress is not None
+        self._notify(f"resuming {self._folder.folder} at {_text_of(self.saved_progress)}")
         self._folder.load(store)
-        self._notify(f"resumed {self._folder.folder} at {_text_of(self.saved_progress)}")
 
     def is_due(self) -> bool:
         """Return whether it is time for a checkpoint, and the last one is written."""
@@ -60,7 +60,7 @@ class SearchCheckpoints:
         if self._writing is not None:
             if not self._writing.done():
                 return False
-            self._finish_writing()
+            self.finish_writing()
         return not self._has_failed
 
     def save(self, store: CheckpointedStore, progress: dict[str, Any]) -> None:
@@ -70,23 +70,16 @@ class SearchCheckpoints:
         self._writing = self._writer.submit(work)
         self._due = perf_counter() + self._every
 
-    def end(self, why: str) -> None:
-        """Write no further checkpoints."""
-        self._finish_writing()
-        if not self._has_failed:
-            self._has_failed = True
-            self._notify(f"the run continues without further checkpoints: {why}")
-
     def save_last(self, store: CheckpointedStore, progress: dict[str, Any]) -> None:
         """Write the checkpoint of a search that has ended, unless nothing is new."""
-        self._finish_writing()
+        self.finish_writing()
         if not self._has_failed and progress["rounds"] != (self._folder.saved_progress or {}).get("rounds"):
             self._notify(f"writing a checkpoint at {_text_of(progress)} to {self._folder.folder}")
             self.save(store, progress)
-            self._finish_writing()
+            self.finish_writing()
 
-    def _finish_writing(self) -> None:
-        """Wait for the checkpoint that is being written. If it fails, notify the user."""
+    def finish_writing(self) -> None:
+        """Wait for the checkpoint that is being written, after which no store is read. If it fails, notify the user."""
         if self._writing is None:
             return
         writing, self._writing = self._writing, None

@@ -289,9 +289,11 @@ class SearchStore(ABC):
             "level_ends": np.array(self._level_ends, np.uint64),
         }
 
-    def room_for(self, name: str, items: int) -> NDArray[Any]:
-        """Return the memory of the first states or origins of a shard."""
+    def room_for(self, name: str, items: int) -> NDArray[Any] | None:
+        """Return the memory of the first states or origins of a shard; None if this store does not have them."""
         kind, _, shard = name.rpartition("-")
+        if kind not in self._growing():
+            return None
         if items > int(self.field("capacity")[int(shard)]):
             raise StoppedError(
                 f"the checkpoint, with {items:,} states in a shard, needs more memory than this machine has"

@@ -26,11 +26,16 @@ from checker.engines.native.explore import memory_layout
 from checker.engines.native.explore import search as search_module
 from checker.engines.native.explore import store as store_module
 from checker.engines.native.explore.checkpoint import SearchIdentity, has_checkpoint, opened_folder
+from checker.engines.native.explore.compact import compact_store as compact_store_module
+from checker.engines.native.explore.compact.compact_store import CompactStore
+from checker.engines.native.explore.compact.state_code import StateCode
+from checker.engines.native.explore.compact.table_kernels import CompactKernels
 from checker.engines.native.explore.exploration import Exploration, FoundViolation
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.memory_layout import FIELD_LENGTHS, RESTORED_FIELDS
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
+from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.store import Store
 from checker.errors import InputError, OutputError
 from checker.run.endings import StoppedError
@@ -124,11 +129,13 @@ def assert_same(found: Exploration, expected: Exploration) -> None:
         assert list(ours) == list(theirs)
         assert [path_of(found, where) for where in ours.values()] == [path_of(expected, w) for w in theirs.values()]
     ours, theirs = found.store, expected.store
-    assert isinstance(ours, Store) and isinstance(theirs, Store)
+    assert isinstance(ours, SearchStore) and isinstance(theirs, Store)
     arrays, others = ours.growing_arrays(), theirs.growing_arrays()
+    assert arrays.keys() == others.keys() or isinstance(ours, CompactStore)
     assert all((arrays[name] == others[name]).all() for name in arrays)
     ids = np.array([shard + 16 * local for shard, count in enumerate(ours.counts()) for local in range(count)])
-    assert (ours.depths_of(ids) == theirs.depths_of(ids)).all()
+    if isinstance(ours, Store):
+        assert (ours.depths_of(ids) == theirs.depths_of(ids)).all()
     # The tables are built again from the states.
     assert [ours.find(ours.words_of(state)) for state in ids[::7]] == ids[::7].tolist()
 
@@ -195,6 +202,29 @@ def test_a_violation_that_is_found_after_the_resumption(toy: Toy, small_outboxes
     expected = explore(toy, kernel, **first)
     assert expected.outcome == "stopped"
     assert_same(explore(toy, kernel, tmp_path, workers=2, **first), expected)
+
+
+@pytest.mark.parametrize("moves_at", [0, 2000])
+def test_a_search_in_the_compact_store(
+    moves_at: int, kernels: dict[str, Kernels], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The states are in the compact store from the beginning, or move there between two checkpoints."""
+    monkeypatch.setattr(Store, "is_nearly_full", property(lambda store: store.distinct >= moves_at))
+    # The codes of this toy are not shorter than its states.
+    monkeypatch.setattr(compact_store_module, "_TAKE_OVER_GAIN", 0)
+    toy, kernel = TOYS["checked"], kernels["checked"]
+    expected = explore(toy, kernel)
+
+    def compact_store(found: Kernels) -> CompactStore:
+        return CompactStore(found, CompactKernels(StateCode.of_words(toy.words), found.layout))
+
+    options: dict[str, Any] = {"compact_store_of": compact_store} if moves_at else {"store_of": compact_store}
+    kinds = []
+    for limit in (400, 1500, 2500, 4000, None):
+        found = explore(toy, kernel, tmp_path, max_states=limit, every=0, workers=2, **options)
+        kinds.append(type(found.store))
+    assert kinds == ([Store] * 2 + [CompactStore] * 3 if moves_at else [CompactStore] * 5)
+    assert_same(found, expected)
 
 
 # Damage.
@@ -362,7 +392,7 @@ def test_every_field_of_a_record_is_saved_or_computed() -> None:
         ({"stop": "first"}, "of another choice of when to stop"),
         ({"premises": 4}, "of a run without --coverage or --strict"),
         ({"symmetry": "symmetry of Replica"}, "of a run with no symmetry"),
-        ({"store": "compact"}, "of a run with the usual store"),
+        ({"store": "compact"}, "of a run with --store usual"),
         ({"program": "abd"}, "of another version of toy"),
         ({"initial": "deg"}, "of another version of toy"),
     ],
@@ -551,11 +581,18 @@ def test_a_kill_between_any_two_steps_of_a_checkpoint(tmp_path: Path, kernels: d
 def test_twenty_kills_at_random_moments(tmp_path: Path, kernels: dict[str, Kernels]) -> None:
     toy, kernel = TOYS["checked"], kernels["checked"]
     expected = explore(toy, kernel)
-    random_, kills = random.Random(3), 0
-    while kills < 20 or not any(has_checkpoint(folder) for folder in tmp_path.iterdir()):
-        # A run that ends before its moment is resumed, and ends again, until a moment is earlier.
-        moment = random_.uniform(0.0005, 0.03)
-        if killed(toy, kernel, tmp_path / str(kills), partial(signal.setitimer, signal.ITIMER_REAL, moment)):
-            kills += 1
-    for folder in tmp_path.iterdir():
+    random_ = random.Random(3)
+    for number in range(20):
+        folder = tmp_path / str(number)
+        child = os.fork()
+        if child == 0:
+            # With a checkpoint after every round, the search lasts as long as its checkpoints are written.
+            explore(toy, kernel, folder, every=0)
+            time.sleep(60)
+        # Half of the kills come after the first checkpoint.
+        while number % 2 and not has_checkpoint(folder):
+            time.sleep(0.0005)
+        time.sleep(random_.uniform(0, 0.01))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
         assert_same(explore(toy, kernel, folder), expected)

@@ -235,10 +235,15 @@ class CompactStore(SearchStore):
     def _changing(self) -> dict[str, NDArray[np.uint64]]:
         return {**super()._changing(), "distinct": self._distinct}
 
-    def room_for(self, name: str, items: int) -> Words:
-        """Return the memory of the first states of a shard, after reserving their disk space."""
+    def room_for(self, name: str, items: int) -> NDArray[Any] | None:
+        """Return the memory of the first states of a shard, after reserving their disk space.
+
+        None for the origins of states, which a usual store had before its states moved to this one.
+        """
         self._is_loading = True
-        room: Words = super().room_for(name, items)
+        room = super().room_for(name, items)
+        if room is None:
+            return None
         self._files[int(name.rpartition("-")[2])].make_room(items)
         return room
 
@@ -252,6 +257,7 @@ class CompactStore(SearchStore):
             raise MemoryError("the states would take as much memory as before")
         for shard, count in enumerate(store.counts()):
             room = self.room_for(f"states-{shard:02}", int(count))
+            assert room is not None
             for start in range(0, int(count), _ROWS_AT_ONCE):
                 end = min(start + _ROWS_AT_ONCE, int(count))
                 room[start:end] = store.states[shard][start:end]
