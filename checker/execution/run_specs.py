@@ -25,7 +25,7 @@ from checker.output.reports import Reports, opened_reports
 from checker.output.run_summary import RunScreen
 from checker.output.state_graph import check_graph, write_graph
 from checker.printable import printable_lines
-from checker.run import ledger_check, process_pool
+from checker.run import ledger_check
 from checker.run.endings import StoppedError, doing, ending, error_lines, worker_died
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
@@ -278,6 +278,9 @@ def _outcomes(
                 outcome = _explored(run, plan, explore)
             yield outcome
         return
+
+    # Imported here: one run needs no processes.
+    from checker.run import process_pool
 
     def explored(number: int, cancelled: threading.Event) -> Result | UserError:
         plan = _plan(runs[number], settings, 1, cancelled)

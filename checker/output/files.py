@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from checker.errors import InputError, OutputError, UserError
-from checker.frontend import compile_view
 from checker.language.spec import Spec
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing, write_whole
+from checker.output.spec_view import spec_view
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
@@ -28,7 +28,7 @@ def failure_to_json(run: Run, error: UserError) -> dict[str, Any]:
 
 
 def _view_to_json(run: Run) -> dict[str, Any] | None:
-    view = compile_view(run.spec)
+    view = spec_view(run.spec)
     if view is None:
         return None
     names = ("name", "text", "kept", "left_out", "is_checked")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from checker.frontend import compile_view
-from checker.ir import nodes
 from checker.language.fairness import Fairness
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
+from checker.output.spec_view import spec_view
 from checker.output.styled_lines import BLANK, Line, Span, line
 from checker.run.expectation import ExpectationComparison, end_text, undecided_sentences
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import LivenessStatistics, Result, Verdict, Violation
+
+if TYPE_CHECKING:
+    from checker.ir import nodes
 
 _STYLES: dict[Verdict, str] = {"holds": "green", "violated": "red", "error": "red", "incomplete": "yellow"}
 
@@ -52,7 +55,7 @@ class RunScreen:
             self._has_heading = True
         if self._total == 1:
             shown += run_details(done.result)
-        if (view := compile_view(done.run.spec)) is not None:
+        if (view := spec_view(done.run.spec)) is not None:
             shown += view_lines(view)
         if self._with_coverage:
             shown += coverage_table(done.result)

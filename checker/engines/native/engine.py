@@ -4,6 +4,9 @@ explore(spec, plan)
     compile_native:     source -> typed program -> LLVM functions (`lowering`) + kernels (`explore`) -> machine code
     initial_states:     `init` runs in the interpreter
     explore_compiled:   breadth-first search on packed states; `ResultBuilder` rebuilds traces with the interpreter
+
+The compiler is imported only if the cache does not have the code of a spec, and so are the parts for liveness,
+symmetry and checkpoints: importing them takes longer than many explorations.
 """
 
 from __future__ import annotations
@@ -15,26 +18,17 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from checker.engines.native.checkpoint_identity import identity_of
 from checker.engines.native.chosen_store import compact_store_for, store_for
 from checker.engines.native.explore import exploration
-from checker.engines.native.explore.checkpoint import opened_folder
-from checker.engines.native.explore.kernels import Kernels, add_kernels
+from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search import breadth_first_search
-from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
 from checker.engines.native.explore.search_store import Words
-from checker.engines.native.explore.spec_functions import SpecFunctions
-from checker.engines.native.liveness.classes import StepClasses
-from checker.engines.native.liveness.decision import NativeLiveness
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
-from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
-from checker.engines.native.represented_traces import RepresentedTraces
 from checker.engines.native.results import (
     ResultBuilder,
     failed_init,
@@ -44,19 +38,22 @@ from checker.engines.native.results import (
 from checker.engines.native.source_index import SourceIndex
 from checker.errors import BoundsError, SpecError
 from checker.explain.violations import wrong_starts
-from checker.frontend import compile_spec
-from checker.frontend.liveness_typing import type_liveness
-from checker.ir import nodes
-from checker.language.declared_types import Domain
 from checker.language.interpreter import State
 from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.language.types import DomainType
 from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import available_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
+
+if TYPE_CHECKING:
+    from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
+    from checker.engines.native.lowering.native_spec import NativeSpec
+    from checker.engines.native.lowering.symmetry import MemberSymmetry
+    from checker.ir import nodes
+    from checker.language.declared_types import Domain
+    from checker.language.types import DomainType
 
 
 @dataclass
@@ -95,6 +92,8 @@ def compile_native(
     """
     with garbage_collection_paused():
         if symmetric is not None:
+            from checker.frontend import compile_spec
+
             return compile_program(spec, compile_spec(spec, properties), properties, quick=quick, symmetric=symmetric)
         index = SourceIndex(spec, "explore", properties)
         kernels = _indexed_kernels(spec, index, properties, quick=quick)
@@ -108,6 +107,8 @@ def _indexed_kernels(spec: Spec, index: SourceIndex, properties: list[str], *, q
     """
 
     def lowered() -> NativeSpec:
+        from checker.frontend import compile_spec
+
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
         return lowered_with_kernels(spec, compile_spec(spec, properties), properties, with_lanes=not quick)[0]
 
@@ -163,6 +164,10 @@ def lowered_with_kernels(
     with_lanes: bool = False,
 ) -> tuple[NativeSpec, MemberSymmetry | None]:
     """Return a typed program in LLVM's representation, together with the explorer's kernels."""
+    from checker.engines.native.explore.kernels import add_kernels
+    from checker.engines.native.explore.spec_functions import SpecFunctions
+    from checker.engines.native.lowering.native_spec import lower
+
     require_sizes(spec, program, properties)
     native = lower(program, runtime_constants=runtime_constants, with_view=True, with_lanes=with_lanes)
     symmetry = None if symmetric is None else _symmetry(spec, program, native, symmetric)
@@ -185,6 +190,8 @@ def lowered_with_kernels(
 
 
 def _symmetry(spec: Spec, program: nodes.Program, native: NativeSpec, symmetric: type[Domain]) -> MemberSymmetry:
+    from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
+
     if native.check_step is not None:
         # The two states of a step are represented independently, so their members do not correspond.
         raise SpecError(f"{spec.name}: step invariants cannot be checked with symmetry")
@@ -209,7 +216,11 @@ def explore(spec: Spec, plan: Plan) -> Result:
     # A wrong liveness property or fair action is reported before the exploration.
     liveness = liveness_names(spec, plan.properties)
     check_liveness(spec, liveness)
-    type_liveness(spec, liveness)
+    if liveness:
+        from checker.engines.native.liveness.classes import StepClasses
+        from checker.frontend.liveness_typing import type_liveness
+
+        type_liveness(spec, liveness)
     compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick)
     if liveness:
         StepClasses(spec, compiled.layout)
@@ -243,6 +254,8 @@ def explore_compiled(
     found = _search(compiled, searched, names, initial, decided)
     trace_of = None
     if compiled.symmetry is not None:
+        from checker.engines.native.represented_traces import RepresentedTraces
+
         trace_of = RepresentedTraces(compiled.spec, compiled.layout, compiled.symmetry, initial).trace
     builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, trace_of)
     result = builder.result(compile_seconds)
@@ -270,6 +283,9 @@ def _decide_liveness(
     if why:
         result.undecided.update(dict.fromkeys(names, why))
         return
+    from checker.engines.native.liveness.decision import NativeLiveness
+    from checker.frontend.liveness_typing import type_liveness
+
     decider = NativeLiveness(
         compiled.spec,
         type_liveness(compiled.spec, names),
@@ -348,6 +364,11 @@ def _checkpoints(compiled: CompiledSpec, plan: Plan, initial: Words) -> Iterator
     if plan.checkpoint is None:
         yield None
         return
+    from checker.engines.native.checkpoint_identity import identity_of
+    from checker.engines.native.explore.checkpoint import opened_folder
+    from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
+    from checker.frontend import compile_spec
+
     identity = identity_of(
         compiled.spec,
         plan,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from checker.engines.native.explore import exploration
 from checker.errors import BoundsError, SpecError
 from checker.explain import violations
-from checker.ir import nodes
 from checker.language.interpreter import State
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
+
+if TYPE_CHECKING:
+    from checker.ir import nodes
 
 Path = list[tuple[int | None, Any]]
 """A path of packed states as pairs (instance, words); the instance of the initial state is None."""

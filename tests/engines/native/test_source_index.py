@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from checker import frontend
 from checker.engines.native import engine
 from checker.engines.native.llvm import code_cache
 from checker.language import source_digest
@@ -48,8 +49,8 @@ def cache(tmp_path, monkeypatch):
 def compiled(monkeypatch):
     """Return the list of the specs that the front end typed."""
     specs = []
-    typed = engine.compile_spec
-    monkeypatch.setattr(engine, "compile_spec", lambda spec, *more: specs.append(spec) or typed(spec, *more))
+    typed = frontend.compile_spec
+    monkeypatch.setattr(frontend, "compile_spec", lambda spec, *more: specs.append(spec) or typed(spec, *more))
     return specs
 
 
@@ -120,14 +121,14 @@ def test_sources_that_changed_after_the_process_began_are_not_indexed(explored, 
 
 
 def test_sources_that_change_while_the_spec_is_compiled_are_not_indexed(explored, compiled, monkeypatch):
-    typed = engine.compile_spec
+    typed = frontend.compile_spec
 
     def edited(spec, *more):
         program = typed(spec, *more)
         monkeypatch.setattr(source_digest, "PROCESS_START", 0)
         return program
 
-    monkeypatch.setattr(engine, "compile_spec", edited)
+    monkeypatch.setattr(frontend, "compile_spec", edited)
     explored()
     monkeypatch.setattr(source_digest, "PROCESS_START", 2**63)
     explored()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from checker.engines.native.explore.memory_layout import MemoryLayout
-from checker.engines.native.lowering.lane_functions import LaneFunctions
-from checker.engines.native.lowering.views import NativeView
+
+if TYPE_CHECKING:
+    from checker.engines.native.lowering.lane_functions import LaneFunctions
+    from checker.engines.native.lowering.views import NativeView
 
 
 @dataclass(frozen=True)
