@@ -158,37 +158,44 @@ class Spec(Interpreter, metaclass=SpecClass):
                     raise declaration_error(cls, name, f"the union {name}: {error.message}") from None
 
     def __init__(self, /, **constants: Any):
-        unknown = sorted(constants.keys() - self.declared_constants.keys())
-        if unknown:
-            known = ", ".join(self.declared_constants) or "none"
-            raise SpecError(f"{self.name} has no constant {unknown[0]}; the constants are: {known}")
-        defaults = {name: constant.default for name, constant in self.declared_constants.items()}
-        # Defaults are checked too: a wrong one is reported at the first use of the spec.
-        values = {}
-        for name, value in (defaults | constants).items():
-            with self._located(name, constants):
-                values[name] = self.declared_constants[name].check(value)
+        # Before the types, of which the messages would not name the constant.
+        values = self.checked_constants(constants)
         self._values = None
         self.fairness = dict(self.declared_fairness)
         if self.fair_next is not None:
             self.fairness[NEXT] = Fairness(self.fair_next)
-        # Before the types, of which the messages would not name the constant.
-        binding = Binding(values)
-        for name, constant in self.declared_constants.items():
-            with self._located(name, constants):
-                constant.check_bounds(values[name], binding)
         self._bind(values)
         self._check_assumptions()
 
+    @classmethod
+    def checked_constants(cls, given: Mapping[str, Any]) -> dict[str, Plain]:
+        """Return the plain values of all constants, some of which are given; raise SpecError for a wrong one."""
+        unknown = sorted(given.keys() - cls.declared_constants.keys())
+        if unknown:
+            known = ", ".join(cls.declared_constants) or "none"
+            raise SpecError(f"{cls.name} has no constant {unknown[0]}; the constants are: {known}")
+        defaults = {name: constant.default for name, constant in cls.declared_constants.items()}
+        # Defaults are checked too: a wrong one is reported at the first use of the spec.
+        values = {}
+        for name, value in (defaults | dict(given)).items():
+            with cls._located(name, given):
+                values[name] = cls.declared_constants[name].check(value)
+        binding = Binding(values)
+        for name, constant in cls.declared_constants.items():
+            with cls._located(name, given):
+                constant.check_bounds(values[name], binding)
+        return values
+
+    @classmethod
     @contextmanager
-    def _located(self, name: str, given: Collection[str]) -> Iterator[None]:
+    def _located(cls, name: str, given: Collection[str]) -> Iterator[None]:
         """Add the place of a constant's declaration to an error about its default."""
         try:
             yield
         except SpecError as error:
             if name in given:
                 raise
-            raise declaration_error(type(self), name, f"{type(self).__name__}.{name}: {error.message}") from None
+            raise declaration_error(cls, name, f"{cls.__name__}.{name}: {error.message}") from None
 
     def _bind(self, values: dict[str, Plain]) -> None:
         """Set the constants, and resolve the types of the variables with them."""
@@ -455,8 +462,11 @@ class Scenario:
             raise SpecError(f"the name of a scenario is one line of text, not {self.name!r}")
         try:
             object.__setattr__(self, "constants", plain_constants(self.spec, self.constants))
+            self.spec.checked_constants(self.constants)
             check_fairness_changes(self.spec, self.fair)
         except SpecError as error:
+            if error.line is not None:
+                raise
             raise SpecError(f"scenario {self.spec.name}/{self.name}: {error.message}") from None
         expected = list(self.expect) if isinstance(self.expect, Mapping) else []
         known = [*self.spec.roles, "deadlock"]

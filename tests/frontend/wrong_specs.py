@@ -53,6 +53,23 @@ INSERTED = {
     "negative index": "require([1][-1] > 0)",
     "is": "require(1 is 1)",
     "huge number": "require(0 < 10000000000000000000000000)",
+    "values of a dict": "require(len({1: 2}.values()) > 0)",
+    "union as a method": "require({1}.union({2}) == {1, 2})",
+    "issubset": "require({1}.issubset({2}))",
+    "next": "require(next(iter([1])) > 0)",
+    "type as a value": "kind = int\nrequire(kind == int)",
+    "choice in a branch": "if True and len([1]) > 0:\n    chosen = choose([1])\n    require(chosen > 0)",
+    "choice in a loop": "for number in range(2):\n    chosen = choose([1])\n    require(chosen > 0)",
+    "choice in an expression": "require(choose([1]) > 0)",
+    "choice without a collection": "chosen = choose()\nrequire(chosen > 0)",
+    "pattern of a sequence": "match 1:\n    case [one]:\n        require(one > 0)",
+    "pattern by position": "match 1:\n    case Struct(one):\n        require(one > 0)",
+    "guard over its own part": "match 1:\n    case one if any(one > 0 for one in [1]):\n        require(one > 0)",
+    "subsets of a number": "require(any(len(found) > 0 for found in subsets(1)))",
+    "list in a set": "require({[1]} == {[2]})",
+    "unpacking of a number": "one, two = 1\nrequire(one > two)",
+    "isinstance of a number": "require(isinstance(1, int))",
+    "key without a function": "require(max([1], key=1) > 0)",
 }
 """Statements that are wrong at the start of every action, by the name of the mistake."""
 
@@ -87,7 +104,7 @@ DECLARED = {
     "parameter of a Python type": "@action\ndef extra(self, flag: int):\n    pass",
     "parameter of an unknown type": "@action\ndef extra(self, flag: 'NoSuchType'):\n    pass",
     "starred parameters": "@action\ndef extra(self, *flags):\n    pass",
-    "large parameter": "@action\ndef extra(self, number: Range(0, 999)):\n    pass",
+    "large parameter": "@action\ndef extra(self, number: Range(0, 9999)):\n    pass",
     "action with a result": "@action\ndef extra(self):\n    return 1",
     "invariant without a result": "@invariant\ndef extra(self):\n    pass",
     "invariant of a number": "@invariant\ndef extra(self):\n    return 1",
@@ -97,6 +114,28 @@ DECLARED = {
     "constraint of a number": "@constraint\ndef extra(self):\n    return 1",
     "decorated init": "@action\ndef init(self):\n    pass",
     "init as a variable": "init = bool",
+    "bound of no constant": "extra = Constant(4, at_least='n + 1')",
+    "constant of a function": "extra = Constant(print)",
+    "false assumption": "@assume\ndef extra(self):\n    return False",
+    "assumption of a number": "@assume\ndef extra(self):\n    return 1",
+    "view without a value": "@view\ndef extra(self):\n    pass",
+    "view that writes": "@view\ndef extra(self):\n    self.no_such_variable = 1\n    return 1",
+    "view with a parameter": "@view\ndef extra(self, flag: bool):\n    return flag",
+    "view without a bound": "@view\ndef extra(self):\n    n = 0\n    for m in range(3):\n        n += m\n    return n",
+    "two views": "@view\ndef extra(self):\n    return 1\n\n@view\ndef other(self):\n    return 2",
+    "message with a wrong name": "@invariant(says='{no_such_name}')\ndef extra(self):\n    return True",
+    "message that is not closed": "@invariant(says='{self')\ndef extra(self):\n    return True",
+    "message of a wrong variable": "@invariant(says='{self.no_such_variable}')\ndef extra(self):\n    return True",
+    "refinement of a number": "extra = Refinement(1)",
+    "refinement of an unknown variable": "extra = Refinement(Whole, no_such_variable=lambda self: 1)",
+    "refinement with a wrong value": "extra = Refinement(Whole, flag=lambda self: 1)",
+    "union of unknown actions": "extra = FairUnion('no_such_action', 'other_action', fair='weak')",
+    "union without fairness": "extra = FairUnion('no_such_action', 'other_action')",
+    "wrong strength": "@action(fair='very')\ndef extra(self):\n    pass",
+    "fairness for each unknown": "@action(fair='weak', for_each='no_such_parameter')\ndef extra(self):\n    pass",
+    "unknown premise": "@leads_to('no_such_helper')\ndef extra(self):\n    return True",
+    "choice in init": "def init(self):\n    chosen = choose([1])\n    require(chosen > 0)",
+    "choice in an invariant": "@invariant\ndef extra(self):\n    chosen = choose([1])\n    return chosen > 0",
     "recursion": "def again(self):\n    return self.again()\n\n@invariant\ndef extra(self):\n    return self.again()",
 }
 """Declarations that are wrong in every spec, by the name of the mistake."""
@@ -112,8 +151,27 @@ FIELDS = {
     "division by zero": "1 / 0",
     "missing module": "import no_such_module",
     "wrong scenarios": "scenarios = [1]",
+    "two scenarios of one name": "scenarios = [Scenario(Whole, 'one'), Scenario(Whole, 'one')]",
+    "scenario with an unknown constant": "scenarios = [Scenario(Whole, 'one', dict(no_such_constant=1))]",
+    "scenario of an unknown property": "scenarios = [Scenario(Whole, 'one', properties=['no_such_property'])]",
+    "two fields of one name": "class Extra(Struct):\n    flag: bool\n    flag: bool",
+    "members that are missing": "class Mode(Enum):\n    ON = 1\n\nclass Extra(Whole):\n    mode = Mode\n\n"
+    "    @action\n    def switch(self):\n        self.mode = Mode.OFF",
+    "no actions": "class Extra(Spec):\n    flag = bool",
+    "no actions left": "class Extra(Whole):\n    turn = None",
+    "union of one": "Extra = OneOf(Whole)",
 }
-"""Statements that are wrong at the top of every module, by the name of the mistake."""
+"""Statements that are wrong at the top of every module, after `WHOLE`, by the name of the mistake."""
+
+WHOLE = """
+class Whole(Spec):
+    flag = bool
+
+    @action
+    def turn(self):
+        self.flag = not self.flag
+"""
+"""A spec that is right."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +190,7 @@ def wrong_specs(text: str) -> Iterator[WrongSpec]:
     """Iterate over wrong versions of a module with specs."""
     tree = ast.parse(text)
     for mistake, statement in FIELDS.items():
-        yield WrongSpec(f"module: {mistake}", f"{text}\n{statement}\n")
+        yield WrongSpec(f"module: {mistake}", f"{text}\n{WHOLE}\n{statement}\n")
     for spec in _spec_classes(tree):
         yield from _wrong_declarations(tree, spec)
         for method in [node for node in spec.body if isinstance(node, ast.FunctionDef) and _role(node)]:
@@ -143,12 +201,20 @@ def _wrong_declarations(tree: ast.Module, spec: ast.ClassDef) -> Iterator[WrongS
     for mistake, statement in DECLARED.items():
         changed, (found,) = _copied(tree, spec)
         found.body += ast.parse(statement).body  # type: ignore[attr-defined]
+        if "Whole" in statement:
+            place = changed.body.index(found)  # type: ignore[arg-type]
+            changed.body[place:place] = ast.parse(WHOLE).body
         yield WrongSpec(f"{spec.name}: {mistake}", ast.unparse(ast.fix_missing_locations(changed)))
     for number, node in enumerate(spec.body):
         if isinstance(node, (ast.FunctionDef, ast.Assign)) and not _is_removal(node):
             changed, (found,) = _copied(tree, spec)
             found.body.append(copy.deepcopy(found.body[number]))  # type: ignore[attr-defined]
             yield WrongSpec(f"{spec.name}: declared twice: {ast.unparse(node)[:30]}", ast.unparse(changed))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and not _is_removal(node):
+            changed, (found,) = _copied(tree, spec)
+            method = f"@invariant\ndef {node.targets[0].id}(self):\n    return True"
+            found.body += ast.parse(method).body  # type: ignore[attr-defined]
+            yield WrongSpec(f"{spec.name}: a method with the name {node.targets[0].id}", ast.unparse(changed))
 
 
 def _wrong_method(tree: ast.Module, spec: ast.ClassDef, method: ast.FunctionDef) -> Iterator[WrongSpec]:
