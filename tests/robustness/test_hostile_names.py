@@ -39,7 +39,7 @@ class Nasty(Spec):
         self.mood = to
         self.moods[to] += 1
 
-    @invariant(says={NASTY.replace("{", "")!r})
+    @invariant(says={NASTY[:-1]!r})
     def calm(self):
         return self.mood == Mood.CALM
 

@@ -82,9 +82,10 @@ def test_an_exception_of_a_mapping(tmp_path, capsys, place, raised):
     assert status == 2 and err.startswith("error: ")
 
 
-@pytest.mark.parametrize("engine", ["native", "python"])
 @pytest.mark.parametrize("raised", RAISED)
-@pytest.mark.parametrize("place", ["module", "init", "go", "small"])
+@pytest.mark.parametrize(
+    ("place", "engine"), [("module", "python"), ("init", "native"), ("go", "native"), ("small", "python")]
+)
 def test_an_exception_of_a_spec(tmp_path, capsys, place, raised, engine):
     spec = tmp_path / "mine.py"
     spec.write_text(

@@ -1,6 +1,7 @@
 """A data file never chooses the code that runs: only the library and the files that the user names are loaded."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,18 +22,27 @@ def hostile(tmp_path):
     return path
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A folder with a trace file and a folder of walks."""
+    folder = tmp_path_factory.mktemp("recorded")
+    assert main(["run", f"{TOY}/log", "--engine", "python", "--out", str(folder)]) == 0
+    walks_in(folder, walks=20)
+    return folder
+
+
 @pytest.fixture
-def trace(hostile, tmp_path, capsys):
-    assert main(["run", f"{TOY}/log", "--engine", "python", "--out", str(tmp_path)]) == 0
-    capsys.readouterr()
-    path = tmp_path / "toy-log-two_leaders-logs_agree.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"target": f"{hostile}/log"}))
+def trace(hostile, recorded, tmp_path):
+    content = json.loads((recorded / "toy-log-two_leaders-logs_agree.json").read_text())
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(content | {"target": f"{hostile}/log"}))
     return path
 
 
 @pytest.fixture
-def walks(hostile, tmp_path):
-    _, folder = walks_in(tmp_path, walks=20)
+def walks(hostile, recorded, tmp_path):
+    folder = shutil.copytree(recorded / "walks", tmp_path / "walks")
+    shutil.copy(spec_of_walks(recorded / "walks"), spec_of_walks(folder))
     run = replace(read_run(folder), target=f"{hostile}/queue")
     (folder / RUN_FILE).write_text(json.dumps(run.to_json()))
     return folder
