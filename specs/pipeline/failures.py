@@ -95,9 +95,9 @@ class FailingPartition(Partition, abstract=True):
         self.blackouts_left = self.blackouts
         self.leader_moves_left = self.leader_moves
 
-    # Brokers are interchangeable. `advise` has the engine explore one state for all that differ in the names of brokers
-    # (`compile_native(..., symmetric=Broker)`), so the spec needs no guards against symmetric states. No action or
-    # property may name a broker or depend on the order of brokers.
+    # Brokers are interchangeable. `advise` has the engine explore one state for all that differ in their names, so the
+    # spec needs no guards against symmetric states. The checker refuses an action or a property that names a broker or
+    # depends on the order of brokers.
 
     # States that have the same effect are made equal.
 
@@ -232,8 +232,13 @@ class FailingPartition(Partition, abstract=True):
         for broker in Broker:
             if broker in self.alive:
                 del self.log[broker][kept:]
-            if broker in self.alive and broker != last:
-                self.stop(broker)
+        if self.leader is not None and self.leader != last:
+            self.stop(self.leader)
+        leaving = self.isr & (self.alive - {last})
+        self.alive = {last}
+        self.isr = self.isr - leaving
+        if len(leaving) > 0 and not self.eligible_leader_replicas:
+            self.drop_logs_without_effect()
         if self.eligible_leader_replicas and len(self.isr) < self.min_isr():
             # As one change of the ISR: who becomes eligible does not depend on the order.
             self.eligible = self.eligible | (in_sync - self.isr)

@@ -86,9 +86,13 @@ class Partition(Spec, abstract=True):
 
     def shared_with_leader(self, broker):
         """Return the number of records at the start of a broker's log that the leader's log has too."""
+        return self.shared_with(self.log[self.leader], broker)
+
+    def shared_with(self, log, broker):
+        """Return the number of records at the start of a broker's log that another log has too."""
         shared = 0
-        for offset in range(min(len(self.log[broker]), len(self.log[self.leader]))):
-            if self.log[broker][: offset + 1] == self.log[self.leader][: offset + 1]:
+        for offset in range(min(len(self.log[broker]), len(log))):
+            if self.log[broker][: offset + 1] == log[: offset + 1]:
                 shared = offset + 1
         return shared
 
@@ -156,11 +160,11 @@ class Partition(Spec, abstract=True):
         require(broker not in self.alive)
         self.alive.add(broker)
         if self.leader is not None:
-            self.truncate(broker)
+            self.truncate(broker, self.log[self.leader])
 
-    def truncate(self, broker):
-        """Truncate a follower's log to the part that it shares with the leader."""
-        del self.log[broker][self.shared_with_leader(broker) :]
+    def truncate(self, broker, leader_log):
+        """Truncate a follower's log to the part that it shares with the leader's log."""
+        del self.log[broker][self.shared_with(leader_log, broker) :]
 
     def lead_from_outside_isr(self, broker):
         """Make a broker outside the ISR its only member; allowed by unclean elections only."""
@@ -183,8 +187,9 @@ class Partition(Spec, abstract=True):
         """Make a broker the leader; its followers truncate their logs, a former leader among them."""
         self.leader = broker
         self.high_watermark = min(self.high_watermark, len(self.log[broker]))
+        leader_log = self.log[broker]
         for follower in self.alive:
-            self.truncate(follower)
+            self.truncate(follower, leader_log)
         self.advance_high_watermark()
 
     # Properties.

@@ -29,9 +29,9 @@ class RememberingPartition(FailingPartition, SequenceRules, abstract=True):
         self.loaded[broker] = len(self.log[broker]) if self.forgets_at_restart(broker) else 0
         super().broker_restart(broker)
 
-    def truncate(self, broker):
+    def truncate(self, broker, leader_log):
         """Truncate a log; a snapshot after its end is removed. Source: ProducerStateManager.truncateAndReload."""
-        super().truncate(broker)
+        super().truncate(broker, leader_log)
         self.drop_later_snapshot(broker)
 
     def drop_later_snapshot(self, broker):

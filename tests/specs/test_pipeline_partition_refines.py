@@ -120,7 +120,7 @@ class WaitsForEveryReplica(SendsOnce):
 class TruncatesNothing(SendsOnce):
     """Followers that keep what a new leader does not have."""
 
-    def truncate(self, broker):
+    def truncate(self, broker, leader_log):
         pass
 
 
