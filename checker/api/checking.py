@@ -40,7 +40,8 @@ class SpecChecks:
     """Settings of explorations: `SpecChecks(max_states=10_000).check(Log, replicas=2)`.
 
     `properties` are the properties to check (None: all), `deadlock` adds the built-in property, `workers` is the number
-    of threads (None: one per CPU core). `stop` is "first" (at the first violation) or "all" (never).
+    of threads (None: one per CPU core). `stop` is "first" (at the first violation) or "all" (never). With `symmetry`
+    one state is stored for all that differ only in the names of the members of symmetric domains.
     """
 
     engine: Literal["native", "python"] = "native"
@@ -50,6 +51,7 @@ class SpecChecks:
     properties: tuple[str, ...] | None = None
     deadlock: bool = False
     stop: Literal["first", "all"] = "first"
+    symmetry: bool = False
 
     def explore(self, spec: type[Spec] | Spec | str, /, **constants: Any) -> CheckResult:
         """Explore a spec with these constants and return the result, whatever the verdict is.
@@ -65,7 +67,8 @@ class SpecChecks:
         unknown = [found for found in properties if found not in (*given.properties, DEADLOCK)]
         if unknown:
             raise SpecError(f"{given.name} has no property {unknown[0]}; its properties: {', '.join(given.properties)}")
-        return self._explore(given, deadlock_included(tuple(properties), deadlock=self.deadlock), self.stop, name)
+        checked = deadlock_included(tuple(properties), deadlock=self.deadlock)
+        return self._explore(given, checked, self.stop, name, symmetry=self.symmetry)
 
     def check(self, spec: type[Spec] | Spec | str, /, **constants: Any) -> CheckResult:
         """Explore a spec as `explore` does and return the result if every property holds.
@@ -86,13 +89,16 @@ class SpecChecks:
         __tracebackhide__ = True
         shown = name or f"{scenario.spec.name}/{scenario.name}"
         properties, stop = checked_properties(scenario), stop_for(scenario.expect)
-        found = self._explore(scenario.configured_spec(), properties, stop, shown)
+        symmetry = self.symmetry or scenario.symmetry
+        found = self._explore(scenario.configured_spec(), properties, stop, shown, symmetry=symmetry)
         comparison = compare_with_expectation(found.result, scenario.expect)
         if not comparison.matches:
             raise CheckFailed(_failure_text(list(comparison.sentences), found), found)
         return found
 
-    def _explore(self, spec: Spec, properties: tuple[str, ...], stop: Stop, name: str) -> CheckResult:
+    def _explore(
+        self, spec: Spec, properties: tuple[str, ...], stop: Stop, name: str, *, symmetry: bool
+    ) -> CheckResult:
         plan = Plan(
             properties=tuple(found for found in properties if found != DEADLOCK),
             stop=stop,
@@ -100,6 +106,7 @@ class SpecChecks:
             max_states=self.max_states,
             max_depth=self.max_depth,
             deadlock=DEADLOCK in properties,
+            symmetry=symmetry,
         )
         if self.engine == "python":
             from checker.engines.python.explorer import explore

@@ -66,6 +66,13 @@ def run(
     ] = False,
     strict: Annotated[bool, option("--strict", help="Exit with status 1 if a part of the spec is unused.")] = False,
     deadlock: Deadlock = False,
+    symmetry: Annotated[
+        bool,
+        option("--symmetry", help="Store one state for all that differ only in the names of a Domain's members."),
+    ] = False,
+    no_symmetry: Annotated[
+        bool, option("--no-symmetry", help="Store every state, also of a scenario with symmetry.")
+    ] = False,
     json: JsonFile = "",
     junit: Annotated[
         Path | None, option(metavar="FILE", help="Write JUnit XML: a test case for each property of a run.")
@@ -124,6 +131,8 @@ def run(
         raise InputError("--max-memory is for states in memory: omit it with --engine spark, which keeps them on disk")
     if engine not in ("native", "both") and store != "auto":
         raise InputError(f"--store is an option of the native engine: omit it with --engine {engine}")
+    if symmetry and no_symmetry:
+        raise InputError("--symmetry and --no-symmetry contradict each other: omit one")
     if no_cache:
         code_cache.turn_off()
     request = Request(
@@ -133,6 +142,7 @@ def run(
         properties=tuple(properties or ()),
         deadlock=deadlock,
         keep_going=keep_going,
+        symmetry=symmetry if symmetry or no_symmetry else None,
     )
     how = RunSettings(
         engine=engine,
@@ -163,6 +173,8 @@ def run(
             "--store": store != "auto",
             "--coverage": coverage,
             "--strict": strict,
+            "--symmetry": symmetry,
+            "--no-symmetry": no_symmetry,
             "--junit": junit is not None,
             "--sarif": sarif is not None,
             "--html": html is not None,

@@ -17,6 +17,9 @@ from checker.language.values import show
 from checker.run.finding import Finding
 from checker.run.result import Coverage
 
+OMITTED_WITH_SYMMETRY = "unused parts of the spec are found only without symmetry: use --no-symmetry"
+"""Why a run with symmetry has no findings: the values in the stored states are not those of all states."""
+
 
 @dataclass(frozen=True)
 class UnmetPremise:

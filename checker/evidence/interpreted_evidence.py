@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checker.engines.python import explorer
-from checker.evidence.findings import Evidence, findings_of
+from checker.evidence.findings import OMITTED_WITH_SYMMETRY, Evidence, findings_of
 from checker.evidence.observed_values import Observations, observe
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -16,11 +16,13 @@ from checker.run.result import Result
 def explore(spec: Spec, plan: Plan) -> Result:
     """Explore a spec like the python engine, and add the findings of a complete exploration to the result.
 
-    Only the native engine searches for premises of properties.
+    Only the native engine searches for premises of properties. With symmetry there are no findings.
     """
     explored = explorer.explore_states(spec, plan)
     result = explored.result
-    if result.ended == "complete":
+    if plan.symmetry:
+        result.findings_omitted = OMITTED_WITH_SYMMETRY
+    elif result.ended == "complete":
         unchanging = [
             name
             for name, coverage in result.coverage.items()

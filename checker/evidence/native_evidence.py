@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 
+from checker.engines.native import engine
 from checker.engines.native.engine import (
     CompiledSpec,
     compile_program,
@@ -19,7 +20,7 @@ from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.results import MOST_PROPERTIES, failed_init, initial_states
 from checker.errors import BoundsError
-from checker.evidence.findings import Evidence, UnmetPremise, findings_of
+from checker.evidence.findings import OMITTED_WITH_SYMMETRY, Evidence, UnmetPremise, findings_of
 from checker.evidence.packed_states import constant_variables, observations_of
 from checker.evidence.premises import NOWHERE, Premise, premises_of
 from checker.frontend import compile_spec
@@ -35,8 +36,13 @@ def explore(spec: Spec, plan: Plan) -> Result:
     """Explore a spec like the native engine, and add the findings of a complete exploration to the result.
 
     The exploration also evaluates premises of the properties, one bit for each, up to `MOST_PROPERTIES` bits in total;
-    the other premises are evaluated afterwards. Raises SpecError if the spec is outside the language.
+    the other premises are evaluated afterwards. With symmetry there are no findings. Raises SpecError if the spec is
+    outside the language.
     """
+    if plan.symmetry:
+        result = engine.explore(spec, plan)
+        result.findings_omitted = OMITTED_WITH_SYMMETRY
+        return result
     started = time.perf_counter()
     names = declared_properties(spec, plan)
     with garbage_collection_paused():

@@ -93,6 +93,8 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
             check_stems(runs if settings.out is not None else [])
             if settings.graph is not None:
                 check_graph(settings.graph, runs)
+            if settings.strict and any(run.symmetry for run in runs):
+                raise InputError("--strict looks at every state: omit it, or use --no-symmetry")
             if request.fair and settings.engine == "spark":
                 raise InputError("--engine spark decides no liveness property: omit --fair, or use --engine native")
             if settings.checkpoint is not None:
@@ -306,6 +308,7 @@ def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Ev
         max_memory=settings.max_memory,
         store=settings.store,
         deadlock=DEADLOCK in run.properties,
+        symmetry=run.symmetry,
         cancelled=cancelled,
     )
 

@@ -59,6 +59,8 @@ def spark_engine(
         from spark_analysis.explore.spark_explorer import explore
 
         def explored(spec: Spec, plan: Plan) -> Result:
+            if plan.symmetry:
+                raise InputError("--engine spark explores without symmetry: use --no-symmetry, or --engine native")
             folder = None if checkpoint is None else checkpoint.folder
             return explore(spec, plan, spark, checkpoint=folder, partitions=options.partitions)
 

@@ -62,9 +62,10 @@ def wrong_starts(spec: Spec, names: Iterable[str], initial: list[State]) -> list
     return found
 
 
-def never_reached(name: str, distinct_states: int) -> Violation:
-    """Return the violation of a `@reachable` that is false in all states."""
-    return Violation(name, "reachable", (), f"it is false in all {distinct_states:,} reachable states")
+def never_reached(name: str, distinct_states: int, *, with_symmetry: bool = False) -> Violation:
+    """Return the violation of a `@reachable` that is false in all states; with symmetry their orbits are counted."""
+    states = "orbits of reachable states" if with_symmetry else "reachable states"
+    return Violation(name, "reachable", (), f"it is false in all {distinct_states:,} {states}")
 
 
 def deadlock(trace: Trace) -> Violation:

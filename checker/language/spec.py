@@ -445,7 +445,8 @@ class Scenario:
     `expect` is "holds", "error", or a mapping from each violated property to the number of states of its shortest
     counterexample (None leaves it open). `properties` names the properties to check (None: all). With `deadlock`, a
     state without successors violates the built-in property `deadlock`. `fair` changes the fairness of actions:
-    `{"retry": None}` removes the promise that `retry` is fair (see `Spec.with_fairness`).
+    `{"retry": None}` removes the promise that `retry` is fair (see `Spec.with_fairness`). With `symmetry` the explorer
+    stores one state for all that differ only in the names of the members of symmetric domains.
     """
 
     spec: type[Spec]
@@ -456,6 +457,7 @@ class Scenario:
     deadlock: bool = False
     description: str = ""
     fair: FairnessChanges = field(default_factory=dict)
+    symmetry: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():

@@ -49,6 +49,8 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         "verdict": result.verdict,
         "expected": expected,
         "differences": list(comparison.sentences) if comparison is not None else [],
+        "symmetry": list(result.symmetry),
+        "asymmetries": list(result.asymmetries),
         "distinct_states": result.distinct_states,
         "generated_states": result.generated_states,
         "depth": result.depth,

@@ -143,9 +143,11 @@ def _verdict_style(result: Result, comparison: ExpectationComparison | None) -> 
 
 def _found_text(result: Result) -> str:
     """Return the violated properties, each with the length of its counterexample, or what stopped the run."""
-    if result.violations:
-        return ", ".join(_violation_text(violation) for violation in result.violations)
-    return "" if result.ended == "complete" else end_text(result)
+    found = [_violation_text(violation) for violation in result.violations]
+    if not found and result.ended != "complete":
+        found = [end_text(result)]
+    counted = [f"orbits of {', '.join(result.symmetry)}"] if result.symmetry else []
+    return "; ".join([*counted, *([", ".join(found)] if found else [])])
 
 
 def _violation_text(violation: Violation) -> str:
@@ -156,7 +158,8 @@ def _violation_text(violation: Violation) -> str:
 
 def run_details(result: Result) -> list[Line]:
     """Return the details of a run: counts, time, speed, engine, and actions that were never enabled."""
-    counts = f"{result.distinct_states:,} distinct states, {result.generated_states:,} generated, depth {result.depth}"
+    states = f"orbits of states (symmetric: {', '.join(result.symmetry)})" if result.symmetry else "distinct states"
+    counts = f"{result.distinct_states:,} {states}, {result.generated_states:,} generated, depth {result.depth}"
     seconds = f"{result.seconds:.2f} s" + (
         f" after {result.compile_seconds:.2f} s of compilation" if result.compile_seconds else ""
     )
@@ -164,6 +167,7 @@ def run_details(result: Result) -> list[Line]:
     workers = f"{result.workers} worker{'' if result.workers == 1 else 's'}"
     lines = [line(f"  {counts}"), *_constraint_lines(result)]
     lines.append(line(f"  {seconds}{rate}, engine {result.engine}, {workers}"))
+    lines += [line((f"  {sentence}", "yellow")) for sentence in result.asymmetries]
     if result.ended == "violation":
         lines.append(line("  explored all levels up to the violation"))
     elif result.ended != "complete":
@@ -180,7 +184,8 @@ def _constraint_lines(result: Result) -> list[Line]:
     if result.states_within is None:
         return []
     outside = result.distinct_states - result.states_within
-    counts = f"{result.states_within:,} distinct states within the constraint, depth {result.depth_within}"
+    states = "orbits" if result.symmetry else "distinct states"
+    counts = f"{result.states_within:,} {states} within the constraint, depth {result.depth_within}"
     return [line(f"  {counts}; {outside:,} outside the constraint")]
 
 
@@ -194,8 +199,9 @@ def _liveness_text(found: LivenessStatistics) -> str:
 def coverage_table(result: Result) -> list[Line]:
     """Return a table of the steps and new states of each action, and of the `@reachable` properties."""
     width = max([len(name) for name in (*result.coverage, *result.reached, *result.unreached)], default=0)
+    distinct = "orbits" if result.symmetry else "distinct"
     lines = _state_lines(result)
-    lines += [BLANK, line((f"  {'action':<{width}}  {'generated':>14}  {'distinct':>12}", "dim"))]
+    lines += [BLANK, line((f"  {'action':<{width}}  {'generated':>14}  {distinct:>12}", "dim"))]
     for action, coverage in result.coverage.items():
         style = "" if coverage.generated else "yellow"
         note = "" if coverage.generated else "  never enabled"
@@ -204,6 +210,8 @@ def coverage_table(result: Result) -> list[Line]:
         lines += [BLANK, line((f"  {'reachable':<{width}}  {'first reached by':>14}", "dim"))]
         lines += [line(f"  {name:<{width}}  {f'{length} states':>16}") for name, length in result.reached.items()]
         lines += [line((f"  {name:<{width}}  {'not reached':>16}", "yellow")) for name in result.unreached]
+    if result.symmetry:
+        lines += [BLANK, line(("  generated counts the steps from one state of each orbit", "dim"))]
     return lines
 
 

@@ -18,6 +18,8 @@ def check_graph(path: Path, runs: Sequence[Run]) -> None:
         raise InputError(
             f"--graph draws one run, not {len(runs)}: name one scenario, as in examples/peterson/exclusive"
         )
+    if runs[0].symmetry:
+        raise InputError("--graph draws every state: use --no-symmetry")
 
 
 def write_graph(path: Path, run: Run) -> None:

@@ -32,7 +32,8 @@ class LedgerRecord:
     """The recorded result of a scenario.
 
     `violations` maps each violated property to the number of states of its counterexample, or to "never". The counts
-    are None if the exploration ended at a violation, since they then depend on the engine.
+    are None if the exploration ended at a violation, since they then depend on the engine. `symmetry` names the
+    symmetric domains of a scenario that is explored with symmetry: its counts of states are counts of orbits.
     """
 
     verdict: str
@@ -40,6 +41,7 @@ class LedgerRecord:
     generated_states: int | None = None
     depth: int | None = None
     violations: Mapping[str, int | str] = field(default_factory=dict)
+    symmetry: tuple[str, ...] = ()
 
 
 Ledger = dict[str, LedgerRecord]
@@ -60,8 +62,10 @@ def record_of(result: Result, expected: Iterable[str] = ()) -> LedgerRecord:
         if not named or result.ended == "complete" or violation.property in named
     }
     if result.ended != "complete":
-        return LedgerRecord(result.verdict, violations=violations)
-    return LedgerRecord(result.verdict, result.distinct_states, result.generated_states, result.depth, violations)
+        return LedgerRecord(result.verdict, violations=violations, symmetry=result.symmetry)
+    return LedgerRecord(
+        result.verdict, result.distinct_states, result.generated_states, result.depth, violations, result.symmetry
+    )
 
 
 def default_path() -> Path:
@@ -89,7 +93,7 @@ def read(path: Path) -> Ledger:
 
 
 def _record(found: Mapping[str, Any]) -> LedgerRecord:
-    record = LedgerRecord(**found)
+    record = LedgerRecord(**{**found, "symmetry": tuple(found.get("symmetry", ()))})
     numbers = (record.distinct_states, record.generated_states, record.depth)
     if not isinstance(record.verdict, str) or not all(number is None or isinstance(number, int) for number in numbers):
         raise ValueError("a record has a verdict and counts")
@@ -112,6 +116,8 @@ def _row(name: str, record: LedgerRecord) -> str:
         value = getattr(record, key)
         if value is not None:
             fields.append(f"{key} = {value}")
+    if record.symmetry:
+        fields.append(f"symmetry = {json.dumps(list(record.symmetry))}")
     if record.violations:
         violations = ", ".join(f"{key} = {json.dumps(length)}" for key, length in sorted(record.violations.items()))
         fields.append(f"violations = {{ {violations} }}")
@@ -137,11 +143,17 @@ def _changes(before: LedgerRecord, after: LedgerRecord) -> list[str]:
     changes = []
     if before.verdict != after.verdict:
         changes.append(f"verdict {before.verdict} is now {after.verdict}")
+    if before.symmetry != after.symmetry:
+        old_domains, new_domains = (", ".join(record.symmetry) or "none" for record in (before, after))
+        changes.append(f"symmetry {old_domains} is now {new_domains}")
     for key, words in (
         ("distinct_states", "distinct states"),
         ("generated_states", "generated states"),
         ("depth", "levels"),
     ):
+        if before.symmetry != after.symmetry:
+            # Orbits are not compared with states.
+            continue
         old, new = getattr(before, key), getattr(after, key)
         # A run that ended at a violation has no counts; the verdicts show the difference.
         if old != new and None not in (old, new):

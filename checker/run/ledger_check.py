@@ -46,13 +46,13 @@ def ledger_use(request: Request, is_limited: bool, path: Path | None, update: bo
     results differ, so such a run is not compared; raises InputError if the command asks for it.
     """
     changes = (request.settings, request.fair, request.properties, request.deadlock, request.keep_going)
-    is_changed = any(changes) or is_limited
+    is_changed = any(changes) or request.symmetry is not None or is_limited
     is_everything = not request.targets and not is_changed
     if is_changed and (path is not None or update):
         option = "--update-ledger" if update else "--ledger"
         raise InputError(
             f"{option} is for complete runs of scenarios: omit --set, --fair, --property, --deadlock, --keep-going, "
-            "--max-states, --max-depth and --engine"
+            "--symmetry, --no-symmetry, --max-states, --max-depth and --engine"
         )
     if is_changed or (request.targets and path is None and not update):
         return None

@@ -12,6 +12,13 @@ UNDECIDED_WITH_VIEW = "liveness is not decided with a view: the states that coun
 """The reason why a spec with a view leaves its liveness properties undecided."""
 
 
+UNDECIDED_WITH_SYMMETRY = (
+    "liveness is not decided with symmetry: the steps between stored states do not show which member acts; "
+    "run without --symmetry"
+)
+"""The reason why a run with symmetry leaves its liveness properties undecided."""
+
+
 class TooLargeError(Exception):
     """Liveness cannot be decided within the memory of this machine; the message has the numbers."""
 

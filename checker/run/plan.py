@@ -65,7 +65,8 @@ class Plan:
     `cancelled` as often. `max_depth` is a number of levels; the initial states are the first level, and states of the
     last level are not expanded. `max_memory` is the bytes that the states may take; default: what the machine has.
     With `quick` the native engine starts with machine code that compiles faster and runs slower, which saves time in
-    many small explorations; a long exploration switches to better code. Only the native engine writes a `checkpoint`,
+    many small explorations; a long exploration switches to better code. With `symmetry` an engine stores one state for
+    all that differ only in the names of the members of symmetric domains. Only the native engine writes a `checkpoint`,
     and only it has a `store` to choose.
     """
 
@@ -77,6 +78,7 @@ class Plan:
     max_memory: int | None = None
     deadlock: bool = False
     quick: bool = False
+    symmetry: bool = False
     store: StoreChoice = "auto"
     checkpoint: CheckpointPlan | None = None
     on_progress: Callable[[ExplorationProgress], None] | None = None

@@ -22,7 +22,10 @@ EXIT_OK, EXIT_VIOLATED, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 1, UserError.exit_st
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments and options of a command that select its runs."""
+    """The arguments and options of a command that select its runs.
+
+    `symmetry` is None if each scenario says whether it is explored with symmetry.
+    """
 
     targets: tuple[str, ...]
     settings: tuple[str, ...] = ()
@@ -30,12 +33,18 @@ class Request:
     properties: tuple[str, ...] = ()
     deadlock: bool = False
     keep_going: bool = False
+    symmetry: bool | None = None
 
     @property
     def words(self) -> list[str]:
         """The command-line arguments of this request."""
         repeated = {"--set": self.settings, "--fair": self.fair, "--property": self.properties}
-        flags = {"--deadlock": self.deadlock, "--keep-going": self.keep_going}
+        flags = {
+            "--deadlock": self.deadlock,
+            "--keep-going": self.keep_going,
+            "--symmetry": self.symmetry is True,
+            "--no-symmetry": self.symmetry is False,
+        }
         return [
             *self.targets,
             *(word for option, values in repeated.items() for value in values for word in (option, value)),
@@ -47,7 +56,8 @@ class Request:
 class Run:
     """A spec with its constants, the properties to check, and the expected result (None: no expectation).
 
-    `settings` are the constants that `--set` changed, `fair` the fairness that `--fair` changed.
+    `settings` are the constants that `--set` changed, `fair` the fairness that `--fair` changed. `symmetry`: the run
+    stores one state of each orbit.
     """
 
     entry: registry.SpecEntry
@@ -58,6 +68,7 @@ class Run:
     keep_going: bool
     settings: Mapping[str, int | bool | str]
     fair: Mapping[str, Strength | None] = field(default_factory=dict)
+    symmetry: bool = False
 
     @property
     def name(self) -> str:
@@ -146,7 +157,8 @@ def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request)
         properties = (*properties, DEADLOCK)
     name = scenario.name if scenario is not None else None
     spec = entry.spec(**(constants | settings)).with_fairness(scenario.fair if scenario is not None else {})
-    run = Run(entry, name, spec.with_fairness(fair), properties, expected, request.keep_going, settings, fair)
+    symmetry = scenario is not None and scenario.symmetry if request.symmetry is None else request.symmetry
+    run = Run(entry, name, spec.with_fairness(fair), properties, expected, request.keep_going, settings, fair, symmetry)
     if fair and not liveness_names(spec, properties):
         raise InputError(f"{run.name} checks no liveness property, so --fair would change nothing")
     return run

@@ -135,6 +135,9 @@ class Result:
     constraints; None if the spec has no constraint, or if the engine does not count them (`spark`). `state_bits` is how
     many bits distinguish a state, and `state_words` how many 64-bit words it takes; None if they were not requested.
     `findings_omitted` is why a complete exploration has no findings although they were requested, a sentence.
+    `symmetry` names the domains of which the members are interchangeable: all counts of states are then counts of
+    orbits, the sets of states that differ only in the names of members, and all counts of steps count those from one
+    state of each orbit. `asymmetries` has a sentence for each other domain.
     """
 
     engine: str
@@ -157,6 +160,8 @@ class Result:
     state_bits: int | None = None
     state_words: int | None = None
     findings_omitted: str = ""
+    symmetry: tuple[str, ...] = ()
+    asymmetries: tuple[str, ...] = ()
 
     @property
     def states_within(self) -> int | None:

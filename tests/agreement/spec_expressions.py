@@ -69,12 +69,13 @@ class Path:
 
 @dataclass
 class World:
-    """The declarations that all methods of a spec share."""
+    """The declarations that all methods of a spec share. `names_members`: `Node[0]` and the like are usual values."""
 
     types: Types
     variables: dict[str, Kind]
     careful: bool
     helpers: list[Helper] = field(default_factory=list)
+    names_members: bool = True
 
 
 class Expressions:
@@ -219,7 +220,12 @@ class Expressions:
 
     def made(self, kind: Kind, depth: int, direct: bool) -> str:
         if isinstance(kind, Member):
-            return self.pick(list(kind.members))
+            # Without indices, which would be further members.
+            plain = [] if self.may_name(kind) else [path for path in self.paths() if path.kind == kind]
+            texts = [
+                "".join(map(str, path.parts)) for path in plain if all(isinstance(part, str) for part in path.parts)
+            ]
+            return self.pick(texts or list(kind.members))
         if isinstance(kind, Opt):
             return "None" if self.chance(30) else self.value(kind.item, depth, direct=direct)
         if isinstance(kind, Rec):
@@ -240,6 +246,10 @@ class Expressions:
             return self.line(kind, depth)
         assert isinstance(kind, Heap)
         return self.heap(kind, depth, direct)
+
+    def may_name(self, kind: Kind) -> bool:
+        """Return whether values of a kind may be written as literals."""
+        return self.world.names_members or kind.text not in ("Node", "Peer")
 
     def stored(self, kind: Kind, depth: int, direct: bool = True) -> str:
         """Return an expression for a place of a kind."""
@@ -268,7 +278,8 @@ class Expressions:
 
     def table(self, kind: Table, depth: int, direct: bool) -> str:
         inner = {"direct": direct}
-        if isinstance(kind.key, Bool) or (direct and kind.key.count <= 4 and self.chance(30)):
+        is_display = direct and kind.key.count <= 4 and self.may_name(kind.key) and self.chance(30)
+        if isinstance(kind.key, Bool) or is_display:
             if not direct:
                 path = self.some_path(lambda found: found == kind, depth)
                 if path is None:
@@ -283,7 +294,7 @@ class Expressions:
     def partial(self, kind: Partial, depth: int, direct: bool) -> str:
         if not direct:
             return self.any_path(kind, depth)
-        if self.chance(30):
+        if self.may_name(kind.key) and self.chance(30):
             keys = [key for key in ([] if isinstance(kind.key, Bool) else self.literals(kind.key)) if self.chance(40)]
             return f"{{{', '.join(f'{key}: {self.stored(kind.value, depth - 1)}' for key in keys)}}}"
         if isinstance(kind.key, Bool):

@@ -21,20 +21,23 @@ SOME = frozenset({0, 3, 7})
 '''
 
 
-def spec_source(below: Below) -> str:
-    """Return the source of a module with the spec `Random`. `below(n)` chooses a number from 0 to n - 1."""
+def spec_source(below: Below, *, names_members: bool = True) -> str:
+    """Return the source of a module with the spec `Random`. `below(n)` chooses a number from 0 to n - 1.
+
+    `names_members`: the spec names members of domains as often as other values, and not only where it has no other.
+    """
     while True:
         with suppress(StuckError):
-            return _Source(below).text()
+            return _Source(below, names_members=names_members).text()
 
 
 class _Source:
-    def __init__(self, below: Below):
+    def __init__(self, below: Below, *, names_members: bool):
         self.below = below
         self.types = Types(below)
         variables = {f"s{index}": self.types.variable() for index in range(2 + below(4))}
         variables["net"] = group(self.types.message, 3) if below(2) else heap(self.types.message, 3)
-        self.world = World(self.types, variables, careful=below(3) > 0)
+        self.world = World(self.types, variables, careful=below(3) > 0, names_members=names_members)
         self.base: list[str] = []
         self.derived: list[str] = []
 

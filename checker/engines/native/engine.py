@@ -30,19 +30,20 @@ from checker.engines.native.explore.search_store import Words
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
 from checker.engines.native.results import (
+    PathTraces,
     ResultBuilder,
     failed_init,
     initial_states,
     require_sizes,
 )
 from checker.engines.native.source_index import SourceIndex
-from checker.errors import BoundsError, SpecError
+from checker.errors import BoundsError
 from checker.explain.violations import wrong_starts
 from checker.language.interpreter import State
 from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
+from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import available_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
@@ -50,10 +51,8 @@ from checker.run.result import Result
 if TYPE_CHECKING:
     from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
     from checker.engines.native.lowering.native_spec import NativeSpec
-    from checker.engines.native.lowering.symmetry import MemberSymmetry
+    from checker.frontend.symmetry import ProgramSymmetry
     from checker.ir import nodes
-    from checker.language.declared_types import Domain
-    from checker.language.types import DomainType
 
 
 @dataclass
@@ -61,7 +60,7 @@ class CompiledSpec:
     """A spec as machine code.
 
     Bit i of a mask is properties[i]; the bits of the `extra` predicates follow those of the properties. With a
-    `symmetry`, one state represents all states that differ only in the names of a domain's members.
+    `symmetry`, one state represents all states that differ only in the names of the members of its domains.
     """
 
     spec: Spec
@@ -69,32 +68,27 @@ class CompiledSpec:
     kernels: Kernels
     properties: list[str]
     extra: list[nodes.Predicate] = field(default_factory=list)
-    symmetry: MemberSymmetry | None = None
+    symmetry: ProgramSymmetry | None = None
 
     def words_of(self, state: State) -> list[int]:
         """Return the packed words of a state, or of its representative."""
-        words = self.layout.encode(state.values)
-        return words if self.symmetry is None else self.symmetry.representative(words)
+        if self.symmetry is None:
+            return self.layout.encode(state.values)
+        words = np.array(self.layout.encode(state.values), dtype=np.uint64)
+        self.kernels.represent(words.ctypes.data)
+        return [int(word) for word in words]
 
     def state_of(self, words: Any) -> State:
         """Return the state that is packed in some words (k,)."""
         return self.layout.state_of(words)
 
 
-def compile_native(
-    spec: Spec, properties: list[str], *, quick: bool = False, symmetric: type[Domain] | None = None
-) -> CompiledSpec:
+def compile_native(spec: Spec, properties: list[str], *, quick: bool = False) -> CompiledSpec:
     """Return a spec as machine code that checks the named properties. `Plan` documents `quick`.
-
-    `symmetric`: a domain whose members are interchangeable. See `checker.engines.native.lowering.symmetry`.
 
     Raises SpecError if the spec is outside the language.
     """
     with garbage_collection_paused():
-        if symmetric is not None:
-            from checker.frontend import compile_spec
-
-            return compile_program(spec, compile_spec(spec, properties), properties, quick=quick, symmetric=symmetric)
         index = SourceIndex(spec, "explore", properties)
         kernels = _indexed_kernels(spec, index, properties, quick=quick)
         return CompiledSpec(spec, state_layout(spec.variables), kernels, properties)
@@ -110,7 +104,7 @@ def _indexed_kernels(spec: Spec, index: SourceIndex, properties: list[str], *, q
         from checker.frontend import compile_spec
 
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
-        return lowered_with_kernels(spec, compile_spec(spec, properties), properties, with_lanes=not quick)[0]
+        return lowered_with_kernels(spec, compile_spec(spec, properties), properties, with_lanes=not quick)
 
     found = index.code(lowered, quick=quick)
     machine_code = MachineCode(found.code, quick=found.is_quick)
@@ -137,7 +131,7 @@ def compile_program(
     extra: Sequence[nodes.Predicate] = (),
     *,
     quick: bool = False,
-    symmetric: type[Domain] | None = None,
+    symmetry: ProgramSymmetry | None = None,
 ) -> CompiledSpec:
     """Return a typed program of a spec as machine code.
 
@@ -145,11 +139,11 @@ def compile_program(
     violated; an exploration records the first state or step in which it is true.
     """
 
-    def lowered(*, with_lanes: bool) -> tuple[NativeSpec, MemberSymmetry | None]:
-        return lowered_with_kernels(spec, program, properties, symmetric=symmetric, with_lanes=with_lanes)
+    def lowered(*, with_lanes: bool) -> NativeSpec:
+        return lowered_with_kernels(spec, program, properties, symmetry=symmetry, with_lanes=with_lanes)
 
-    native, symmetry = lowered(with_lanes=not quick)
-    better = (lambda: _kernels(lowered(with_lanes=True)[0])) if quick else None
+    native = lowered(with_lanes=not quick)
+    better = (lambda: _kernels(lowered(with_lanes=True))) if quick else None
     kernels = _kernels(native, better)
     return CompiledSpec(spec, native.layout, kernels, properties, list(extra), symmetry)
 
@@ -160,17 +154,23 @@ def lowered_with_kernels(
     properties: list[str],
     runtime_constants: tuple[str, ...] = (),
     *,
-    symmetric: type[Domain] | None = None,
+    symmetry: ProgramSymmetry | None = None,
     with_lanes: bool = False,
-) -> tuple[NativeSpec, MemberSymmetry | None]:
+) -> NativeSpec:
     """Return a typed program in LLVM's representation, together with the explorer's kernels."""
     from checker.engines.native.explore.kernels import add_kernels
     from checker.engines.native.explore.spec_functions import SpecFunctions
     from checker.engines.native.lowering.native_spec import lower
+    from checker.engines.native.lowering.permuted_states import define_representative
 
     require_sizes(spec, program, properties)
-    native = lower(program, runtime_constants=runtime_constants, with_view=True, with_lanes=with_lanes)
-    symmetry = None if symmetric is None else _symmetry(spec, program, native, symmetric)
+    native = lower(
+        program,
+        runtime_constants=runtime_constants,
+        with_view=True,
+        with_lanes=with_lanes,
+        unordered_folds=() if symmetry is None else symmetry.unordered_folds,
+    )
     functions = SpecFunctions(
         native.module,
         native.layout.words,
@@ -181,23 +181,12 @@ def lowered_with_kernels(
         native.check_state,
         native.check_step,
         native.within_constraint,
-        None if symmetry is None else symmetry.define(native.module),
+        None if symmetry is None else define_representative(native.module, native.layout, symmetry.domains),
         native.view,
         native.lanes,
     )
     add_kernels(functions)
-    return native, symmetry
-
-
-def _symmetry(spec: Spec, program: nodes.Program, native: NativeSpec, symmetric: type[Domain]) -> MemberSymmetry:
-    from checker.engines.native.lowering.symmetry import MemberSymmetry, require_unnamed
-
-    if native.check_step is not None:
-        # The two states of a step are represented independently, so their members do not correspond.
-        raise SpecError(f"{spec.name}: step invariants cannot be checked with symmetry")
-    domain: DomainType = spec.resolved_type(symmetric)
-    require_unnamed(program, domain)
-    return MemberSymmetry(native.layout, domain)
+    return native
 
 
 def _kernels(native: NativeSpec, better: Callable[[], Kernels] | None = None) -> Kernels:
@@ -221,15 +210,28 @@ def explore(spec: Spec, plan: Plan) -> Result:
         from checker.frontend.liveness_typing import type_liveness
 
         type_liveness(spec, liveness)
-    compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick)
-    if liveness:
-        StepClasses(spec, compiled.layout)
-    compile_seconds = time.perf_counter() - started
+    names = declared_properties(spec, plan)
     try:
+        compile_ = _compile_with_symmetry if plan.symmetry else compile_native
+        compiled = compile_(spec, names, quick=plan.quick)
+        if liveness:
+            StepClasses(spec, compiled.layout)
+        compile_seconds = time.perf_counter() - started
         initial = initial_states(spec)
     except BoundsError:
-        return failed_init("native", spec, plan, compile_seconds)
+        return failed_init("native", spec, plan, time.perf_counter() - started)
     return explore_compiled(compiled, plan, initial, compile_seconds)[0]
+
+
+def _compile_with_symmetry(spec: Spec, properties: list[str], *, quick: bool) -> CompiledSpec:
+    """Return a spec as machine code that stores one state of each orbit; raise BoundsError if `init` does."""
+    from checker.frontend import compile_spec
+    from checker.run.symmetry import symmetry_of_run
+
+    with garbage_collection_paused():
+        program = compile_spec(spec, properties)
+        symmetry = symmetry_of_run(spec, program, initial_states(spec))
+        return compile_program(spec, program, properties, quick=quick, symmetry=symmetry)
 
 
 def declared_properties(spec: Spec, plan: Plan) -> list[str]:
@@ -252,13 +254,11 @@ def explore_compiled(
     is_over = plan.satisfied_by(decided) or any(violation.kind == "bounds_error" for violation in starts)
     searched = dataclasses.replace(plan, max_depth=1, checkpoint=None) if is_over else plan
     found = _search(compiled, searched, names, initial, decided)
-    trace_of = None
-    if compiled.symmetry is not None:
-        from checker.engines.native.represented_traces import RepresentedTraces
-
-        trace_of = RepresentedTraces(compiled.spec, compiled.layout, compiled.symmetry, initial).trace
-    builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, trace_of)
+    builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, _traces(compiled, initial))
     result = builder.result(compile_seconds)
+    if compiled.symmetry is not None:
+        result.symmetry = tuple(map(str, compiled.symmetry.domains))
+        result.asymmetries = tuple(str(found.error) for found in compiled.symmetry.asymmetries)
     result.violations[:0] = starts
     if is_over:
         result.ended = "violation"
@@ -268,14 +268,27 @@ def explore_compiled(
     return result, found
 
 
+def _traces(compiled: CompiledSpec, initial: list[State]) -> PathTraces:
+    if compiled.symmetry is None:
+        return PathTraces(compiled.spec, compiled.state_of)
+    from checker.engines.native.represented_traces import RepresentedTraces
+
+    return RepresentedTraces(
+        compiled.spec,
+        compiled.state_of,
+        lambda state: tuple(compiled.words_of(state)),
+        compiled.symmetry.domains,
+        initial,
+    )
+
+
 def _decide_liveness(
     compiled: CompiledSpec, plan: Plan, names: list[str], result: Result, builder: ResultBuilder, initial: list[State]
 ) -> None:
     """Decide liveness properties on the explored states, and add the outcomes to the result."""
     why = ""
     if compiled.symmetry is not None:
-        # The steps between representatives do not show which of the interchangeable members act.
-        why = "liveness is not decided with symmetry"
+        why = UNDECIDED_WITH_SYMMETRY
     elif compiled.spec.names_of(Role.VIEW):
         why = UNDECIDED_WITH_VIEW
     elif initial != compiled.spec.initial_states():
@@ -374,7 +387,9 @@ def _checkpoints(compiled: CompiledSpec, plan: Plan, initial: Words) -> Iterator
         plan,
         program=compile_spec(compiled.spec, compiled.properties),
         premises=len(compiled.extra),
-        symmetry="" if compiled.symmetry is None else f"symmetry of {compiled.symmetry.domain}",
+        symmetry=""
+        if compiled.symmetry is None
+        else f"symmetry of {' and '.join(map(str, compiled.symmetry.domains))}",
         initial=initial,
     )
     chosen = plan.checkpoint

@@ -1,52 +1,121 @@
-"""Traces of an exploration that stores one representative for all states that differ in the names of members."""
+"""Traces of an exploration that stores one representative of each orbit of states.
+
+The path that the explorer returns leads through representatives. A step of the path leads from a representative to some
+state, and the next representative of the path is that of this state. The trace follows the path with renamed members:
+
+    path:     r0  --a-->  t1, represented by r1  --b-->  t2, represented by r2
+    trace:    s0 = p0(r0)  --p0(a)-->  s1 = p0(t1) = p1(r1)  --p1(b)-->  s2 = p1(t2) = p2(r2)
+
+s0 is an initial state, and each p is a permutation of the members. Every step of the trace is a step of the spec.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from checker.engines.native.lowering.state_layout import StateLayout
-from checker.engines.native.lowering.symmetry import MemberSymmetry
-from checker.engines.native.results import Path
-from checker.errors import SpecError
+from checker.engines.native.results import Path, PathTraces, Trace
+from checker.errors import InternalError, SpecError
 from checker.language.interpreter import State
+from checker.language.parameters import CallArguments
+from checker.language.permutations import Permutation, all_permutations, composed, permuted, permuted_state
 from checker.language.spec import Spec
+from checker.language.types import DomainType
 from checker.run.result import TraceStep
 
+Represent = Callable[[State], tuple[int, ...]]
+"""Returns the words of the representative of a state."""
 
-class RepresentedTraces:
+
+class RepresentedTraces(PathTraces):
     """Rebuilds traces with the interpreter, from `initial` states and paths of representatives."""
 
-    def __init__(self, spec: Spec, layout: StateLayout, symmetry: MemberSymmetry, initial: Sequence[State]):
-        self._spec, self._layout, self._symmetry = spec, layout, symmetry
-        self._initial = {self._representative(state): state for state in initial}
+    is_of_orbits = True
 
-    def _representative(self, state: State) -> tuple[int, ...]:
-        return tuple(self._symmetry.representative(self._layout.encode(state.values)))
+    def __init__(
+        self,
+        spec: Spec,
+        state_of: Callable[[Any], State],
+        represent: Represent,
+        domains: Sequence[DomainType],
+        initial: Sequence[State],
+    ):
+        super().__init__(spec, state_of)
+        self._represent, self._domains = represent, domains
+        self._starts = frozenset(initial)
+        self._initial = {represent(state): state for state in reversed(initial)}
 
-    def trace(self, path: Path) -> tuple[TraceStep, ...]:
-        """Return the trace of a path: each step has the action of the path's step, with the members renamed.
+    def trace(self, path: Path) -> Trace:
+        """Return the trace of a path, with members renamed so that it begins in an initial state."""
+        return self._followed(path)[0]
 
-        Raises SpecError if the renamed step leads elsewhere: then the spec depends on the order of the members.
-        """
-        (_, first), *steps = path
-        before = [int(word) for word in first]
-        trace = [TraceStep(None, (), self._initial[tuple(before)])]
-        for instance, words in steps:
+    def failed_calls(self, path: Path, instance: int) -> Iterator[tuple[Trace, str, tuple[Any, ...]]]:
+        """Iterate over the traces of a path, and the action instance at the end of each, under renamings of members."""
+        trace, last = self._followed(path)
+        action, arguments = self._spec.arguments_of(instance, self._state_of(path[-1][1]))
+        arguments = self._permuted_arguments(action, arguments, last)
+        for by in all_permutations(self._domains):
+            renamed = self._permuted(trace, by)
+            if renamed[0].state in self._starts:
+                yield renamed, action, self._permuted_arguments(action, arguments, by)
+
+    def variants(self, path: Path) -> Iterator[Trace]:
+        """Iterate over the traces of a path under renamings of members."""
+        trace = self.trace(path)
+        renamed = (self._permuted(trace, by) for by in all_permutations(self._domains))
+        return (found for found in renamed if found[0].state in self._starts)
+
+    def no_failure(self, what: str) -> Exception:
+        """Return a refusal: every item of an `all` or `any` was evaluated, and the failing one never comes first."""
+        domains = ", ".join(map(str, self._domains))
+        return SpecError(
+            f"{self._spec.name}: whether {what} leaves the bounds of a type may depend on the order of {domains}, "
+            "and symmetry does not show it: run without --symmetry"
+        )
+
+    def _followed(self, path: Path) -> tuple[Trace, Permutation]:
+        """Return the trace of a path, and the permutation from the last representative to the last state."""
+        represented = self._state_of(path[0][1])
+        start = self._initial[tuple(int(word) for word in path[0][1])]
+        trace = [TraceStep(None, (), start)]
+        by = self._between(represented, start)
+        for instance, words in path[1:]:
             assert instance is not None
-            action, arguments = self._renamed(instance, before, trace[-1].state)
+            action, arguments = self._spec.arguments_of(instance, represented)
+            reached = self._spec.step(represented, action, *arguments)
+            represented = self._state_of(words)
+            # The last state of a path to a wrong step is no representative.
+            if self._represent(reached) != self._represent(represented):
+                raise InternalError(f"{self._spec.name}: {action} does not lead to the orbit of the next state")
+            arguments = self._permuted_arguments(action, arguments, by)
             after = self._spec.step(trace[-1].state, action, *arguments)
-            before = [int(word) for word in words]
-            if self._representative(after) != tuple(before):
-                domain = self._symmetry.domain
-                raise SpecError(f"{self._spec.name}: {action} depends on the order of {domain}: it is not symmetric")
+            if after != permuted_state(self._spec.variables, reached, by):
+                raise InternalError(f"{self._spec.name}: {action} is not symmetric")
             trace.append(TraceStep(action, arguments, after))
-        return tuple(trace)
+            by = composed(by, self._between(represented, reached))
+        return tuple(trace), by
 
-    def _renamed(self, instance: int, before: Sequence[int], state: State) -> tuple[str, tuple[Any, ...]]:
-        """Return an action instance of the representative `before` as an action and arguments for `state`."""
-        represented = State(self._layout.decode(list(before)))
-        action, arguments = self._spec.arguments_of(instance, represented)
-        names = self._symmetry.renaming(before, self._layout.encode(state.values))
-        member = self._symmetry.domain.declared
-        return action, tuple(names[each.index] if isinstance(each, member) else each for each in arguments)
+    def _between(self, one: State, other: State) -> Permutation:
+        """Return a permutation that leads from one state to another of the same orbit."""
+        variables = self._spec.variables
+        for by in all_permutations(self._domains):
+            # Variable by variable: most permutations differ in one of the first.
+            if all(permuted(kind, one.values[name], by) == other.values[name] for name, kind in variables.items()):
+                return by
+        raise InternalError(f"{self._spec.name}: a state is not in the orbit of its representative")
+
+    def _permuted(self, trace: Trace, by: Permutation) -> Trace:
+        return tuple(
+            TraceStep(
+                step.action,
+                () if step.action is None else self._permuted_arguments(step.action, step.arguments, by),
+                permuted_state(self._spec.variables, step.state, by),
+            )
+            for step in trace
+        )
+
+    def _permuted_arguments(self, action: str, arguments: tuple[Any, ...], by: Permutation) -> tuple[Any, ...]:
+        shape = next(shape for shape in self._spec.shapes() if shape.name == action)
+        kinds = (parameter.type for parameter in shape.parameters)
+        found = tuple(permuted(kind, argument, by) for kind, argument in zip(kinds, arguments, strict=True))
+        return CallArguments(found, arguments.chosen) if isinstance(arguments, CallArguments) else found

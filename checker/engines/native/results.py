@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from checker.engines.native.explore import exploration
-from checker.errors import BoundsError, SpecError
+from checker.errors import BoundsError, Disabled, SpecError
 from checker.explain import violations
 from checker.language.interpreter import State
 from checker.language.roles import STEP_ROLES, Role
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Path = list[tuple[int | None, Any]]
 """A path of packed states as pairs (instance, words); the instance of the initial state is None."""
+
+Trace = tuple[TraceStep, ...]
 
 MOST_INSTANCES = 65535
 MOST_PROPERTIES = 63
@@ -69,12 +71,49 @@ def failed_init(engine: str, spec: Spec, plan: Plan, compile_seconds: float) -> 
     )
 
 
+class PathTraces:
+    """Rebuilds the traces of paths: the interpreter names the action of each instance.
+
+    `state_of` unpacks the words of a state. `is_of_orbits`: a stored state represents its whole orbit.
+    """
+
+    is_of_orbits = False
+
+    def __init__(self, spec: Spec, state_of: Callable[[Any], State]):
+        self._spec, self._state_of = spec, state_of
+
+    def trace(self, path: Path) -> Trace:
+        """Return a path of packed states as a trace, with the action and arguments of each step."""
+        steps: list[TraceStep] = []
+        for instance, words in path:
+            state = self._state_of(words)
+            if instance is None:
+                steps.append(TraceStep(None, (), state))
+                continue
+            action, arguments = self._spec.arguments_of(instance, steps[-1].state)
+            steps.append(TraceStep(action, arguments, state))
+        return tuple(steps)
+
+    def failed_calls(self, path: Path, instance: int) -> Iterator[tuple[Trace, str, tuple[Any, ...]]]:
+        """Iterate over the traces of a path that show an action instance that fails in the last state."""
+        trace = self.trace(path)
+        yield trace, *self._spec.arguments_of(instance, trace[-1].state)
+
+    def variants(self, path: Path) -> Iterator[Trace]:
+        """Iterate over the traces of a path that show a property that fails in the last state."""
+        yield self.trace(path)
+
+    def no_failure(self, what: str) -> Exception:
+        """Return the error to raise if no trace of `failed_calls` or `variants` shows a failure of `what`."""
+        return AssertionError(f"the engines disagree: {what} left its bounds in one, and not in the interpreter")
+
+
 class ResultBuilder:
     """Builds the result of an exploration of packed states.
 
     Traces are rebuilt with the interpreter: it names the action of each instance, and explains each violation.
-    `state_of` unpacks the words of a state. Bit i of the exploration is the property names[i]. `trace_of` converts a
-    path to a trace; by default the trace has the states of the path.
+    `state_of` unpacks the words of a state. Bit i of the exploration is the property names[i]. `traces` rebuilds the
+    traces; by default they have the states of the paths.
     """
 
     def __init__(
@@ -85,10 +124,11 @@ class ResultBuilder:
         plan: Plan,
         names: list[str],
         found: exploration.Exploration,
-        trace_of: Callable[[Path], tuple[TraceStep, ...]] | None = None,
+        traces: PathTraces | None = None,
     ):
-        self.engine, self.spec, self.state_of = engine, spec, state_of
-        self.trace_of = self._trace if trace_of is None else trace_of
+        self.engine, self.spec = engine, spec
+        self._traces = PathTraces(spec, state_of) if traces is None else traces
+        self.trace_of = self._traces.trace
         self.plan, self.names, self.found = plan, names, found
 
     def result(self, compile_seconds: float) -> Result:
@@ -127,18 +167,6 @@ class ResultBuilder:
         outcome = self.found.outcome
         return "violation" if outcome in ("stopped", "error") else outcome  # type: ignore[return-value]
 
-    def _trace(self, path: Path) -> tuple[TraceStep, ...]:
-        """Return a path of packed states as a trace, with the action and arguments of each step."""
-        steps: list[TraceStep] = []
-        for instance, words in path:
-            state = self.state_of(words)
-            if instance is None:
-                steps.append(TraceStep(None, (), state))
-                continue
-            action, arguments = self.spec.arguments_of(instance, steps[-1].state)
-            steps.append(TraceStep(action, arguments, state))
-        return tuple(steps)
-
     def _violations(self) -> list[Violation]:
         found = self.found
         result = []
@@ -146,34 +174,51 @@ class ResultBuilder:
             trace = self.trace_of(found.path_to(where))
             result.append(violations.false_property(self.spec, self.names[bit], trace))
         if found.error is not None:
-            trace = self.trace_of(found.path(found.error.state))
-            action, arguments = self.spec.arguments_of(found.error.instance, trace[-1].state)
-            result.append(violations.bounds_in_action(self.spec, action, arguments, trace))
+            result.append(self._failed_action(found.path(found.error.state), found.error.instance))
         if found.property_error is not None:
-            result.append(self._failed_property(self.trace_of(found.path_to(found.property_error))))
+            result.append(self._failed_property(found.path_to(found.property_error)))
         if self.plan.deadlock and found.deadlock is not None:
             result.append(violations.deadlock(self.trace_of(found.path(found.deadlock))))
         return result
 
-    def _failed_property(self, trace: tuple[TraceStep, ...]) -> Violation:
-        """Return the violation of the first property, constraint or view that leaves its bounds after a trace."""
-        for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT, Role.VIEW)]:
-            role = self.spec.roles[name]
-            if role in STEP_ROLES and len(trace) < 2:
-                continue
+    def _failed_action(self, path: Path, instance: int) -> Violation:
+        """Return the violation of an action instance that leaves its bounds at the end of a path."""
+        for trace, action, arguments in self._traces.failed_calls(path, instance):
             try:
-                if role is Role.VIEW:
-                    self.spec.viewed(name, trace[-1].state)
-                else:
-                    self.spec.holds(name, trace[-1].state, trace[-2].state if role in STEP_ROLES else None)
+                self.spec.step(trace[-1].state, action, *arguments)
             except BoundsError:
-                return violations.bounds_in_property(self.spec, name, trace)
-        raise AssertionError("the engines disagree: a property left its bounds in one, and not in the interpreter")
+                return violations.bounds_in_action(self.spec, action, arguments, trace)
+            except Disabled:
+                continue
+        raise self._traces.no_failure("an action")
+
+    def _failed_property(self, path: Path) -> Violation:
+        """Return the violation of the first property, constraint or view that leaves its bounds after a path."""
+        for trace in self._traces.variants(path):
+            for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT, Role.VIEW)]:
+                if self._fails(name, trace):
+                    return violations.bounds_in_property(self.spec, name, trace)
+        raise self._traces.no_failure("a property")
+
+    def _fails(self, name: str, trace: Trace) -> bool:
+        """Return whether a property, constraint or view leaves its bounds at the end of a trace."""
+        role = self.spec.roles[name]
+        if role in STEP_ROLES and len(trace) < 2:
+            return False
+        try:
+            if role is Role.VIEW:
+                self.spec.viewed(name, trace[-1].state)
+            else:
+                self.spec.holds(name, trace[-1].state, trace[-2].state if role in STEP_ROLES else None)
+        except BoundsError:
+            return True
+        return False
 
     def _never_reached(self, unreached: tuple[str, ...]) -> list[Violation]:
         if self.found.outcome != "complete":
             return []
-        return [violations.never_reached(name, self.found.distinct) for name in unreached]
+        with_symmetry = self._traces.is_of_orbits
+        return [violations.never_reached(name, self.found.distinct, with_symmetry=with_symmetry) for name in unreached]
 
     def _coverage(self) -> dict[str, Coverage]:
         generated, distinct = self.found.generated_per_instance, self.found.distinct_per_instance

@@ -14,10 +14,11 @@ from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
 from checker.engines.native.lowering.constant_block import SYMBOL, words_of
 from checker.engines.native.lowering.state_layout import state_layout
-from checker.engines.native.lowering.symmetry import MemberSymmetry
 from checker.frontend import compile_shared
+from checker.frontend.symmetry import ProgramSymmetry
 from checker.language.declared_types import Domain
 from checker.language.spec import Spec
+from checker.run.symmetry import required_symmetry
 
 
 @dataclass
@@ -49,9 +50,7 @@ class SharedCode:
         """Return a spec that this code serves, with a copy of the code that has the spec's constants."""
         assert self.serves(spec)
         layout = state_layout(spec.variables)
-        symmetry = None
-        if self.symmetric is not None:
-            symmetry = MemberSymmetry(layout, spec.resolved_type(self.symmetric))
+        symmetry = None if self.symmetric is None else ProgramSymmetry((spec.resolved_type(self.symmetric),))
         words = words_of(self.runtime, spec.constants, spec.declared_constants)
         kernels = self._kernels(layout.words, self.quick, words, is_quick=True)
         return CompiledSpec(spec, layout, kernels, list(self.properties), symmetry=symmetry)
@@ -71,11 +70,13 @@ class SharedCode:
 def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None) -> SharedCode:
     """Return machine code for a spec and for specs with other values of some constants.
 
-    The arguments are those of `compile_native`, which raises the same errors.
+    The arguments are those of `compile_native`, which raises the same errors. `symmetric`: a domain of which the
+    members are interchangeable; SpecError if the spec distinguishes them anywhere but in its initial states.
     """
     with garbage_collection_paused():
         program, runtime = compile_shared(spec, properties)
-        native, _ = lowered_with_kernels(spec, program, properties, runtime, symmetric=symmetric)
+        symmetry = None if symmetric is None else required_symmetry(program, spec.resolved_type(symmetric))
+        native = lowered_with_kernels(spec, program, properties, runtime, symmetry=symmetry)
         text = str(native.module)
     fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
     return SharedCode(

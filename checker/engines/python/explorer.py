@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
 from checker.errors import BoundsError, SpecError
 from checker.explain import violations
-from checker.frontend import compile_view
+from checker.frontend import compile_spec, compile_view
 from checker.frontend.liveness_typing import check_language
+from checker.frontend.symmetry import NO_SYMMETRY, ProgramSymmetry
 from checker.language.error_location import line_in, source_files, with_location
 from checker.language.interpreter import State, Step
 from checker.language.liveness import liveness_names
+from checker.language.permutations import Permutation, all_permutations, permuted, permuted_state
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.run.liveness import UNDECIDED_WITH_VIEW, decide_liveness
+from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import MemoryWatch, peak_memory, resident_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
+from checker.run.symmetry import symmetry_of_run
 
 _PROGRESS_INTERVAL = 0.1
 """Seconds between two calls of `Plan.on_progress`."""
@@ -66,8 +69,8 @@ def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
     """Explore as `explore` does, and return the states too."""
     # The interpreter would run more of Python than the language has, with a meaning that other engines do not share.
     check_language(spec, [name for name in plan.properties if name != DEADLOCK])
-    exploration = _Exploration(spec, plan)
     names = liveness_names(spec, plan.properties)
+    exploration = _Exploration(spec, plan, _symmetry(spec, plan, names) if plan.symmetry else NO_SYMMETRY)
     try:
         result = exploration.result(exploration.run())
         if names:
@@ -80,11 +83,27 @@ def explore_states(spec: Spec, plan: Plan) -> ExploredStates:
     return ExploredStates(result, exploration.states, exploration.changing, exploration.trace_to)
 
 
-class _Exploration:
-    """One run. `states` are in breadth-first order; `_origins` has the parent and the first step of each."""
+def _symmetry(spec: Spec, plan: Plan, liveness: list[str]) -> ProgramSymmetry:
+    names = [name for name in plan.properties if name != DEADLOCK and name not in liveness]
+    program = compile_spec(spec, names)
+    try:
+        return symmetry_of_run(spec, program, spec.initial_states())
+    except BoundsError:
+        # The exploration reports it.
+        return NO_SYMMETRY
 
-    def __init__(self, spec: Spec, plan: Plan):
-        self._spec, self._plan = spec, plan
+
+class _Exploration:
+    """One run. `states` are in breadth-first order; `_origins` has the parent and the first step of each.
+
+    With a symmetry it stores the first state that it finds of each orbit, and recognises the others by trying all
+    permutations of the members. If it depends on the order of the members whether a value leaves its bounds, it
+    evaluates everything in all states of an orbit (`_images`).
+    """
+
+    def __init__(self, spec: Spec, plan: Plan, symmetry: ProgramSymmetry):
+        self._spec, self._plan, self._symmetry = spec, plan, symmetry
+        self._permutations = list(all_permutations(symmetry.domains))
         self._memory, self._memory_before = MemoryWatch(plan.max_memory), resident_memory()
         self._started = self._reported = time.perf_counter()
         self._index: dict[Any, int] = {}
@@ -144,6 +163,8 @@ class _Exploration:
             reached=self._reached,
             unreached=tuple(name for name in self._reachables if name not in self._reached),
             levels_within=self._levels_within(),
+            symmetry=tuple(map(str, self._symmetry.domains)),
+            asymmetries=tuple(str(found.error) for found in self._symmetry.asymmetries),
         )
 
     def _levels_within(self) -> tuple[int, ...] | None:
@@ -163,8 +184,9 @@ class _Exploration:
 
     def decide_liveness(self, names: list[str], result: Result) -> None:
         """Decide liveness properties on the explored states, and add the outcomes to the result."""
-        if self._view is not None:
-            result.undecided.update(dict.fromkeys(names, UNDECIDED_WITH_VIEW))
+        why = UNDECIDED_WITH_SYMMETRY if self._symmetry.domains else "" if self._view is None else UNDECIDED_WITH_VIEW
+        if why:
+            result.undecided.update(dict.fromkeys(names, why))
             return
         depths = [depth for depth, size in enumerate(self._levels) for _ in range(size)]
         is_inside = [self._spec.within_constraints(state) for state in self.states]
@@ -195,11 +217,18 @@ class _Exploration:
         """Report the reachables that were never true in a complete exploration."""
         for name in self._reachables:
             if name not in self._reached:
-                self._violations[name] = violations.never_reached(name, len(self.states))
+                with_symmetry = bool(self._symmetry.domains)
+                self._violations[name] = violations.never_reached(name, len(self.states), with_symmetry=with_symmetry)
         return "complete"
 
     def _key(self, state: State) -> Any:
-        """Return what distinguishes a state from others: the state itself, or the value of the view."""
+        """Return what distinguishes a state from others: the state itself, or the value of the view.
+
+        With symmetry it is the stored state of the same orbit, or the state itself if none is stored.
+        """
+        if self._symmetry.domains:
+            images = (self._permuted(state, by) for by in self._permutations)
+            return next((image for image in images if image in self._index), state)
         if self._view is None:
             return state
         try:
@@ -213,6 +242,25 @@ class _Exploration:
         assert self._view is not None and self._view.function.result is not None
         with self._spec.bound():
             return self._view.function.result.coerce(self._spec.viewed(self._view.name, state))
+
+    def _permuted(self, state: State, by: Permutation) -> State:
+        return permuted_state(self._spec.variables, state, by) if by else state
+
+    def _images(self) -> Iterator[Permutation]:
+        """Iterate over the permutations under which a state must be evaluated; the first one changes nothing."""
+        return iter(self._permutations if self._symmetry.unordered_folds else self._permutations[:1])
+
+    def _permuted_trace(self, trace: tuple[TraceStep, ...], by: Permutation) -> tuple[TraceStep, ...]:
+        return tuple(
+            TraceStep(
+                step.action, self._permuted_arguments(step.action, step.arguments, by), self._permuted(step.state, by)
+            )
+            for step in trace
+        )
+
+    def _permuted_arguments(self, action: str | None, arguments: tuple[Any, ...], by: Permutation) -> tuple[Any, ...]:
+        kinds = next(([p.type for p in shape.parameters] for shape in self._spec.shapes() if shape.name == action), [])
+        return tuple(permuted(kind, argument, by) for kind, argument in zip(kinds, arguments, strict=True))
 
     def _expand_level(self, frontier: list[int]) -> End | None:
         """Expand every state of a level; return why it stopped early, or None."""
@@ -231,10 +279,11 @@ class _Exploration:
     def _expand(self, number: int) -> None:
         state = self.states[number]
         steps, failures = self._spec.expand(state)
-        for failure in failures:
-            self._fail(
-                violations.bounds_in_action(self._spec, failure.action, failure.arguments, self.trace_to(number))
-            )
+        for by in self._images():
+            found = failures if by == self._permutations[0] else self._spec.expand(self._permuted(state, by))[1]
+            for failure in found:
+                trace = self._permuted_trace(self.trace_to(number), by)
+                self._fail(violations.bounds_in_action(self._spec, failure.action, failure.arguments, trace))
         for step in steps:
             self._generated += 1
             self._enabled[step.action] += 1
@@ -271,22 +320,30 @@ class _Exploration:
 
     def _true(self, name: str, number: int, *, if_failed: bool = True) -> bool:
         """Return whether a property is true in a state; if it leaves its bounds, record that and return `if_failed`."""
-        try:
-            return self._spec.holds(name, self.states[number])
-        except BoundsError:
-            self._fail(violations.bounds_in_property(self._spec, name, self.trace_to(number)))
-            return if_failed
+        is_true = if_failed
+        for by in self._images():
+            try:
+                is_true = self._spec.holds(name, self._permuted(self.states[number], by))
+            except BoundsError:
+                trace = self._permuted_trace(self.trace_to(number), by)
+                self._fail(violations.bounds_in_property(self._spec, name, trace))
+                return if_failed
+        return is_true
 
     def _check_step(self, number: int, step: Step) -> None:
         for name in self._step_invariants:
             if name in self._violations:
                 continue
-            try:
-                if self._spec.holds(name, step.state, self.states[number]):
-                    continue
-                self._violations[name] = violations.false_property(self._spec, name, self._trace_with(number, step))
-            except BoundsError:
-                self._fail(violations.bounds_in_property(self._spec, name, self._trace_with(number, step)))
+            for by in self._images():
+                try:
+                    states = self._permuted(step.state, by), self._permuted(self.states[number], by)
+                    if self._spec.holds(name, *states) or name in self._violations:
+                        continue
+                    trace = self._trace_with(number, step)
+                    self._violations[name] = violations.false_property(self._spec, name, trace)
+                except BoundsError:
+                    trace = self._permuted_trace(self._trace_with(number, step), by)
+                    self._fail(violations.bounds_in_property(self._spec, name, trace))
 
     def _fail(self, violation: Violation) -> None:
         """Keep the first failure of each action or property: in breadth-first order its trace is a shortest one."""

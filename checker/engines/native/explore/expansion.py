@@ -63,8 +63,6 @@ def define_emit(spec: SpecFunctions) -> None:
     # No check for the end of the buffer: a state emits each instance at most once, and the buffer has at least as many
     # entries as there are instances (`outbox_capacity`).
     write_words(builder, entry, [*read_words(builder, function.args[1], layout.words), instance])
-    if spec.representative is not None:
-        builder.call(spec.representative, [entry])
     builder.store(item(builder, entry, word(1), layout.entry_words), next_field)
     # The counters belong to this shard. Only the worker on the shard writes them, so the addition need not be atomic.
     counter = item(builder, builder.load(struct_field(builder, sink, _GENERATED)), instance, 1)
@@ -267,22 +265,31 @@ class _Router:
         with counted_loop(builder, word(0), count, name="route") as index:
             entry = item(builder, listed, index, layout.entry_words)
             *state, instance = read_words(builder, entry, layout.entry_words)
+            # A state id is below 2**48, so `parent` and the shifted instance share no bit.
+            origin = builder.or_(parent, builder.shl(instance, word(ORIGIN_SHIFT)))
+            if self._spec.representative is not None:
+                # The step is checked first: the representative of the successor has other names of members.
+                builder.store(origin, item(builder, entry, word(layout.words), 1))
+                self._check_step(parent, entry)
+                builder.call(self._spec.representative, [entry])
+                state = read_words(builder, entry, layout.words)
             # The highest bits select the shard. The home group uses the lowest, so the states of a shard still spread
             # over its table.
             target = builder.lshr(state_hash(builder, self._spec.key_of(builder, state)), word(64 - SHARD_BITS))
             fill = record.get("fills", target)
             sent = item(builder, record.outbox(target), fill, layout.entry_words)
-            # A state id is below 2**48, so `parent` and the shifted instance share no bit.
-            write_words(builder, sent, [*state, builder.or_(parent, builder.shl(instance, word(ORIGIN_SHIFT)))])
+            write_words(builder, sent, [*state, origin])
             filled = builder.add(fill, word(1))
             record.set("fills", filled, target)
             fullest = self._fullest.get()
             self._fullest.set(builder.select(builder.icmp_unsigned(">", filled, fullest), filled, fullest))
-            if self._spec.check_step is not None:
+            if self._spec.representative is None:
                 self._check_step(parent, sent)
 
     def _check_step(self, parent: ir.Value, sent: ir.Value) -> None:
-        """Emit the check of the step from the state with id `parent` to the state of the entry at `sent`."""
+        """Emit the check of the step from the state with id `parent` to the state of the entry at `sent`, if any."""
+        if self._spec.check_step is None:
+            return
         builder, record, layout = self._builder, self._record, self._layout
         mask = self._step_mask.get()
         # The mask is 0 while initial states are routed. Their parent, INITIAL_PARENT, is not the id of a stored state.

@@ -22,7 +22,7 @@ from checker.engines.native.explore.insertion import define_check_new, define_in
 from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS, MemoryLayout
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
 from checker.engines.native.explore.shards_taken import shards_taken
-from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.explore.spec_functions import REPRESENTATIVE, SpecFunctions
 from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, word
 from checker.engines.native.llvm.words import read_words
 
@@ -109,6 +109,7 @@ def _define(
 # CFUNCTYPE, not PYFUNCTYPE: only the former releases the global interpreter lock during the call.
 _ROUND_HALF = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 _REBUILD = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_REPRESENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _FIND_STATE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -117,7 +118,7 @@ class Kernels:
 
     A call releases the global interpreter lock, so threads run kernels in parallel.
 
-    - `address_of`: maps a name of KERNEL_NAMES to its address.
+    - `address_of`: maps a name of KERNEL_NAMES, or the name of the function of representatives, to its address.
     - `owner`: an object that keeps the machine code alive.
     - `better`: compiles the same kernels with more optimisation, for an exploration that takes long; None if these
       are already optimised.
@@ -138,4 +139,8 @@ class Kernels:
         self.find: Callable[[int, int], int] = _FIND_STATE(address_of(FIND))
         self.rebuild: Callable[[int, int], None] = _REBUILD(address_of(REBUILD))
         self.better = better
-        self._owner = owner
+        self._address_of, self._owner = address_of, owner
+
+    def represent(self, state: int) -> None:
+        """Replace the state at an address by its representative, in code that stores representatives."""
+        _REPRESENT(self._address_of(REPRESENTATIVE))(state)

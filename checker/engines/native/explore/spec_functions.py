@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from checker.engines.native.lowering.lane_functions import LaneFunctions
     from checker.engines.native.lowering.views import NativeView
 
+REPRESENTATIVE = "representative"
+"""The name of the function that replaces a state by its representative."""
+
 
 @dataclass(frozen=True)
 class SpecFunctions:
-    """The LLVM functions of one compiled spec, with internal linkage, in one module.
+    """The LLVM functions of one compiled spec, in one module, with internal linkage except `representative`.
 
     A state has `words` 64-bit words. `instances` is the number of action instances. A state emits each at most once.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from checker.engines.native.lowering.emitter import PackedValue, Value
+from checker.engines.native.lowering.emitter import PackedValue, Truth, Value
 from checker.engines.native.lowering.evaluation import Evaluator, SubjectLowering
 from checker.engines.native.lowering.loops import LoopLowering
 from checker.ir import nodes
@@ -33,6 +33,9 @@ class ComprehensionLowering(SubjectLowering):
 
     def branch_on_quantifier(self, node: nodes.Fold, then: ir.Block, otherwise: ir.Block) -> None:
         """Emit `all` or `any` as a branch that is taken at the first element that decides."""
+        if node in self.context.unordered_folds:
+            self.emit.branch(self._quantified(node), then, otherwise)
+            return
         decided, undecided = (otherwise, then) if node.kind == "all" else (then, otherwise)
 
         def decide() -> None:
@@ -44,6 +47,20 @@ class ComprehensionLowering(SubjectLowering):
 
         self._for_each_element(node.clauses, decide)
         self.emit.jump(undecided)
+
+    def _quantified(self, node: nodes.Fold) -> Truth:
+        """Emit `all` or `any` of all elements: none is left out, so one that fails is found in any case."""
+        result, start = self.emit.slot(), int(node.kind == "all")
+        self.emit.builder.store(self.emit.value(start), result)
+
+        def combine() -> None:
+            number = self.emit.select(self.expressions.truth(node.element), 1, 0)
+            so_far = self.emit.builder.load(result)
+            combined = self.emit.builder.and_ if node.kind == "all" else self.emit.builder.or_
+            self.emit.builder.store(combined(so_far, self.emit.value(number)), result)
+
+        self._for_each_element(node.clauses, combine)
+        return self.emit.compare("!=", self.emit.builder.load(result), 0)
 
     def _for_each_element(self, clauses: tuple[nodes.Clause, ...], innermost: Callable[[], None]) -> None:
         """Emit the loops and tests of a comprehension around `innermost()`."""

@@ -58,6 +58,7 @@ class EvaluationContext:
       same for a site whose number (i32) is known only at run time.
     - `disabled`: the block to which a false `require` jumps; None in properties.
     - `constants`: the addresses of the constants that the code reads at run time.
+    - `unordered_folds`: the `all` and `any` of which all items are evaluated.
     - `frame`: the function of which the body is being emitted. A call of an inlined helper replaces it temporarily.
     - `outliner`: calls helpers that have their own LLVM function. `branches`: records the branches that a step takes.
       `refinements`: compares steps with abstract specs.
@@ -72,6 +73,7 @@ class EvaluationContext:
         disabled: ir.Block | None,
         *,
         constants: ConstantBlock,
+        unordered_folds: frozenset[nodes.Fold] = frozenset(),
         outliner: Outliner | None = None,
         branches: Branches | None = None,
         refinements: RefinementLowering | None = None,
@@ -82,7 +84,7 @@ class EvaluationContext:
         self.fail_at = fail_at
         self.fail_with: Callable[[ir.Value], None] = _no_site_numbers
         self.disabled = disabled
-        self.constants = constants
+        self.constants, self.unordered_folds = constants, unordered_folds
         self.outliner = outliner
         self.branches = branches
         self.refinements = refinements

@@ -91,7 +91,9 @@ class _Function:
         self.function.linkage = "internal"
         self._emit = LaneEmitter(self.function)
         self._module = module
-        self.evaluator = LaneEvaluator(self._emit, module.layout, self.function.args[0], module.constants)
+        self.evaluator = LaneEvaluator(
+            self._emit, module.layout, self.function.args[0], module.constants, module.unordered_folds
+        )
 
     def with_bit(self, word: Number, truth: Truth, bit: int) -> Number:
         """Return a word with a bit set in the lanes in which `truth` is true."""

@@ -56,10 +56,18 @@ class LanePlace:
 class LaneEvaluator:
     """Evaluates expressions on the states at an address; `failed` has the lanes in which one has left its bounds."""
 
-    def __init__(self, emit: LaneEmitter, layout: StateLayout, states: ir.Value, constants: ConstantBlock):
+    def __init__(
+        self,
+        emit: LaneEmitter,
+        layout: StateLayout,
+        states: ir.Value,
+        constants: ConstantBlock,
+        unordered_folds: frozenset[nodes.Fold] = frozenset(),
+    ):
         self.emit = emit
         self.failed: Truth = False
         self._layout, self._states, self._constants = layout, states, constants
+        self._unordered_folds = unordered_folds
         self._words: dict[int, ir.Value] = {}
         self._locals: dict[nodes.Local, PackedValue | LanePlace] = {}
         self._left = 0
@@ -379,8 +387,10 @@ class LaneEvaluator:
             raise UnsupportedError
         undecided: Truth = True
 
+        is_unordered = node in self._unordered_folds
+
         def active_in(exists: Truth) -> Truth:
-            return self.emit.both(active, self.emit.both(exists, undecided))
+            return self.emit.both(active, exists if is_unordered else self.emit.both(exists, undecided))
 
         def element(exists: Truth) -> None:
             nonlocal undecided

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
@@ -31,6 +31,7 @@ class SpecModule:
     - `branches`: the record of branches; None if they are not recorded.
     - `refinements`: compares steps with abstract specs; set before properties are lowered.
     - `constants`: the block of the constants that the code reads at run time.
+    - `unordered_folds`: the `all` and `any` of which all items are evaluated, also after one that decides.
     - `prefix`: the beginning of the names of its functions. A module may be part of another one, as the abstract spec
       of a refinement is; `inside` is then the LLVM module of the latter.
     """
@@ -41,6 +42,7 @@ class SpecModule:
         *,
         record_branches: bool,
         runtime_constants: tuple[str, ...] = (),
+        unordered_folds: Collection[nodes.Fold] = (),
         inside: ir.Module | None = None,
         prefix: str = "",
     ):
@@ -48,7 +50,7 @@ class SpecModule:
         self.layout = state_layout(program.variables)
         self.sites: list[nodes.Site] = []
         self._site_numbers: dict[nodes.Site, int] = {}
-        self.prefix = prefix
+        self.prefix, self.unordered_folds = prefix, frozenset(unordered_folds)
         self.refinements: RefinementLowering | None = None
         module = self.module = ir.Module(name=program.name) if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
@@ -79,6 +81,7 @@ class SpecModule:
             fail_at,
             disabled,
             constants=self.constants,
+            unordered_folds=self.unordered_folds,
             outliner=self.outliner,
             branches=self.branches,
             refinements=self.refinements,

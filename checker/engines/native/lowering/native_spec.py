@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from llvmlite import ir
@@ -56,6 +57,7 @@ def lower(
     runtime_constants: tuple[str, ...] = (),
     with_view: bool = False,
     with_lanes: bool = False,
+    unordered_folds: Collection[nodes.Fold] = (),
 ) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
@@ -63,9 +65,12 @@ def lower(
     time, in the order of their words in the module's `ConstantBlock`. `with_view`: define the view, and let
     `check_state` report a state in which it leaves a type's bounds. `with_lanes`: define functions that look at several
     states at once, see `LaneFunctions`; if there are `candidates`, `expand_state` has a third argument.
+    `unordered_folds`: the `all` and `any` of which all items are evaluated (`checker.frontend.symmetry`).
     """
-    module = SpecModule(program, record_branches=branches, runtime_constants=runtime_constants)
-    module.refinements = RefinementLowering(module.module)
+    module = SpecModule(
+        program, record_branches=branches, runtime_constants=runtime_constants, unordered_folds=unordered_folds
+    )
+    module.refinements = RefinementLowering(module)
     view = define_view(module, program.view) if with_view and program.view is not None else None
     predicates = PredicateLowering(module, view)
     lanes = define_lane_functions(module) if with_lanes else None

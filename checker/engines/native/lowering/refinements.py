@@ -41,8 +41,8 @@ class AbstractStepFunction:
 class RefinementLowering:
     """Emits comparisons with abstract programs into one LLVM module; each program is lowered once."""
 
-    def __init__(self, module: ir.Module):
-        self._module = module
+    def __init__(self, module: SpecModule):
+        self._module, self._unordered_folds = module.module, module.unordered_folds
         self._steps: dict[int, AbstractStepFunction] = {}
 
     def allows(self, expressions: Evaluator, node: nodes.Refines) -> Truth:
@@ -67,7 +67,9 @@ class RefinementLowering:
         return emit.compare("==", found, STEP)
 
     def _define(self, program: nodes.Program, prefix: str) -> AbstractStepFunction:
-        abstract = SpecModule(program, record_branches=False, inside=self._module, prefix=prefix)
+        abstract = SpecModule(
+            program, record_branches=False, unordered_folds=self._unordered_folds, inside=self._module, prefix=prefix
+        )
         expand_state = define_expand_state(abstract)
         _define_emit(abstract.emit, abstract.layout.words)
         _define_fail(abstract.fail)

@@ -1,22 +1,15 @@
-"""Symmetry of a domain: one representative for all states that differ only in the names of its members.
+"""One representative for all states that differ only in the names of a domain's members, by sorting the members.
 
-A state consists of one slice for each member (its entries in maps, its bits in sets, whether a scalar names it) and of
-the rest, which mentions no member. The representative has the slices in ascending order. Members with equal slices can
-be exchanged without an effect, so the representative does not depend on how ties are ordered.
-
-Members have no order in the language, and a spec compares them with `==` only. A renaming of the members therefore maps
-behaviours to behaviours and keeps every property, provided that the spec (outside of `init`) names no member, such as
-`Broker[0]`, and that the effect of a loop over the domain does not depend on the order of its iterations. The first
-condition is checked (`require_unnamed`); the second is the caller's responsibility.
+It serves states that consist of one slice for each member (its entries in maps, its bits in sets, whether a scalar
+names it) and of a rest that mentions no member. The representative has the slices in ascending order. Members with
+equal slices can be exchanged without an effect, so the representative does not depend on how ties are ordered.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from llvmlite import ir
 
@@ -24,20 +17,8 @@ from checker.engines.native.llvm.control_flow import I1, I64, WORD_POINTER, word
 from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.state_layout import WORD, StateLayout, ValuePart, item_place
 from checker.errors import SpecError
-from checker.ir import nodes
-from checker.language.declared_types import Domain, Struct, declared_fields
-from checker.language.types import (
-    BagType,
-    DomainType,
-    MapType,
-    OptionType,
-    SeqType,
-    SetType,
-    StructType,
-    Type,
-    UnionType,
-)
-from checker.language.values import CollectionValue, MapValue
+from checker.language.permutations import mentions
+from checker.language.types import DomainType, MapType, OptionType, SetType
 
 
 @dataclass(frozen=True)
@@ -61,7 +42,7 @@ class _MemberName:
     offset: int
 
 
-class MemberSymmetry:
+class SortedMembers:
     """The slices of a domain's members in a state layout.
 
     Raises SpecError if a variable refers to members in a way that has no slices, such as a sequence of members.
@@ -77,9 +58,18 @@ class MemberSymmetry:
             self._add(variable, place)
         self._groups = self._grouped()
 
+    @staticmethod
+    def suits(layout: StateLayout, domain: DomainType) -> bool:
+        """Return whether every state in a layout consists of slices and a rest."""
+        try:
+            SortedMembers(layout, domain)
+        except SpecError:
+            return False
+        return True
+
     def _add(self, variable: str, place: ValuePart) -> None:
         kind = place.layout.type
-        if not _mentions(kind, self.domain):
+        if not mentions(kind, self.domain):
             return
         if kind == self.domain or (isinstance(kind, OptionType) and kind.item == self.domain):
             bits = _Bits(place.word, place.shift, place.layout.bits)
@@ -87,7 +77,7 @@ class MemberSymmetry:
         elif isinstance(kind, SetType) and kind.item == self.domain and kind.capacity is None:
             for index, slice_ in enumerate(self._slices):
                 slice_.append(_Bits(place.word, place.shift + index, 1))
-        elif isinstance(kind, MapType) and kind.key == self.domain and not _mentions(kind.value, self.domain):
+        elif isinstance(kind, MapType) and kind.key == self.domain and not mentions(kind.value, self.domain):
             items = place.layout.items
             assert items is not None
             for index, slice_ in enumerate(self._slices):
@@ -97,7 +87,7 @@ class MemberSymmetry:
                 elif items.layout.bits:
                     slice_.append(_Bits(place.word + at, place.shift + by, items.layout.bits))
         else:
-            raise SpecError(f"{variable}: symmetry needs sets, maps and scalars of {self.domain}, not {kind}")
+            raise SpecError(f"{variable}: {kind} has no slices of {self.domain}")
 
     def _grouped(self) -> list[list[int]]:
         """Return the numbers of the parts of a slice in groups that fit into a word: fewer words to compare.
@@ -119,56 +109,9 @@ class MemberSymmetry:
         parts = self._slices[0]
         return parts[number].count if number < len(parts) else 1
 
-    # On Python integers.
-
-    def _keys(self, words: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the key of each member's slice."""
-        return [tuple(self._key(words, member, group) for group in self._groups) for member in range(self.count)]
-
-    def _key(self, words: Sequence[int], member: int, group: list[int]) -> int:
-        key = 0
-        for number in group:
-            if number < len(self._slices[member]):
-                bits = self._slices[member][number]
-                value = words[bits.word] >> bits.shift & bits.mask
-            else:
-                name = self._names[number - len(self._slices[member])]
-                value = int(words[name.bits.word] >> name.bits.shift & name.bits.mask == member + name.offset)
-            key = key << self._width(number) | value
-        return key
-
-    def _order(self, words: Sequence[int]) -> list[int]:
-        """Return the indices of the members in the order of their slices."""
-        keys = self._keys(words)
-        return sorted(range(self.count), key=keys.__getitem__)
-
-    def representative(self, words: Sequence[int]) -> list[int]:
-        """Return the words of a state's representative."""
-        order = self._order(words)
-        found = list(words)
-        for position, member in enumerate(order):
-            for old, new in zip(self._slices[member], self._slices[position], strict=True):
-                value = words[old.word] >> old.shift & old.mask
-                found[new.word] = found[new.word] & ~(new.mask << new.shift) | value << new.shift
-        for name in self._names:
-            bits, offset = name.bits, name.offset
-            member = (words[bits.word] >> bits.shift & bits.mask) - offset
-            if member >= 0:
-                found[bits.word] &= ~(bits.mask << bits.shift)
-                found[bits.word] |= (order.index(member) + offset) << bits.shift
-        return found
-
-    def renaming(self, words: Sequence[int], other: Sequence[int]) -> list[Domain]:
-        """Return for each member of a state its counterpart in another state of the same representative."""
-        counterparts = dict(zip(self._order(words), self._order(other), strict=True))
-        return [self.domain.members[counterparts[index]] for index in range(self.count)]
-
-    # As machine code.
-
     def define(self, module: ir.Module) -> ir.Function:
         """Define `void representative(i64* state)`: replace a state by its representative."""
         function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), "representative")
-        function.linkage = "internal"
         # Called for every successor, at one call site per action instance: inlined, it would multiply the code.
         function.attributes.add("noinline")
         builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -249,65 +192,3 @@ def _emit_greater(builder: ir.IRBuilder, one: list[ir.Value], other: list[ir.Val
         is_equal = builder.icmp_unsigned("==", a, b)
         found = builder.select(is_equal, found, builder.icmp_unsigned(">", a, b))
     return found
-
-
-def _mentions(kind: Type, domain: DomainType) -> bool:
-    if kind == domain:
-        return True
-    if isinstance(kind, MapType):
-        return _mentions(kind.key, domain) or _mentions(kind.value, domain)
-    if isinstance(kind, StructType):
-        return any(_mentions(field, domain) for _, field in kind.fields)
-    if isinstance(kind, UnionType):
-        return any(_mentions(alternative, domain) for alternative in kind.alternatives)
-    if isinstance(kind, (OptionType, SetType, SeqType, BagType)):
-        return _mentions(kind.item, domain)
-    return False
-
-
-def require_unnamed(program: nodes.Program, domain: DomainType) -> None:
-    """Raise SpecError if an action, property or constraint of a program names or chooses a member of a domain."""
-    parts: list[nodes.Action | nodes.Predicate] = [*program.actions, *program.properties, *program.constraints]
-    for part in parts:
-        for node in _expressions(part):
-            if isinstance(node, nodes.Fold) and node.chosen and _mentions(node.element.type, domain):
-                raise SpecError(
-                    f"{program.name}: {part.name} chooses by `{node.site.text}`, so {domain} is not symmetric"
-                )
-            if not isinstance(node, nodes.Literal) or not _mentions(node.type, domain):
-                continue
-            if (named := _named(node.value, domain)) is not None:
-                raise SpecError(f"{program.name}: {part.name} names {named!r}, so {domain} is not symmetric")
-
-
-def _named(value: Any, domain: DomainType) -> Domain | None:
-    """Return a member of a domain that a value contains, or None."""
-    if isinstance(value, Domain):
-        return value if type(value) is domain.declared else None
-    if isinstance(value, Struct):
-        value = [value.field(name) for name in declared_fields(type(value))]
-    elif isinstance(value, MapValue):
-        # The keys are all members, which names none of them, but the values may differ from member to member.
-        return next(iter(domain.values())) if value.type.key == domain else _named(value.items_in_order(), domain)
-    elif not isinstance(value, (tuple, list, CollectionValue)):
-        return None
-    return next((found for item in value if (found := _named(item, domain)) is not None), None)
-
-
-def _expressions(node: Any) -> Iterator[nodes.Literal | nodes.Fold]:
-    """Yield the literals and comprehensions in a node, and in the functions that it calls."""
-    seen: set[int] = set()
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
-        if isinstance(found, (nodes.Literal, nodes.Fold)):
-            yield found
-        if isinstance(found, nodes.Literal):
-            continue
-        if isinstance(found, (list, tuple)):
-            waiting.extend(found)
-        elif dataclasses.is_dataclass(found) and type(found).__module__ == nodes.__name__:
-            waiting.extend(getattr(found, each.name) for each in dataclasses.fields(found))
