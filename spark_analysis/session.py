@@ -36,6 +36,12 @@ TASK_ATTEMPTS = 4
 
 DRIVER_MEMORY = "2g"
 
+EXPLORATION = {
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms64m",
+}
+"""Settings for a JVM through which no states pass, only reports of tasks: little memory, and fast JIT compilation."""
+
 FORWARDING = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"}
 """Settings for a JVM that only forwards packed rows: fast JIT compilation halves the time of such jobs."""
 
@@ -91,6 +97,45 @@ def opened(master: str | None = None, **options: Any) -> Iterator[SparkSession]:
         yield spark
     finally:
         stop(spark)
+
+
+class LazySession:
+    """A session that starts when it is first used; a context manager that stops it.
+
+    Raises UserError at once if the master is not a URL, or PySpark or Java is missing.
+    """
+
+    def __init__(self, master: str | None = None, **options: Any) -> None:
+        self._master, self._options = master_url(master), options
+        require_pyspark()
+        _require_java()
+        self._session: SparkSession | None = None
+
+    def __enter__(self) -> LazySession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._session is not None:
+            stop(self._session)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session; the first access starts it."""
+        if self._session is None:
+            self._session = session(self._master, **self._options)
+        return self._session
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the session was used."""
+        return self._session is not None
+
+    @property
+    def cores(self) -> int:
+        """The number of cores. On a cluster, it is known only after the start."""
+        if found := re.match(r"local\[(\d+)", self._master):
+            return int(found.group(1))
+        return self.spark.sparkContext.defaultParallelism
 
 
 def master_url(master: str | None) -> str:
@@ -190,26 +235,39 @@ def _worker_path() -> list[str]:
 
 def _started(configuration: dict[str, str]) -> SparkSession:
     """Start a Spark context, and a JVM if this process has none yet."""
-    from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is not None:
+    if SparkSession.getActiveSession() is not None:
         raise InputError("this process already has an open Spark session: stop it first")
-    conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(configuration.items()))
     log = _log()
     written = log.stat().st_size if log.exists() else 0
+    builder = SparkSession.builder
+    for name, value in configuration.items():
+        builder = builder.config(name, value)
     try:
-        if SparkContext._gateway is None:
-            with log.open("ab") as output:
-                to_log = {"stdout": output, "stderr": output}
-                SparkContext._gateway = launch_gateway(conf, to_log)  # type: ignore[no-untyped-call]
-            SparkContext._jvm = SparkContext._gateway.jvm
-        return SparkSession(SparkContext(conf=conf))
+        # The JVM inherits the standard streams of this process when it starts, and keeps them.
+        with _standard_streams_to(log):
+            return builder.getOrCreate()
     except Exception as error:
         logged = log.read_bytes()[written:].decode(errors="replace")
         raise _reason(f"{logged}\n{error}", configuration["spark.master"]) from None
+
+
+@contextmanager
+def _standard_streams_to(path: Path) -> Iterator[None]:
+    """Append to a file what this process and its new children write to their standard output and error."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    saved = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
+    try:
+        with path.open("ab") as file:
+            for descriptor in saved:
+                os.dup2(file.fileno(), descriptor)
+        yield
+    finally:
+        for descriptor, copy in saved.items():
+            os.dup2(copy, descriptor)
+            os.close(copy)
 
 
 @functools.cache

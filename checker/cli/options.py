@@ -47,7 +47,8 @@ Master = Annotated[
     str | None, option("--master", metavar="URL", help="Spark master (default: all cores of this machine).")
 ]
 Partitions = Annotated[
-    int | None, option("--partitions", min=1, metavar="N", help="Spark partitions (default: by number of cores).")
+    int | None,
+    option("--partitions", min=1, metavar="N", help="Spark partitions at first (default: by cores and levels)."),
 ]
 MaxStates = Annotated[
     int | None, option("--max-states", min=1, metavar="N", help="Stop an exploration at this many states.")

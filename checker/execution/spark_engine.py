@@ -48,20 +48,20 @@ def spark_engine(
         raise InputError(
             f"{checkpoint.folder} holds no checkpoint of --engine spark: start the run with --checkpoint DIR"
         )
-    from spark_analysis.session import FORWARDING, master_url, opened
+    from spark_analysis.session import EXPLORATION, LazySession, master_url
 
     master = master_url(options.master or f"local[{workers}]")
     if not master.startswith("local") and checkpoint is None:
         raise InputError(
             "a cluster needs a folder that this driver and all executors share: name it with --checkpoint DIR"
         )
-    with opened(master, settings=FORWARDING if master.startswith("local[") else None) as spark:
+    with LazySession(master, settings=EXPLORATION if master.startswith("local[") else None) as session:
         from spark_analysis.explore.spark_explorer import explore
 
         def explored(spec: Spec, plan: Plan) -> Result:
             if plan.symmetry:
                 raise InputError("--engine spark explores without symmetry: use --no-symmetry, or --engine native")
             folder = None if checkpoint is None else checkpoint.folder
-            return explore(spec, plan, spark, checkpoint=folder, partitions=options.partitions)
+            return explore(spec, plan, session, checkpoint=folder, partitions=options.partitions or 1)
 
         yield explored

@@ -1,16 +1,18 @@
-"""The checkpoint of an exploration: the states of each level, and a manifest for each complete level.
+"""The checkpoint of an exploration: its files of states, and a manifest that describes the last complete level.
 
-    DIR/exploration.lock               held by the driver that works in the folder
-    DIR/level-00003.json               the manifest of level 3: totals up to this level, and its parts
-    DIR/part-00007/level-00003.arrow   the states of level 3 that belong to partition 7
+    DIR/exploration.lock   held by the driver that works in the folder
+    DIR/exploration.json   the manifest: totals up to the last complete level, and the files that hold its states
+    DIR/runs               the states (`row_files`)
+    DIR/candidates         the successors of the last level, from which the next one is made
 
-A manifest appears by a rename after all parts of its level are written. Therefore every level with a manifest is
-complete, even if a process died. Parts of a later level are written again.
+A manifest replaces the one before by a rename, after all files that it names are written. Files that it does not name
+belong to a level that was not completed, or were merged; they are removed.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -19,16 +21,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from checker.errors import InputError, OutputError, UserError
-from spark_analysis.explore.level_expansion import run_path
-from spark_analysis.explore.state_columns import open_run
+from spark_analysis.explore.level_tasks import ExpansionReport
+from spark_analysis.explore.row_files import CANDIDATES, RUNS, CandidateFile, StoredRun, sync
 
 FORMAT = "tidemark-exploration"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-_LOCK = "exploration.lock"
+_LOCK, _MANIFEST = "exploration.lock", "exploration.json"
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class ExplorationTotals:
 
     `levels` counts the new states of each level, `generated` and `distinct` those of each action instance. `found`
     holds, by property bit, the location of the first violation or the first reaching state. `failure` is the location
-    of an action instance that left its bounds. `shuffled_bytes` (candidates sent) and `written_bytes` (runs written)
-    are by level.
+    of an action instance that left its bounds. By level: `sent_bytes` (candidates) and `written_bytes` (runs, including
+    the merged ones).
     """
 
     levels: list[int]
@@ -70,7 +70,7 @@ class ExplorationTotals:
     failure: CheckpointLocation | None = None
     property_failure: CheckpointLocation | None = None
     deadlock: CheckpointLocation | None = None
-    shuffled_bytes: list[int] = field(default_factory=list)
+    sent_bytes: list[int] = field(default_factory=list)
     written_bytes: list[int] = field(default_factory=list)
 
     @property
@@ -89,68 +89,128 @@ class ExplorationTotals:
         return cls(**(content | places | {"found": found}))
 
 
+@dataclass
+class StoredLevels:
+    """The files of an exploration, after a complete level.
+
+    `runs`: by partition, from the oldest to the newest. `candidates`: the successors of the last level, for these
+    partitions; None if it was not expanded. `expanded`: the report on them. The totals contain it together with the
+    next level, since a run that ends here has not expanded the last level.
+    """
+
+    runs: list[tuple[StoredRun, ...]]
+    candidates: tuple[CandidateFile, ...] | None
+    expanded: ExpansionReport
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions."""
+        return len(self.runs)
+
+    def split(self, partitions: int) -> None:
+        """Divide each partition into the same number of new ones. They share its runs until these are merged."""
+        factor, rest = divmod(partitions, len(self.runs))
+        if rest:
+            raise ValueError(f"{len(self.runs)} partitions cannot be split evenly into {partitions}")
+        self.runs = [self.runs[partition // factor] for partition in range(partitions)]
+
+    def all_runs(self) -> list[StoredRun]:
+        """Return each run once."""
+        return list({run.name: run for runs in self.runs for run in runs}.values())
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> StoredLevels:
+        """Return the files from the JSON of their `asdict`."""
+        expanded = content["expanded"]
+        steps = {int(bit): tuple(step) for bit, step in expanded["steps"].items()}
+        generated = {int(instance): count for instance, count in expanded["generated"].items()}
+        candidates = content["candidates"]
+        return cls(
+            [tuple(StoredRun(**run) for run in runs) for runs in content["runs"]],
+            None if candidates is None else tuple(CandidateFile(**file) for file in candidates),
+            ExpansionReport(generated, steps, expanded["deadlock"], expanded["failure"]),
+        )
+
+
 class Checkpoint:
-    """The folder of one exploration with `partitions` partitions; made by `open_checkpoint`."""
+    """The folder of one exploration; made by `open_checkpoint`. `durable`: a commit waits for the disk."""
 
-    def __init__(self, folder: Path, identity: ExplorationIdentity, partitions: int):
-        self.folder, self.identity, self.partitions = folder, identity, partitions
+    def __init__(self, folder: Path, identity: ExplorationIdentity, *, durable: bool) -> None:
+        self.folder, self.identity, self.durable = folder, identity, durable
+        self._on_disk: set[Path] = set()
 
-    def commit(self, totals: ExplorationTotals, parts: dict[int, tuple[int, int]]) -> None:
-        """Write the manifest of the last level; `parts[p]` is the number of states and bytes of partition p's run."""
-        level = len(totals.levels) - 1
-        content = {
-            "format": FORMAT,
-            "version": SCHEMA_VERSION,
-            "identity": asdict(self.identity),
-            "partitions": self.partitions,
-            "parts": [parts[partition] for partition in range(self.partitions)],
-            "totals": asdict(totals),
-        }
-        path = self._manifest(level)
+    def commit(self, totals: ExplorationTotals, levels: StoredLevels, *, files_are_on_disk: bool) -> None:
+        """Replace the manifest, and remove the files that it does not name. Raises OutputError if the disk is full."""
+        described = {"identity": asdict(self.identity), "totals": asdict(totals), "levels": asdict(levels)}
+        # As it will be read: JSON has texts for keys, and no tuples.
+        content = json.loads(json.dumps({"format": FORMAT, "version": SCHEMA_VERSION, **described}))
+        content["digest"] = _digest_of(content)
+        path = self.folder / _MANIFEST
         partial = path.with_suffix(".partial")
-        with partial.open("w") as file:
-            json.dump(content, file)
-            file.flush()
-            # The content must be on disk before the name is: otherwise a power failure could leave an empty manifest.
-            os.fsync(file.fileno())
-        partial.replace(path)
+        named = self._files_of(levels)
+        try:
+            if self.durable and not files_are_on_disk:
+                sync(sorted(named - self._on_disk))
+            with partial.open("w") as file:
+                json.dump(content, file)
+                file.flush()
+                # The content must be on disk before the name is: otherwise a power failure could leave an empty
+                # manifest.
+                if self.durable:
+                    os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError as error:
+            raise OutputError(f"the checkpoint {self.folder} cannot be written: {error.strerror}") from None
+        self._on_disk = named
+        self._remove_others(named)
 
-    def totals(self) -> ExplorationTotals | None:
-        """Return the totals of the last complete level, or None if there is none.
+    def load(self) -> tuple[ExplorationTotals, StoredLevels] | None:
+        """Return the totals and files of the last complete level, or None if there is none.
 
-        Raises InputError if the folder belongs to another exploration, or a part is missing or truncated.
+        Raises InputError if the folder belongs to another exploration, or the manifest is damaged.
         """
-        # The levels have five digits, so the order of names is the order of levels.
-        manifests = sorted(self.folder.glob("level-*.json"))
-        if not manifests:
+        if any(self.folder.glob("level-*.json")):
+            raise self._other_version(1)
+        path = self.folder / _MANIFEST
+        if not path.exists():
+            self._remove_others(set())
             return None
-        last = self._read(manifests[-1])
-        # The assignment of hashes to partitions depends on their number, so an existing checkpoint keeps it.
-        self.partitions = last["partitions"]
-        self._require_same(last["identity"])
-        for level in range(len(manifests)):
-            parts = self._read(self._manifest(level))["parts"]
-            for partition, (count, size) in enumerate(parts):
-                self._require_whole(partition, level, count, size)
-        return ExplorationTotals.from_json(last["totals"])
+        content = self._read(path)
+        self._require_same(content["identity"])
+        levels = StoredLevels.from_json(content["levels"])
+        self._on_disk = self._files_of(levels)
+        self._remove_others(self._on_disk)
+        return ExplorationTotals.from_json(content["totals"]), levels
 
-    def _manifest(self, level: int) -> Path:
-        return self.folder / f"level-{level:05}.json"
+    def _files_of(self, levels: StoredLevels) -> set[Path]:
+        runs = {self.folder / RUNS / run.name for run in levels.all_runs()}
+        return runs | {self.folder / CANDIDATES / file.name for file in levels.candidates or ()}
+
+    def _remove_others(self, named: set[Path]) -> None:
+        for kind in (RUNS, CANDIDATES):
+            for path in self.folder.glob(f"{kind}/*"):
+                if path not in named:
+                    path.unlink(missing_ok=True)
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            content = json.loads(path.read_text())
-            found = content["format"], content["version"]
+            content = dict(json.loads(path.read_text()))
+            found, version, digest = content["format"], content["version"], content.pop("digest")
         except OSError as error:
             raise self._damaged(f"{path.name} cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
             raise self._damaged(f"{path.name} is truncated or no manifest") from None
-        if found != (FORMAT, SCHEMA_VERSION):
-            raise InputError(
-                f"{path} has schema version {found[1]}; this program reads version {SCHEMA_VERSION}: "
-                "explore again in a new folder"
-            )
-        return dict(content)
+        if (found, version) != (FORMAT, SCHEMA_VERSION):
+            raise self._other_version(version)
+        if digest != _digest_of(content):
+            raise self._damaged(f"{path.name} was changed")
+        return content
+
+    def _other_version(self, version: object) -> UserError:
+        return InputError(
+            f"{self.folder} has schema version {version}; this program reads version {SCHEMA_VERSION}: "
+            "explore again in a new folder"
+        )
 
     def _require_same(self, other: dict[str, Any]) -> None:
         ours = asdict(self.identity)
@@ -165,34 +225,20 @@ class Checkpoint:
             if other[name] != ours[name]:
                 raise InputError(f"{self.folder} holds an exploration of {words}: choose another folder, or remove it")
 
-    def _require_whole(self, partition: int, level: int, count: int, size: int) -> None:
-        path = run_path(self.folder, partition, level)
-        shown = path.relative_to(self.folder)
-        try:
-            # Size and number of states, not the content: all states of a large exploration would take long to read.
-            is_whole = path.stat().st_size == size and len(open_run(path, self.identity.words)) == count
-        except FileNotFoundError:
-            raise self._damaged(f"{shown} is missing") from None
-        except (OSError, pa.ArrowInvalid):
-            is_whole = False
-        if not is_whole:
-            raise self._damaged(f"{shown} is truncated or was changed")
-
     def _damaged(self, what: str) -> UserError:
         return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
 
 
 def has_checkpoint(folder: Path) -> bool:
     """Return whether a folder holds a complete level."""
-    return next(folder.glob("level-*.json"), None) is not None
+    return (folder / _MANIFEST).is_file()
 
 
 @contextmanager
-def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int) -> Iterator[Checkpoint]:
+def open_checkpoint(folder: Path, identity: ExplorationIdentity, *, durable: bool = True) -> Iterator[Checkpoint]:
     """Yield the checkpoint in a new or existing folder, locked against other drivers.
 
-    An existing checkpoint keeps its number of partitions. Raises InputError if the folder is in use or holds other
-    files, and OutputError if it cannot be written.
+    Raises InputError if the folder is in use or holds other files, and OutputError if it cannot be written.
     """
     lock = folder / _LOCK
     try:
@@ -208,10 +254,11 @@ def open_checkpoint(folder: Path, identity: ExplorationIdentity, partitions: int
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(f"another run explores into {folder}: wait for it, or choose another folder") from None
-        # Only with the lock: these files belong to attempts that died, and no driver is writing now.
-        for partial in folder.glob("part-*/.level-*"):
-            partial.unlink(missing_ok=True)
-        yield Checkpoint(folder, identity, partitions)
+        yield Checkpoint(folder, identity, durable=durable)
+
+
+def _digest_of(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _constants_text(constants: dict[str, Any]) -> str:

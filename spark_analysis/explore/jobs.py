@@ -1,124 +1,161 @@
-"""Exploration of one level by one Spark job (expand, shuffle, insert), and its interruption.
-
-The driver processes a small level itself, with the functions of the tasks: to start a job takes longer.
-"""
+"""The work of one level as a Spark job, or in the driver's process if it is small; and its interruption."""
 
 from __future__ import annotations
 
 import functools
-import json
 import re
+import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from checker.engines.native.batch import BatchCode
-from checker.errors import InputError, UserError
-from spark_analysis.explore.level_expansion import REPORTED, ROW, LevelTask, expand, insert, partition_rows, to_batch
-from spark_analysis.explore.state_columns import StateColumns
+from checker.errors import InputError, OutputError, UserError
+from spark_analysis.explore.level_tasks import LevelWork, PartitionInput, TaskReport, damaged_runs, run_task
+from spark_analysis.explore.row_files import StoredRun
+from spark_analysis.session import LazySession
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-_SETTINGS = {
-    # Rows are large: the JVM must not collect thousands of them for Python.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "8",
-    # Partitions must not be merged. Rows are too few for code generation to pay off.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+    from pyspark import Broadcast
 
 _POLL_SECONDS = 0.2
 
-DRIVER_STATES, DRIVER_PARTITIONS = 4096, 64
-"""Limits for a level that the driver processes: number of states, number of partitions."""
+CANDIDATES_BEFORE_SPARK, CANDIDATES_BEFORE_JOB = 1 << 20, 1 << 16
+"""The number of candidates of a level above which Spark starts, and above which a started Spark gets a job.
 
+Below, the driver processes the level itself. One core takes a second for a million candidates. The start of Java and of
+Python workers takes 8 seconds of a core, a job about 0.1.
+"""
 
-Reports = list[dict[str, Any]]
+DRIVER_PARTITIONS = 64
+"""The greatest number of partitions for which the driver processes a level itself."""
+
+CANDIDATES_IN_TASK = 1 << 16
+"""A level has a task for about so many candidates, if its partitions are more."""
+
+BYTES_TO_VERIFY = 1 << 28
+"""The size of the states up to which the driver verifies a checkpoint itself."""
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error: the user stopped the run
     """The job was cancelled because the run was."""
 
 
-class Jobs:
-    """Runs the jobs of one exploration; a context manager that frees the broadcast code at the end."""
+@dataclass(frozen=True)
+class LevelStep:
+    """One step of an exploration: the fields of `LevelWork` that differ from level to level, and the partitions."""
 
-    def __init__(self, spark: SparkSession, code: BatchCode, folder: Path, partitions: int, cancelled: threading.Event):
-        # A new session over the same context has separate settings.
-        self._spark = spark.newSession()
-        for name, value in _SETTINGS.items():
-            self._spark.conf.set(name, value)
-        self._context = spark.sparkContext
-        self._folder, self._partitions, self._cancelled = folder, partitions, cancelled
-        self._code = self._context.broadcast(code)
+    level: int
+    inputs: list[PartitionInput]
+    candidates: Any
+    next_partitions: int | None
+    state_mask: int
+    step_mask: int
+
+
+class Jobs:
+    """Runs the jobs of one exploration; a context manager that frees the broadcast code at the end.
+
+    `durable`: the tasks on executors wait until their files are on the disk. The session starts at the first job.
+    """
+
+    def __init__(
+        self, session: LazySession, code: BatchCode, folder: Path, cancelled: threading.Event, *, durable: bool
+    ) -> None:
+        self._session, self._code, self._folder = session, code, folder
+        self._cancelled, self._durable = cancelled, durable
+        self._token = secrets.token_hex(4)
+        self._sent: Broadcast[BatchCode] | None = None
 
     def __enter__(self) -> Jobs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._code.destroy()
+        if self._sent is not None:
+            self._sent.destroy()
 
-    def initial(self, states: StateColumns, state_mask: int) -> Reports:
-        """Insert the initial states, sorted by hash, as level 0, and return the reports of all partitions."""
-        work = self._work(-1, state_mask, 0, range(self._partitions))
-        # Every partition gets a row, as in `expand`, and so writes a run even if it has no state.
-        empty = [(key, target, b"") for target, key in enumerate(work.keys)]
-        return _parsed(insert(work, iter([to_batch([*partition_rows(states, work.keys), *empty])])))
+    @property
+    def cores(self) -> int:
+        """The number of cores of the session."""
+        return self._session.cores
 
-    def level(self, level: int, states: int, state_mask: int, step_mask: int) -> Reports:
-        """Expand a level of `states` states, insert the next level, and return the reports of all partitions."""
-        if states <= DRIVER_STATES and self._partitions <= DRIVER_PARTITIONS:
-            work = self._work(level, state_mask, step_mask, range(self._partitions))
-            return _parsed(insert(work, expand(work, iter([pa.record_batch({"id": range(self._partitions)})]))))
-        return self._reports(self._work(level, state_mask, step_mask, self._keys))
+    def run(self, step: LevelStep, candidates: int) -> tuple[list[TaskReport], bool]:
+        """Process a level with a number of candidates; return the reports of its tasks in the order of partitions.
 
-    def _work(self, level: int, state_mask: int, step_mask: int, keys: Sequence[int]) -> LevelTask:
-        return LevelTask(self._code, str(self._folder), level, tuple(keys), state_mask, step_mask)
+        Return also whether the new files are known to be on the disk.
+        """
+        inputs = step.inputs
+        limit = CANDIDATES_BEFORE_JOB if self._session.is_started else CANDIDATES_BEFORE_SPARK
+        if candidates <= limit and len(inputs) <= DRIVER_PARTITIONS:
+            try:
+                reports = [run_task(self._work(step, SimpleNamespace(value=self._code), durable=False), inputs)]
+            except OSError as error:
+                raise OutputError(f"the states in {self._folder} cannot be processed: {error.strerror}") from None
+            return _successful(reports), False
+        if self._sent is None:
+            self._sent = self._session.spark.sparkContext.broadcast(self._code)
+        work = self._work(step, self._sent, durable=self._durable)
+        tasks = min(len(inputs), max(self.cores, -(-candidates // CANDIDATES_IN_TASK)))
+        bounds = [len(inputs) * task // tasks for task in range(tasks + 1)]
+        groups = [inputs[start:end] for start, end in pairwise(bounds)]
+        return _successful(self._on_executors(functools.partial(run_task, work), groups, step.level)), self._durable
 
-    @functools.cached_property
-    def _keys(self) -> tuple[int, ...]:
-        return _keys(self._spark, self._partitions)
+    def damaged_runs(self, runs: Sequence[StoredRun], row_bytes: int) -> list[str]:
+        """Return the names of the runs whose files do not have the content that was written."""
+        folder = str(self._folder)
+        if sum(run.count for run in runs) * row_bytes <= BYTES_TO_VERIFY:
+            return damaged_runs(folder, runs)
+        groups = [runs[start :: 4 * self.cores] for start in range(min(len(runs), 4 * self.cores))]
+        found = self._on_executors(functools.partial(damaged_runs, folder), groups, 0)
+        return [name for names in found for name in names]
 
-    def _reports(self, work: LevelTask) -> Reports:
-        def expanding(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return expand(work, batches)
+    def _work(self, step: LevelStep, code: Any, *, durable: bool) -> LevelWork:
+        return LevelWork(
+            code=code,
+            folder=str(self._folder),
+            token=self._token,
+            level=step.level,
+            partitions=len(step.inputs),
+            candidates=step.candidates,
+            next_partitions=step.next_partitions,
+            state_mask=step.state_mask,
+            step_mask=step.step_mask,
+            durable=durable,
+        )
 
-        def inserting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return insert(work, batches)
-
-        count = self._partitions
-        # One row and one task per partition: the row with id p makes its task expand partition p.
-        candidates = self._spark.range(0, count, 1, count).mapInArrow(expanding, ROW)
-        # Spark sends a row by the hash of `key`. `_keys` has found a key for each task, as Spark has no repartition by
-        # number.
-        inserted = candidates.repartition(count, "key").mapInArrow(inserting, REPORTED)
+    def _on_executors(self, task: Callable[[Item], Answer], items: Sequence[Item], level: int) -> list[Answer]:
+        """Return the answers of one task for each item, in their order."""
+        context = self._session.spark.sparkContext
         try:
             with self._interruptible():
-                return [json.loads(row.report) for row in inserted.collect()]
+                return context.parallelize(items, len(items)).map(task).collect()
         except Exception as error:
             # Spark reports a cancelled job as an ordinary failure, so the event decides.
             if self._cancelled.is_set():
                 raise Interrupted from None
-            raise _failure(error, work.level) from error
+            raise _failure(error, level) from error
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
         """Cancel the jobs started within the block as soon as the run is cancelled."""
+        context = self._session.spark.sparkContext
         group, done = f"exploration-{id(self)}", threading.Event()
 
         def watch() -> None:
             # Cancels again and again: a job that starts after the first call would not be cancelled by it.
             while not done.wait(_POLL_SECONDS):
                 if self._cancelled.is_set():
-                    self._context.cancelJobGroup(group)
+                    context.cancelJobGroup(group)
 
-        self._context.setJobGroup(group, "breadth-first exploration")
+        context.setJobGroup(group, "breadth-first exploration")
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
@@ -128,23 +165,16 @@ class Jobs:
             watcher.join()
 
 
-def _parsed(batches: Iterator[pa.RecordBatch]) -> Reports:
-    return [json.loads(report) for batch in batches for report in batch.column(0).to_pylist()]
-
-
-def _keys(spark: SparkSession, partitions: int) -> tuple[int, ...]:
-    """Return for each partition a key that Spark's hash sends to the task with the partition's number."""
-    found: dict[int, int] = {}
-    count = 16 * partitions
-    while len(found) < partitions:
-        for key, task in spark.range(0, count, 1, 1).selectExpr("id", f"pmod(hash(id), {partitions})").collect():
-            found.setdefault(task, key)
-        count *= 4
-    return tuple(found[task] for task in range(partitions))
+def _successful(reports: Sequence[TaskReport | UserError]) -> list[TaskReport]:
+    """Return the reports; raise the first error among them."""
+    for report in reports:
+        if isinstance(report, UserError):
+            raise report
+    return [report for report in reports if isinstance(report, TaskReport)]
 
 
 def _failure(error: Exception, level: int) -> UserError:
     """Return why Spark gave up, from the last line of a task's exception."""
     causes = re.findall(r"^\s*(?:Caused by: )?((?:[\w.]*(?:Error|Exception))\b[^\n]*)", str(error), re.MULTILINE)
     cause = causes[-1].strip() if causes else str(error).strip().split("\n")[0]
-    return InputError(f"Spark gave up at level {level + 2} after several attempts: {cause}")
+    return InputError(f"Spark gave up at level {level + 1} after several attempts: {cause}")

@@ -1,9 +1,10 @@
 """Exploration on Spark: breadth-first, level by level, with the states on disk in partitions by hash.
 
-Each level is one job. Its first half expands the frontier of each partition and sends the successors to their
-partitions. Its second half compares them with the runs of the partition, stores the new states as the run of the next
-level, and checks them. Visited states never move; only candidates are sent. Counts, levels, verdicts and the lengths of
-counterexamples equal those of the native engine. A run ends only at the end of a level.
+Each level is one job. A task merges the candidates of its partitions, stores the new states among them as the next
+level, checks them, and expands them; their successors are the candidates for the level after that. Visited states never
+move; only candidates do, by files in the folder of the states. The driver processes small levels itself, and a space of
+small levels starts no Java. Counts, levels, verdicts and the lengths of counterexamples equal those of the native
+engine. A run ends only at the end of a level.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from checker.engines.native.explore.exploration import Exploration, FoundFailure
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import ResultBuilder, failed_init, initial_states, property_mask, require_sizes
-from checker.errors import BoundsError, InputError, SpecError
+from checker.engines.native.row_kernels import RowTable, row_kernels
+from checker.errors import BoundsError, OutputError, SpecError
 from checker.explain.violations import wrong_starts
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
@@ -39,17 +41,29 @@ from spark_analysis.explore.checkpoint import (
     CheckpointLocation,
     ExplorationIdentity,
     ExplorationTotals,
+    StoredLevels,
     open_checkpoint,
 )
-from spark_analysis.explore.jobs import Interrupted, Jobs
-from spark_analysis.explore.state_columns import INITIAL_INSTANCE, StateColumns, distinct
+from spark_analysis.explore.jobs import CANDIDATES_BEFORE_SPARK, Interrupted, Jobs, LevelStep
+from spark_analysis.explore.level_tasks import ExpansionReport, InsertedPartition, PartitionInput
+from spark_analysis.explore.row_files import CANDIDATES, RUNS, CandidateFile, DamagedFileError, write_candidates
 from spark_analysis.explore.stored_states import StoredStates
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from spark_analysis.session import LazySession
 
 PARTITIONS_A_CORE = 2
-"""Default number of partitions for each core of the session. With fewer, cores would be idle at the end of a level."""
+"""Partitions for each core, when the first jobs are near. With fewer, cores would be idle at the end of a level."""
+
+CANDIDATES_IN_PARTITION = 1 << 22
+"""The number of candidates of a level above which the partitions of the next one are halved.
+
+The next level may have several times as many. A task holds those of one partition in memory.
+"""
+
+_MOST_GROWTH = 8
+"""A level is expected to have at most so many times as many candidates as the one before."""
+
+COMMIT_SECONDS = 1.0
+"""The time between two manifests while the driver processes levels itself: small levels take less than a manifest."""
 
 
 @dataclass(frozen=True)
@@ -73,24 +87,24 @@ class _Compiled:
 
 
 def explore(
-    spec: Spec, plan: Plan, spark: SparkSession, *, checkpoint: Path | None = None, partitions: int | None = None
+    spec: Spec, plan: Plan, session: LazySession, *, checkpoint: Path | None = None, partitions: int = 1
 ) -> Result:
     """Explore a spec on Spark, or resume its checkpoint, and return the result like the native engine.
 
-    `checkpoint` is a folder that the driver and all executors see; it keeps every complete level. None stands for a
-    temporary folder of this machine. `partitions` is the number of partitions of the states; an existing checkpoint
-    keeps its number. The result has no findings, and liveness properties are undecided. Raises UserError if the spec is
-    outside the language, the checkpoint belongs to another exploration or is damaged, or a task fails at every attempt.
+    `checkpoint` is a folder that the driver and all executors see; it keeps the last complete level. None stands for a
+    temporary folder of this machine. `partitions` is the number of partitions of the states at the beginning; they are
+    split as the levels grow. The result has no findings, and liveness properties are undecided. Raises UserError if the
+    spec is outside the language, the checkpoint belongs to another exploration or is damaged, the disk is full, or a
+    task fails at every attempt.
     """
     if spec.names_of(Role.VIEW):
         raise SpecError(f"{spec.name} has a view, which the engine spark does not support: use --engine native")
-    cores = spark.sparkContext.defaultParallelism
-    plan = replace(plan, workers=cores)
     started = time.perf_counter()
     liveness = liveness_names(spec, plan.properties)
     check_liveness(spec, liveness)
     compiled = _compile(spec, [name for name in plan.properties if name != DEADLOCK and name not in liveness])
     compile_seconds = time.perf_counter() - started
+    plan = replace(plan, workers=1)
     try:
         initial = initial_states(spec)
     except BoundsError:
@@ -98,12 +112,14 @@ def explore(
     if starts := wrong_starts(spec, compiled.names, initial):
         failed = failed_init("spark", spec, plan, compile_seconds)
         return replace(failed, violations=starts, distinct_states=len(initial), levels=(len(initial),))
-    count = partitions or PARTITIONS_A_CORE * cores
-    with _folder(checkpoint) as folder, open_checkpoint(folder, compiled.identity, count) as kept:
-        search = _SparkSearch(compiled, plan, kept, kept.totals())
-        with Jobs(spark, compiled.code, folder, kept.partitions, plan.cancelled) as jobs:
-            outcome = search.run(jobs, initial)
+    durable = checkpoint is not None
+    with _folder(checkpoint) as folder, open_checkpoint(folder, compiled.identity, durable=durable) as kept:
+        with Jobs(session, compiled.code, folder, plan.cancelled, durable=durable) as jobs:
+            search = _SparkSearch(compiled, plan, kept, jobs)
+            search.load(initial, partitions)
+            outcome = search.run()
         found = search.exploration(outcome)
+        plan = replace(plan, workers=session.cores if session.is_started else 1)
         builder = ResultBuilder("spark", spec, compiled.state_of, plan, compiled.names, found)
         result = builder.result(compile_seconds)
         if result.ended != "violation":
@@ -131,37 +147,103 @@ def _folder(checkpoint: Path | None) -> Iterator[Path]:
 
 
 class _SparkSearch:
-    """An exploration in progress: the totals up to the last complete level, and the next steps."""
+    """An exploration in progress: the totals and files up to the last complete level, and the next steps."""
 
-    def __init__(self, compiled: _Compiled, plan: Plan, checkpoint: Checkpoint, totals: ExplorationTotals | None):
-        self._compiled, self._plan, self._checkpoint = compiled, plan, checkpoint
+    def __init__(self, compiled: _Compiled, plan: Plan, checkpoint: Checkpoint, jobs: Jobs) -> None:
+        self._compiled, self._plan, self._checkpoint, self._jobs = compiled, plan, checkpoint, jobs
+        self._kernels = row_kernels(compiled.batch.words)
         instances = compiled.code.instances
-        self.totals = totals or ExplorationTotals([], [0] * instances, [0] * instances)
+        self.totals = ExplorationTotals([], [0] * instances, [0] * instances)
+        self._levels = StoredLevels([()], (), ExpansionReport())
         self._state_mask = compiled.mask(Role.INVARIANT, Role.REACHABLE)
         self._step_mask = compiled.mask(*STEP_ROLES)
-        # The time of the earlier runs of a checkpoint counts too.
-        self._started = time.perf_counter() - self.totals.seconds
+        self._started = time.perf_counter()
+        self._committed = time.perf_counter()
+        self._files_are_on_disk = True
 
-    def run(self, jobs: Jobs, initial: list[State]) -> Outcome:
+    def load(self, initial: list[State], partitions: int) -> None:
+        """Take the checkpoint, or start with the initial states; raise DamagedFileError if a stored run is damaged."""
+        loaded = self._checkpoint.load()
+        if loaded is None:
+            self._levels.split(partitions)
+            self._levels.candidates = (self._initial_candidates(initial),)
+            self._files_are_on_disk = False
+            return
+        self.totals, self._levels = loaded
+        # The time of the earlier runs counts too.
+        self._started -= self.totals.seconds
+        damaged = self._jobs.damaged_runs(self._levels.all_runs(), 8 * self._kernels.row_words)
+        if damaged:
+            raise DamagedFileError(self._checkpoint.folder / RUNS / min(damaged))
+
+    def run(self) -> Outcome:
         """Explore until no state is left or there is a reason to stop; return the outcome."""
+        outcome = None
         try:
-            if not self.totals.levels:
-                self._take(jobs.initial(self._packed(initial), self._state_mask))
-            while (outcome := self._outcome()) is None:
-                # A property that was found in an earlier level is not checked again: the first finding is the shortest
-                # one.
-                seen = sum(1 << bit for bit in self.totals.found)
-                level = len(self.totals.levels) - 1
-                masks = self._state_mask & ~seen, self._step_mask & ~seen
-                self._take(jobs.level(level, self.totals.levels[-1], *masks))
+            while outcome is None:
+                outcome = self._outcome() if self.totals.levels else None
+                if outcome is None:
+                    self._advance()
         except Interrupted:
-            return "interrupted"
+            outcome = "interrupted"
+        if self.totals.levels:
+            self._commit()
         return outcome
+
+    def _advance(self) -> None:
+        """Insert and expand the next level; only expand the last one if an earlier run ended without that."""
+        levels, totals = self._levels, self.totals
+        inserts = levels.candidates is not None
+        level = len(totals.levels) - (0 if inserts else 1)
+        candidates = sum(file.count for file in levels.candidates or ()) if inserts else totals.levels[-1]
+        is_last = self._plan.max_depth is not None and level + 1 >= self._plan.max_depth
+        partitions = self._partitions_after(candidates)
+        # A property that was found in an earlier level is not checked again: the first finding is the shortest one.
+        seen = sum(1 << bit for bit in totals.found)
+        seen_in_steps = seen | sum(1 << bit for bit in levels.expanded.steps if bit != OUT_OF_BOUNDS_BIT)
+        step = LevelStep(
+            level=level,
+            inputs=[PartitionInput(partition, runs) for partition, runs in enumerate(levels.runs)],
+            candidates=levels.candidates,
+            next_partitions=None if is_last else partitions,
+            state_mask=self._state_mask & ~seen,
+            step_mask=self._step_mask & ~seen_in_steps,
+        )
+        reports, files_are_on_disk = self._jobs.run(step, candidates)
+        if inserts:
+            self._take_expanded(levels.expanded, level - 1)
+            self._take_inserted([inserted for report in reports for inserted in report.inserted], level)
+        expanded = ExpansionReport()
+        for report in reports:
+            expanded.add(report.expanded)
+        levels.expanded = expanded
+        levels.candidates = None if is_last else tuple(file for report in reports for file in report.candidates)
+        levels.split(partitions)
+        self._files_are_on_disk &= files_are_on_disk
+        if files_are_on_disk or time.perf_counter() - self._committed >= COMMIT_SECONDS:
+            self._commit()
+        if inserts:
+            self._report_progress()
+
+    def _partitions_after(self, candidates: int) -> int:
+        """Return the number of partitions for the level after one with so many candidates."""
+        partitions = self._levels.partitions
+        if partitions == 1 and candidates * _MOST_GROWTH > CANDIDATES_BEFORE_SPARK:
+            partitions = PARTITIONS_A_CORE * self._jobs.cores
+        while candidates > partitions * CANDIDATES_IN_PARTITION:
+            partitions *= 2
+        return partitions
+
+    def _commit(self) -> None:
+        self.totals.seconds = time.perf_counter() - self._started
+        self._checkpoint.commit(self.totals, self._levels, files_are_on_disk=self._files_are_on_disk)
+        self._files_are_on_disk = True
+        self._committed = time.perf_counter()
 
     def exploration(self, outcome: Outcome) -> Exploration:
         """Return the exploration with its violations and its states."""
         totals, reachable_mask = self.totals, self._compiled.mask(Role.REACHABLE)
-        store = StoredStates(self._checkpoint, totals, self._compiled.batch)
+        store = StoredStates(self._checkpoint.folder, self._levels, totals, self._compiled.batch)
         found = {bit: _violation(store, place) for bit, place in totals.found.items()}
         failure, deadlock = totals.failure, totals.deadlock
         return Exploration(
@@ -179,49 +261,43 @@ class _SparkSearch:
             store=store,
         )
 
-    def _packed(self, states: list[State]) -> StateColumns:
+    def _initial_candidates(self, states: list[State]) -> CandidateFile:
+        """Write the initial states as the candidates for level 0."""
         words = np.array([self._compiled.layout.encode(state.values) for state in states], np.uint64)
-        none = np.zeros(len(words), np.uint64)
-        initial = np.full(len(words), INITIAL_INSTANCE, np.uint16)
-        return distinct(StateColumns(self._compiled.batch.hashes(words), words, none, initial))
+        table = RowTable(self._kernels, len(words))
+        table.add_rows(self._kernels.initial_rows(words))
+        path = self._checkpoint.folder / CANDIDATES / "initial"
+        try:
+            return write_candidates(path, table.sorted(), self._levels.partitions, durable=False)
+        except OSError as error:
+            raise OutputError(f"the states cannot be written to {path.parent.parent}: {error.strerror}") from None
 
-    def _take(self, reports: list[dict[str, Any]]) -> None:
-        """Add the reports of a job to the totals, and commit the level that it wrote."""
-        totals = self.totals
-        level = len(totals.levels)
-        # By partition: Spark returns the reports in any order, and the first finding must not depend on it.
-        expanded = sorted((report for report in reports if "expanded" in report), key=lambda report: report["expanded"])
-        inserted = sorted((report for report in reports if "inserted" in report), key=lambda report: report["inserted"])
-        # A repeated task must not count twice and a lost one must not be missed, so each partition reports exactly
-        # once.
-        if len(inserted) != self._checkpoint.partitions:
-            raise InputError(
-                f"only {len(inserted)} of {self._checkpoint.partitions} partitions sent a report: run again"
-            )
-        for report in expanded:
-            _add(totals.generated, report["generated"])
-            self._take_expanded(report, level - 1)
-        for report in inserted:
-            _add(totals.distinct, report["by_instance"])
-            for bit, words in report["states"].items():
-                self._find(int(bit), CheckpointLocation(level, words))
-        totals.levels.append(sum(report["count"] for report in inserted))
-        totals.shuffled_bytes.append(sum(report["received"] for report in inserted))
-        totals.written_bytes.append(sum(report["bytes"] for report in inserted))
-        totals.seconds = time.perf_counter() - self._started
-        self._checkpoint.commit(totals, {report["inserted"]: (report["count"], report["bytes"]) for report in inserted})
-        self._report_progress()
+    def _take_inserted(self, reports: list[InsertedPartition], level: int) -> None:
+        """Add the reports of a new level, which are in the order of partitions."""
+        totals, runs = self.totals, self._levels.runs
+        for report in reports:
+            _add(totals.distinct, report.by_instance)
+            for bit, words in report.states.items():
+                self._find(bit, CheckpointLocation(level, words))
+            if report.run is not None:
+                kept = (run for run in runs[report.partition] if run.name not in report.merged)
+                runs[report.partition] = (*kept, report.run)
+        totals.levels.append(sum(report.count for report in reports))
+        totals.sent_bytes.append(sum(report.received for report in reports))
+        written = sum(report.run.count for report in reports if report.run is not None)
+        totals.written_bytes.append(8 * self._kernels.row_words * written)
 
-    def _take_expanded(self, report: dict[str, Any], level: int) -> None:
-        """Take the first finding of each kind from the report of a partition; reports are in the order of hashes."""
+    def _take_expanded(self, report: ExpansionReport, level: int) -> None:
+        """Add the report on the expansion of a level."""
         totals = self.totals
-        if totals.failure is None and "failure" in report:
-            words, instance = report["failure"]
+        _add(totals.generated, report.generated)
+        if totals.failure is None and report.failure is not None:
+            words, instance = report.failure
             totals.failure = CheckpointLocation(level, words, instance)
-        if totals.deadlock is None and "deadlock" in report:
-            totals.deadlock = CheckpointLocation(level, report["deadlock"])
-        for bit, (words, instance, successor) in report["steps"].items():
-            self._find(int(bit), CheckpointLocation(level, words, instance, successor))
+        if totals.deadlock is None and report.deadlock is not None:
+            totals.deadlock = CheckpointLocation(level, report.deadlock)
+        for bit, (words, instance, successor) in report.steps.items():
+            self._find(bit, CheckpointLocation(level, words, instance, successor))
 
     def _find(self, bit: int, place: CheckpointLocation) -> None:
         totals = self.totals
@@ -259,12 +335,13 @@ class _SparkSearch:
         totals = self.totals
         generated = totals.levels[0] + sum(totals.generated)
         counts = (len(totals.levels), totals.states, generated, totals.levels[-1])
-        self._plan.on_progress(ExplorationProgress(*counts, totals.seconds, peak_memory()))
+        seconds = time.perf_counter() - self._started
+        self._plan.on_progress(ExplorationProgress(*counts, seconds, peak_memory()))
 
 
-def _add(totals: list[int], counts: dict[str, int]) -> None:
+def _add(totals: list[int], counts: dict[int, int]) -> None:
     for position, count in counts.items():
-        totals[int(position)] += count
+        totals[position] += count
 
 
 def _violation(store: StoredStates, place: CheckpointLocation) -> FoundViolation:

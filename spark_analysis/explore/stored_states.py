@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.batch import BatchEngine
+from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
 from checker.engines.native.explore.search_store import Words
-from spark_analysis.explore.checkpoint import Checkpoint, ExplorationTotals
-from spark_analysis.explore.level_expansion import partition_of, run_path
-from spark_analysis.explore.state_columns import INITIAL_INSTANCE, StateColumns, locate, open_run
+from checker.engines.native.row_kernels import instances_of, levels_of, row_kernels
+from spark_analysis.explore.checkpoint import ExplorationTotals, StoredLevels
+from spark_analysis.explore.row_files import RUNS, StoredRun, map_run, partition_of
 
 
 class StoredStates:
     """A `StateStore` over the runs of a checkpoint. Ids number the requested states."""
 
-    def __init__(self, checkpoint: Checkpoint, totals: ExplorationTotals, batch: BatchEngine) -> None:
-        self._checkpoint, self._totals, self._batch = checkpoint, totals, batch
+    def __init__(self, folder: Path, levels: StoredLevels, totals: ExplorationTotals, batch: BatchEngine) -> None:
+        self._folder, self._levels, self._totals, self._batch = folder, levels, totals, batch
+        self._kernels = row_kernels(batch.words)
         self._ids: dict[tuple[int, tuple[int, ...]], int] = {}
         self._named: list[tuple[int, tuple[int, ...]]] = []
 
     @property
     def memory_bytes(self) -> int:
         """The size of the states on disk, in bytes."""
-        return sum(self._totals.written_bytes)
+        return 8 * self._kernels.row_words * self._totals.states
 
     def id_of(self, level: int, words: list[int]) -> int:
         """Return the id of a state of a level."""
@@ -38,10 +41,10 @@ class StoredStates:
     def find(self, words: Words) -> int | None:
         """Return the id of the state with these words (words,), or None if it is not stored."""
         sought = [int(word) for word in words]
-        for level in range(len(self._totals.levels)):
+        for row in self._alike(self._hash(sought)):
             # The hash finds candidates; only equal words identify the state.
-            if any(run.words[position].tolist() == sought for run, position in self._alike(level, self._hash(sought))):
-                return self.id_of(level, sought)
+            if self._words(row) == sought:
+                return self.id_of(_level(row), sought)
         return None
 
     def words_of(self, state_id: int) -> Words:
@@ -52,20 +55,19 @@ class StoredStates:
         """Return the state from which a state was first reached, and the action instance; None for an initial state."""
         level, packed = self._named[state_id]
         words = list(packed)
-        for run, position in self._alike(level, self._hash(words)):
-            if run.words[position].tolist() != words:
+        for row in self._alike(self._hash(words)):
+            if self._words(row) != words:
                 continue
-            instance = int(run.instances[position])
+            instance = int(instances_of(row)[0])
             if instance == INITIAL_INSTANCE:
                 return None
-            return self._parent(level - 1, int(run.parents[position]), instance, words), instance
-        raise AssertionError("a state of a complete level is missing in its run")
+            return self._parent(level - 1, int(row[0, -2]), instance, words), instance
+        raise AssertionError("a state of a complete level is missing in the runs")
 
     def all_states(self) -> Words:
         """Return a copy of all states (distinct, words), level by level."""
-        levels = range(len(self._totals.levels))
-        parts = [self._run(partition, level) for level in levels for partition in range(self._checkpoint.partitions)]
-        return np.concatenate([part.words for part in parts])
+        rows = np.concatenate([self._rows(run) for run in self._levels.all_runs()])
+        return rows[np.argsort(levels_of(rows), kind="stable"), : self._batch.words]
 
     def distinct_per_instance(self) -> NDArray[np.int64]:
         """Return the number of states that each action instance reached first (instances,)."""
@@ -76,21 +78,34 @@ class StoredStates:
 
         Of several such states with the same hash, the first in the order of their words is taken.
         """
-        for run, position in self._alike(level, hashed):
+        for row in self._alike(hashed):
+            if _level(row) != level:
+                continue
             # Parents are stored by hash. If two states share it, the expansion shows which of them has the successor.
-            found = self._batch.expand(run.words[position : position + 1])
+            found = self._batch.expand(row[:, : self._batch.words])
             if found.states[found.instances == instance].tolist() == [words]:
-                return self.id_of(level, run.words[position].tolist())
-        raise AssertionError("the parent of a state is missing in the previous level")
+                return self.id_of(level, self._words(row))
+        raise AssertionError("the parent of a state is missing in the runs")
 
-    def _alike(self, level: int, hashed: int) -> Iterator[tuple[StateColumns, int]]:
-        """Yield the states of a level with this hash, as their run and the position in it."""
-        run = self._run(partition_of(hashed, self._checkpoint.partitions), level)
-        for position in locate(run, hashed):
-            yield run, position
+    def _alike(self, hashed: int) -> Iterator[Words]:
+        """Yield the rows (1, words + 2) of the states with this hash."""
+        for run in self._levels.runs[partition_of(hashed >> 32, self._levels.partitions)]:
+            rows = self._rows(run)
+            position = self._kernels.lower_bound(rows, hashed)
+            while position < len(rows) and self._hash(self._words(rows[position : position + 1])) == hashed:
+                yield rows[position : position + 1]
+                position += 1
 
     def _hash(self, words: list[int]) -> int:
         return int(self._batch.hashes(np.array([words], np.uint64))[0])
 
-    def _run(self, partition: int, level: int) -> StateColumns:
-        return open_run(run_path(self._checkpoint.folder, partition, level), self._batch.words)
+    def _rows(self, run: StoredRun) -> Words:
+        return map_run(self._folder / RUNS / run.name, run, self._kernels.row_words)[0]
+
+    def _words(self, row: Words) -> list[int]:
+        words: list[int] = row[0, : self._batch.words].tolist()
+        return words
+
+
+def _level(row: Words) -> int:
+    return int(levels_of(row)[0])

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_analysis import session as sessions
+from spark_analysis.session import LazySession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def session() -> Iterator[LazySession]:
+    """A session of two cores, which starts Java when a test first needs it."""
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")
-    with sessions.opened("local[2]", settings=sessions.FORWARDING) as spark:
-        yield spark
+    with LazySession("local[2]", settings=sessions.FORWARDING) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def spark(session: LazySession) -> SparkSession:
+    return session.spark

@@ -9,12 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ import pytest
 from checker.cli import app
 from checker.engines.native import batch as batches
 from checker.engines.native import engine as native
+from checker.engines.native import row_kernels as kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm.control_flow import word
 from checker.engines.python import explorer
@@ -31,21 +31,19 @@ from checker.run import registry
 from checker.run.expectation import checked_properties, stop_for
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
-from spark_analysis import session
 from spark_analysis.explore import jobs
-from spark_analysis.explore import level_expansion as expansion
+from spark_analysis.explore import level_tasks as tasks
 from spark_analysis.explore import spark_explorer as exploring
 from spark_analysis.explore.spark_explorer import explore
+from spark_analysis.session import LazySession
 from tests.spark_analysis import toys
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
 def on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a Spark job for every level, even a small one."""
-    monkeypatch.setattr(jobs, "DRIVER_STATES", 0)
+    monkeypatch.setattr(jobs, "CANDIDATES_BEFORE_SPARK", -1)
+    monkeypatch.setattr(jobs, "CANDIDATES_BEFORE_JOB", -1)
 
 
 CHECKED = (Role.INVARIANT, Role.STEP_INVARIANT, Role.REACHABLE)
@@ -100,9 +98,9 @@ def is_behaviour(spec: Spec, result: Result) -> None:
         "broker/leader_state/i7_truncation",
     ],
 )
-def test_specs_of_the_repository(spark: SparkSession, on_executors: None, name: str) -> None:
+def test_specs_of_the_repository(session: LazySession, on_executors: None, name: str) -> None:
     spec, plan = scenario(name)
-    found = explore(spec, plan, spark, partitions=3)
+    found = explore(spec, plan, session, partitions=3)
     same(found, native.explore(spec, plan))
     is_behaviour(spec, found)
 
@@ -123,9 +121,9 @@ def test_specs_of_the_repository(spark: SparkSession, on_executors: None, name: 
     ],
     ids=lambda value: value.name if isinstance(value, Spec) else str(value),
 )
-def test_every_kind_of_end(spark: SparkSession, spec: Spec, options: dict[str, object]) -> None:
+def test_every_kind_of_end(session: LazySession, spec: Spec, options: dict[str, object]) -> None:
     spec, plan = toy(spec, **options)
-    found = explore(spec, plan, spark, partitions=1)
+    found = explore(spec, plan, session, partitions=1)
     # The interpreter is the reference, except that it stops in the middle of a level for `max_states`.
     same(found, (native if "max_states" in options else explorer).explore(spec, plan))
     is_behaviour(spec, found)
@@ -138,38 +136,78 @@ def outline(result: Result) -> object:
 
 
 def test_result_is_independent_of_partitions_and_executors(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    session: LazySession, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     spec, plan = toy(toys.Leaping(), stop="all", deadlock=True)
-    results = [explore(spec, plan, spark, partitions=count) for count in (1, 5)]
-    monkeypatch.setattr(jobs, "DRIVER_STATES", 0)
-    results.append(explore(spec, plan, spark, partitions=3))
+    results = [explore(spec, plan, session, partitions=count) for count in (1, 5)]
+    monkeypatch.setattr(exploring, "CANDIDATES_IN_PARTITION", 2)
+    results.append(explore(spec, plan, session, partitions=3))
+    request.getfixturevalue("on_executors")
+    results.append(explore(spec, plan, session))
     same(results[0], explorer.explore(spec, plan))
-    assert outline(results[0]) == outline(results[1]) == outline(results[2])
+    assert [outline(result) for result in results] == [outline(results[0])] * 4
+    assert [result.workers for result in results[-1:]] == [2]
 
 
 @pytest.mark.parametrize("spec", [toys.Leaping(), toys.Overflowing(), toys.Deadlocked()], ids=lambda spec: spec.name)
-def test_result_is_independent_of_chunk_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, spec: Spec) -> None:
-    """The sizes of kernel calls and of collected candidates have no effect on the result."""
+def test_result_is_independent_of_chunk_sizes(
+    session: LazySession, monkeypatch: pytest.MonkeyPatch, spec: Spec
+) -> None:
+    """The sizes of kernel calls, of tables and of partitions have no effect on the result."""
     spec, plan = toy(spec, stop="all", deadlock=True)
-    expected = outline(explore(spec, plan, spark, partitions=2))
+    expected = outline(explore(spec, plan, session, partitions=2))
     monkeypatch.setattr(batches, "MOST_SUCCESSORS", 1)
-    monkeypatch.setattr(expansion, "FRONTIER_CHUNK", 2)
-    monkeypatch.setattr(expansion, "MOST_GATHERED", 3)
-    assert outline(explore(spec, plan, spark, partitions=2)) == expected
+    monkeypatch.setattr(tasks, "FRONTIER_CHUNK", 2)
+    monkeypatch.setattr(tasks, "MOST_GATHERED", 3)
+    monkeypatch.setattr(tasks, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(exploring, "CANDIDATES_IN_PARTITION", 3)
+    assert outline(explore(spec, plan, session)) == expected
 
 
-def test_states_with_equal_hashes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_state_space_starts_no_java(tmp_path: Path) -> None:
+    spec, plan = toy(toys.Leaping(), stop="all")
+    with LazySession("local[2]") as unused:
+        found = explore(spec, plan, unused, checkpoint=tmp_path / "kept")
+        assert not unused.is_started
+    same(found, explorer.explore(spec, plan))
+    assert found.workers == 1
+
+
+def test_run_files_are_few(session: LazySession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are merged: a partition has at most as many as the binary logarithm of its states."""
+    spec, plan = toy(toys.Deadlocked(size=30))
+    monkeypatch.setattr(exploring, "COMMIT_SECONDS", 0)
+    most: list[int] = []
+
+    def count(progress: ExplorationProgress) -> None:
+        most.append(len(list(tmp_path.glob("kept/runs/*"))))
+
+    found = explore(spec, replace(plan, on_progress=count), session, checkpoint=tmp_path / "kept")
+    assert len(found.levels) > 40
+    assert max(most) <= found.distinct_states.bit_length()
+    assert list(tmp_path.glob("kept/candidates/*")) == []
+
+
+@pytest.fixture
+def four_hashes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Replace the hash of a state by the two lowest bits of its first word."""
+    for module in (batches, kernels):
+        monkeypatch.setattr(module, "state_hash", lambda builder, state: builder.shl(state[0], word(62)))
+    kernels.row_kernels.cache_clear()
+    yield
+    kernels.row_kernels.cache_clear()
+
+
+def test_states_with_equal_hashes(session: LazySession, four_hashes: None) -> None:
     """With only four hashes, words distinguish states and successors distinguish parents."""
-    monkeypatch.setattr(batches, "state_hash", lambda builder, state: builder.shl(state[0], word(62)))
     for spec, plan in (toy(toys.Leaping(), stop="all", deadlock=True), toy(toys.Wide(), max_depth=4, stop="all")):
-        found = explore(spec, plan, spark, partitions=3)
+        found = explore(spec, plan, session, partitions=3)
         same(found, native.explore(spec, plan))
         is_behaviour(spec, found)
 
 
 def test_stored_states_equal_those_of_the_native_engine(
-    spark: SparkSession, on_executors: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    session: LazySession, on_executors: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The stored states of a spec with wide words equal those of the native engine; each level is on disk."""
     spec, plan = toy(toys.Wide(), max_depth=4)
@@ -181,9 +219,8 @@ def test_stored_states_equal_those_of_the_native_engine(
         exploring, "StoredStates", lambda *given, kept=exploring.StoredStates: stores.append(kept(*given)) or stores[-1]
     )
     monkeypatch.setattr(exploring, "ResultBuilder", _Looking(stores))
-    explore(spec, plan, spark, partitions=4, checkpoint=tmp_path / "kept")
+    explore(spec, plan, session, partitions=4, checkpoint=tmp_path / "kept")
     assert len(expected) > 100
-    assert len(list(tmp_path.glob("kept/part-*/level-*.arrow"))) == 4 * 4
     np.testing.assert_array_equal(_sorted(stores[0].seen), _sorted(expected))
 
 
@@ -231,7 +268,7 @@ def descends(process: int, ancestor: int) -> bool:
     return False
 
 
-def test_exploration_survives_killed_workers(spark: SparkSession, on_executors: None) -> None:
+def test_exploration_survives_killed_workers(session: LazySession, on_executors: None) -> None:
     spec, plan = scenario("broker/leader_state/expiry")
     expected = native.explore(spec, plan)
     killed: list[int] = []
@@ -249,14 +286,14 @@ def test_exploration_survives_killed_workers(spark: SparkSession, on_executors: 
         if progress.level in strikes:
             strikes[progress.level].start()
 
-    found = explore(spec, replace(plan, on_progress=on_progress), spark, partitions=2)
+    found = explore(spec, replace(plan, on_progress=on_progress), session, partitions=2)
     for timer in strikes.values():
         timer.join()
     assert len(killed) == 2
     same(found, expected)
 
 
-def test_interrupt_between_levels_and_within_a_level(spark: SparkSession, on_executors: None, tmp_path: Path) -> None:
+def test_interrupt_between_levels_and_within_a_level(session: LazySession, on_executors: None, tmp_path: Path) -> None:
     spec, plan = scenario("broker/leader_state/expiry")
     expected = native.explore(spec, plan)
 
@@ -268,21 +305,21 @@ def test_interrupt_between_levels_and_within_a_level(spark: SparkSession, on_exe
                 threading.Timer(delay, cancelled.set).start() if delay else cancelled.set()
 
         stopping = replace(plan, on_progress=stop, cancelled=cancelled)
-        return explore(spec, stopping, spark, partitions=2, checkpoint=tmp_path / "kept")
+        return explore(spec, stopping, session, partitions=2, checkpoint=tmp_path / "kept")
 
     found = stop_at(2, 0)
     assert (found.ended, found.verdict, found.levels) == ("interrupted", "incomplete", expected.levels[:2])
     found = stop_at(4, 0.05)
     assert found.ended == "interrupted"
     assert found.levels == expected.levels[: len(found.levels)]
-    same(explore(spec, plan, spark, checkpoint=tmp_path / "kept"), expected)
+    same(explore(spec, plan, session, checkpoint=tmp_path / "kept"), expected)
 
 
 SLOWLY = """
 import sys
 from spark_analysis.explore import jobs
 from checker.cli.app import main
-jobs.DRIVER_STATES = 0
+jobs.CANDIDATES_BEFORE_SPARK = jobs.CANDIDATES_BEFORE_JOB = -1
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -295,7 +332,7 @@ def folder_with_packages(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_killed_driver_is_resumed(spark: SparkSession, tmp_path: Path) -> None:
+def test_killed_driver_is_resumed(session: LazySession, tmp_path: Path) -> None:
     """The driver is killed during a run; another driver resumes the checkpoint and gets the same result.
 
     The working directory of the killed driver has packages with the names of this project's. Neither the driver nor
@@ -311,29 +348,32 @@ def test_killed_driver_is_resumed(spark: SparkSession, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as driver:
-        wait_until(lambda: (kept / "level-00002.json").exists() or driver.poll() is not None, 240)
+        wait_until(lambda: len(manifest(kept)["totals"]["levels"]) >= 3 or driver.poll() is not None, 240)
         driver.kill()
         assert driver.stderr is not None
         said = driver.stderr.read()
     assert driver.returncode == -signal.SIGKILL, said
-    whole = len(list(kept.glob("level-*.json")))
-    first = (kept / "level-00000.json").stat().st_mtime_ns
+    whole = len(manifest(kept)["totals"]["levels"])
     spec, plan = scenario(name)
     expected = native.explore(spec, plan)
     assert 3 <= whole < len(expected.levels) + 1
     levels: list[int] = []
     plan.on_progress = lambda progress: levels.append(progress.level)
-    found = explore(spec, plan, spark, checkpoint=kept)
+    found = explore(spec, plan, session, checkpoint=kept)
     same(found, expected)
     is_behaviour(spec, found)
     # The run was resumed and did not start again.
     assert levels == list(range(whole + 1, len(found.levels) + 1))
-    assert (kept / "level-00000.json").stat().st_mtime_ns == first
-    assert json.loads((kept / "level-00000.json").read_text())["partitions"] == 2
+    assert len(manifest(kept)["levels"]["runs"]) == 2
     # A complete exploration is only reported.
     levels.clear()
-    same(explore(spec, plan, spark, checkpoint=kept), expected)
+    same(explore(spec, plan, session, checkpoint=kept), expected)
     assert levels == []
+
+
+def manifest(kept: Path) -> dict[str, Any]:
+    path = kept / "exploration.json"
+    return json.loads(path.read_text()) if path.exists() else {"totals": {"levels": []}}
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> None:
@@ -364,14 +404,8 @@ scenarios = [
     ("name", "names"), [("holds", ["is_done", "all_done", "none_lost", "stays_done"]), ("violated", ["is_done"])]
 )
 def test_liveness_is_undecided(
-    spark: SparkSession,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    names: list[str],
+    session: LazySession, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, names: list[str]
 ) -> None:
-    monkeypatch.setattr(session, "opened", lambda *given, **named: nullcontext(spark))
     path = tmp_path / "stuck.py"
     path.write_text(LIVENESS, encoding="utf-8")
     assert app.main(["run", f"{path}/retry/{name}", "--engine", "spark", "--json", "-"]) == 3
