@@ -45,7 +45,7 @@ class ItemsChange:
 
 
 def came_and_went(change: StateChange) -> ItemsChange | None:
-    """Return what a set, bag or sequence lost and got; None if the value is none of these, or nothing was kept.
+    """Return what a set, bag or sequence lost and got; None if the value is none of these.
 
     A sequence that lost its first items and got others at its end has both; otherwise the path has the position of the
     change.
@@ -54,8 +54,7 @@ def came_and_went(change: StateChange) -> ItemsChange | None:
     if type(before) is not type(after) or not isinstance(before, (SetValue, BagValue, SeqValue)):
         return None
     old, new = list(before), list(after)
-    found = _sequence_change(path, old, new) if isinstance(before, SeqValue) else _set_change(path, old, new)
-    return found if len(found.lost) < len(old) else None
+    return _sequence_change(path, old, new) if isinstance(before, SeqValue) else _set_change(path, old, new)
 
 
 def _set_change(path: str, old: list[Any], new: list[Any]) -> ItemsChange:

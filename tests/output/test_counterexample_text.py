@@ -36,7 +36,7 @@ def test_text_of_a_counterexample():
         "     head.epoch   0         ->  1\n"
         "\n"
         "  3  write(b1)\n"
-        "     log[b1]  []  ->  [r0@1]\n"
+        "     log[b1]  + r0@1\n"
         "\n"
         "  4  elect(b2)\n"
         "     role[b1]     leader    ->  follower\n"
@@ -45,7 +45,7 @@ def test_text_of_a_counterexample():
         "     head.epoch   1         ->  2\n"
         "\n"
         "  5  write(b2)\n"
-        "     log[b2]  []  ->  [r0@2]\n"
+        "     log[b2]  + r0@2\n"
     )
 
 
@@ -135,15 +135,15 @@ def test_a_collection_shows_what_came_and_went():
 @pytest.mark.parametrize(
     ("before", "after", "shown"),
     [
-        ([], [3], "log  []  ->  [3]"),
-        ([3], [], "log  [3]  ->  []"),
+        ([], [3], "log  + 3"),
+        ([3], [], "log  - 3"),
         ([3], [3, 3], "log  + 3"),
         ([1, 2, 3], [2, 3, 4], "log  - 1  + 4"),
         ([1, 2, 3], [1, 3], "log[1]  - 2"),
         ([1, 3], [1, 2, 3], "log[1]  + 2"),
         ([0, 1, 0], [0, 2, 0], "log[1]  - 1  + 2"),
         ([0, 1, 2, 5], [0, 4, 3, 5], "log[1:3]  - 1, 2  + 4, 3"),
-        ([1, 2], [3, 4], "log  [1, 2]  ->  [3, 4]"),
+        ([1, 2], [3, 4], "log  - 1, 2  + 3, 4"),
     ],
 )
 def test_a_short_sequence_shows_what_came_and_went(before, after, shown):
@@ -158,6 +158,6 @@ def test_a_short_set_shows_what_came_and_went():
     assert [plain([row]).strip() for row in change_lines(changes(spec, *states))] == ["names  - 1  + 3"]
 
 
-def test_a_collection_that_changes_as_a_whole_shows_both_values():
+def test_a_collection_that_keeps_nothing_shows_all_that_it_lost():
     (shown,) = changed_lines(items={100_000_050})
-    assert "->" in shown and "100000009" in shown
+    assert shown.startswith("items  - 100000000, 100000001,") and shown.endswith("100000009  + 100000050")
