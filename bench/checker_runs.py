@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,12 @@ class Run:
 
 
 def environment(byte_code: Path) -> dict[str, str]:
-    """Return the environment of a run that stores byte code in a folder; with an empty folder the run is cold."""
+    """Return the environment of a run that stores byte code in a folder, and nothing else.
+
+    With an empty folder the run is cold.
+    """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(byte_code), "PYTHONPATH": str(ROOT)}
+    return kept | {"PYTHONPYCACHEPREFIX": str(byte_code), "PYTHONPATH": str(ROOT), "TIDEMARK_CODE_CACHE": "off"}
 
 
 def explore(setting: Setting, byte_code: Path, states: int | None = None) -> Run:
@@ -67,6 +71,12 @@ def explore(setting: Setting, byte_code: Path, states: int | None = None) -> Run
     if states is not None and result["distinct_states"] != states:
         raise BenchmarkError(f"{setting.label}: {result['distinct_states']:,} states instead of {states:,}")
     return Run(process, result)
+
+
+def explore_at_once(settings: Sequence[Setting], byte_code: Path, states: int) -> list[Run]:
+    """Run settings at the same time, each in a process."""
+    with ThreadPoolExecutor(len(settings)) as pool:
+        return list(pool.map(lambda setting: explore(setting, byte_code, states), settings))
 
 
 def row(setting: Setting, runs: Sequence[Run], without_states: int) -> Row:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import tempfile
-from dataclasses import replace
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +22,9 @@ from checker.cli.declaration import declared_command, option
 
 SPEC, MODULE = "replication/kip320", "Kip320"
 SIZES = (Constants(3, 2, 2, 2), Constants(3, 3, 3, 2))
+OTHER_SIZES = {Constants(3, 2, 2, 1): 39_619, Constants(3, 2, 2, 3): 9_985_570}
+"""More sizes with their numbers of states. The last one is not published; both SPIN and the checker find it."""
+
 QUICK = (Constants(2, 2, 2, 1),)
 LARGE = Setting("replication/kip320_first_try", Constants(3, 2, 2, 3), workers=2, options=("--keep-going",))
 LARGE_STATES, LARGE_DEPTH = 24_211_312, 35
@@ -28,6 +33,7 @@ LARGE_STATES, LARGE_DEPTH = 24_211_312, 35
 def main(
     quick: Annotated[bool, option("--quick", help="Measure a tiny state space once, as a trial.")] = False,
     large: Annotated[bool, option("--large", help="Measure only a space of 24 million states.")] = False,
+    other_sizes: Annotated[bool, option("--other-sizes", help="Measure 39,619 and 9,985,570 states.")] = False,
     repeat: Annotated[int, option(min=1, help="Number of measurements of each run; the median is printed.")] = 3,
 ) -> None:
     """Measure the exploration of KIP-320, and print it next to the figures of other model checkers."""
@@ -37,7 +43,8 @@ def main(
             if large:
                 _measure_large(Path(name), screen)
             else:
-                _measure(QUICK if quick else SIZES, 1 if quick else repeat, Path(name), screen)
+                sizes = tuple(OTHER_SIZES) if other_sizes else SIZES
+                _measure(QUICK if quick else sizes, 1 if quick else repeat, Path(name), screen)
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
             raise SystemExit(1) from None
@@ -48,14 +55,18 @@ def _measure(sizes: tuple[Constants, ...], repeat: int, folder: Path, screen: Co
     missing = spin.missing()
     screen.print(_start_up(sizes[0], repeat, folder))
     for constants in sizes:
-        states = published.states(MODULE, constants)
+        states = OTHER_SIZES.get(constants) or published.states(MODULE, constants)
         if states is None:
             raise BenchmarkError(f"no published number of states for {constants}")
-        ours = _our_rows(constants, states, repeat, byte_code)
-        rows = [*ours, *([] if missing else _spin_rows(constants, states, repeat, folder)), *published.rows(constants)]
+        runs = _Runs(constants, states, folder, byte_code, () if missing else spin.VARIANTS)
+        # Interleaved, so that a busy moment of the machine affects all rows.
+        for _ in range(repeat):
+            runs.measure()
+        ours, of_spin = runs.our_rows(), runs.spin_rows()
         screen.print()
-        screen.print(tables.speeds(f"KIP-320 {constants}: {states:,} states", rows))
-        screen.print("\n".join(_two_workers(ours)), soft_wrap=True)
+        title = f"KIP-320 {constants}: {states:,} states"
+        screen.print(tables.speeds(title, [*ours, *of_spin, *published.rows(constants)]))
+        screen.print("\n".join([*_two_workers(ours, runs), *_beside_spin(ours[0], of_spin)]), soft_wrap=True)
     for sentence in missing:
         screen.print(f"\n{sentence}", soft_wrap=True)
 
@@ -75,17 +86,53 @@ def _start_up(constants: Constants, repeat: int, folder: Path) -> str:
     )
 
 
-def _our_rows(constants: Constants, states: int, repeat: int, byte_code: Path) -> list[Row]:
-    settings = [
-        Setting(SPEC, constants, workers, properties) for properties in (PUBLISHED_PROPERTIES, ()) for workers in (1, 2)
-    ]
-    runs: dict[Setting, list[checker_runs.Run]] = {setting: [] for setting in settings}
-    # Interleaved, so that a busy moment of the machine affects all rows.
-    for _ in range(repeat):
-        for setting in settings:
-            _announce(f"{setting.label} {constants}")
-            runs[setting].append(checker_runs.explore(setting, byte_code, states))
-    return [checker_runs.row(setting, runs[setting], _peak_without_states(setting, byte_code)) for setting in settings]
+@dataclass
+class _Runs:
+    """The measurements of one size: of Tidemark alone, of two processes at the same time, and of SPIN."""
+
+    constants: Constants
+    states: int
+    folder: Path
+    byte_code: Path
+    variants: tuple[spin.Variant, ...]
+    ours: dict[Setting, list[checker_runs.Run]] = field(default_factory=lambda: defaultdict(list))
+    at_once: list[checker_runs.Run] = field(default_factory=list)
+    of_spin: dict[spin.Variant, list[spin.Run]] = field(default_factory=lambda: defaultdict(list))
+
+    def measure(self) -> None:
+        """Measure every row once."""
+        for setting in self.settings:
+            _announce(f"{setting.label} {self.constants}")
+            self.ours[setting].append(checker_runs.explore(setting, self.byte_code, self.states))
+        alone = self.settings[0]
+        _announce(f"two processes at once, {alone.label} {self.constants}")
+        self.at_once += checker_runs.explore_at_once([alone, alone], self.byte_code, self.states)
+        for variant in self.variants:
+            _announce(f"{variant.label} {self.constants}")
+            self.of_spin[variant].append(spin.explore(variant, self.constants, self.states, self.folder))
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The rows of Tidemark; the first one has one worker and the published properties."""
+        choices = itertools.product((PUBLISHED_PROPERTIES, ()), (1, 2))
+        return [Setting(SPEC, self.constants, workers, properties) for properties, workers in choices]
+
+    def our_rows(self) -> list[Row]:
+        """Return the rows of Tidemark."""
+        return [
+            checker_runs.row(setting, runs, _peak_without_states(setting, self.byte_code))
+            for setting, runs in self.ours.items()
+        ]
+
+    def spin_rows(self) -> list[Row]:
+        """Return the rows of SPIN."""
+        return [spin.row(variant, runs, self.states) for variant, runs in self.of_spin.items()]
+
+    def gain_of_two_processes(self) -> float:
+        """Return how many times as many states a second two processes explore as one."""
+        alone = Sample(tuple(run.result["seconds"] for run in self.ours[self.settings[0]]))
+        at_once = Sample(tuple(run.result["seconds"] for run in self.at_once))
+        return 2 * alone.median / at_once.median
 
 
 def _peak_without_states(setting: Setting, byte_code: Path) -> int:
@@ -94,22 +141,28 @@ def _peak_without_states(setting: Setting, byte_code: Path) -> int:
     return checker_runs.explore(stopped, byte_code).process.peak_bytes
 
 
-def _spin_rows(constants: Constants, states: int, repeat: int, folder: Path) -> list[Row]:
-    runs: dict[spin.Variant, list[spin.Run]] = {variant: [] for variant in spin.VARIANTS}
-    for _ in range(repeat):
-        for variant in spin.VARIANTS:
-            _announce(f"{variant.label} {constants}")
-            runs[variant].append(spin.explore(variant, constants, states, folder))
-    return [spin.row(variant, runs[variant], states) for variant in spin.VARIANTS]
-
-
-def _two_workers(rows: list[Row]) -> list[str]:
+def _two_workers(rows: list[Row], runs: _Runs) -> list[str]:
+    """Return sentences with the gain of a second worker, and with that of a second process."""
     sentences = []
     for one, two in zip(rows[::2], rows[1::2], strict=True):
         if one.exploring is not None and two.exploring is not None:
             ratio = one.exploring.median / two.exploring.median
             sentences.append(f"{two.tool}: explores {ratio:.2f} times as fast as with 1 worker")
-    return sentences
+    return [*sentences, f"two independent processes: explore {runs.gain_of_two_processes():.2f} times as fast as one"]
+
+
+def _beside_spin(ours: Row, of_spin: list[Row]) -> list[str]:
+    """Return a sentence that compares one worker with SPIN's fastest search, and its fastest way to a verdict."""
+    if not of_spin or ours.exploring is None or ours.whole is None:
+        return []
+    depth_first = of_spin[0]
+    fastest = min(of_spin, key=lambda row: row.whole.median if row.whole else float("inf"))
+    assert depth_first.exploring is not None and fastest.whole is not None
+    return [
+        f"{ours.tool}: explores {depth_first.exploring.median / ours.exploring.median:.2f} times as fast as "
+        f"{depth_first.tool}; from source to verdict {fastest.whole.median / ours.whole.median:.2f} times as fast as "
+        f"{fastest.tool}"
+    ]
 
 
 def _measure_large(folder: Path, screen: Console) -> None:

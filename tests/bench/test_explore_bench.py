@@ -41,6 +41,7 @@ def test_table_has_a_complete_row_for_each_setting(printed, workers, properties)
 def test_start_up_and_gain_of_the_second_worker_are_printed(printed):
     assert " s cold " in printed and " s warm" in printed
     assert printed.count("times as fast as with 1 worker") == 2
+    assert printed.count("two independent processes: explore") == 1
 
 
 def test_missing_spin_and_compiler_are_named_with_their_packages(printed):
