@@ -5,12 +5,31 @@ import os
 import sys
 
 
+_ADDRESS_SPACE = 350 << 20
+"""The bytes that the interpreter and the libraries take. With fewer, NumPy may end the process with status 1."""
+
+
+def _is_address_space_short() -> bool:
+    """Return whether the process has a limit of its address space that is too low for the libraries."""
+    try:
+        import resource
+    except ImportError:
+        return False
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE
+
+
 def main() -> int:
     """Run the command line and return its exit status."""
     # Start-up and compilation create many objects that stay alive. Fewer collections save time.
     gc.set_threshold(50_000)
     # NumPy's library of linear algebra, which nothing here calls, would start a thread for each CPU core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if _is_address_space_short():
+        print(
+            f"error: less than {_ADDRESS_SPACE >> 20} MB of address space: raise its limit (ulimit -v)", file=sys.stderr
+        )
+        return 3
     try:
         from checker.cli.app import main as command_line
     except KeyboardInterrupt:
