@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 
-
 _ADDRESS_SPACE = 350 << 20
 """The bytes that the interpreter and the libraries take. With fewer, NumPy may end the process with status 1."""
 
