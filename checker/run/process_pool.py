@@ -25,6 +25,9 @@ _FILES_OF_A_POOL, _FILES_OF_A_PROCESS = 8, 4
 _cancelled = threading.Event()
 """Set by Ctrl-C in a worker process: the run ends and reports what it explored."""
 
+_AHEAD = 32
+"""The runs that are submitted in advance, for each process: they go on while the first of them takes long."""
+
 _run: Callable[[int, threading.Event], Any] | None = None
 """The function of a worker process. It is inherited through the fork, since a closure cannot be pickled."""
 
@@ -70,14 +73,17 @@ def _pooled(
     context = multiprocessing.get_context("fork")
     _require_files(_FILES_OF_A_POOL + _FILES_OF_A_PROCESS * processes)
     with ProcessPoolExecutor(processes, context, _begin, (run,)) as pool:
-        # Only a few runs are submitted in advance, so that an interrupt does not wait for many.
         waiting: list[Future[Returned]] = []
         left = list(reversed(numbers))
         try:
             while waiting or (left and not cancelled.is_set()):
-                while left and len(waiting) < 2 * processes and not cancelled.is_set():
+                while left and len(waiting) < _AHEAD * processes and not cancelled.is_set():
                     waiting.append(pool.submit(_call, left.pop()))
-                yield waiting.pop(0).result()
+                if cancelled.is_set():
+                    # Those that have not started never will.
+                    waiting = [future for future in waiting if not future.cancel()]
+                if waiting:
+                    yield waiting.pop(0).result()
         finally:
             pool.shutdown(cancel_futures=True)
 
