@@ -22,9 +22,13 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True)
 class Finished:
-    """A successful process: wall-clock seconds from start to end, peak resident bytes, standard output."""
+    """A finished process: wall-clock seconds from start to end, peak resident bytes, standard output.
+
+    `processor_seconds` counts the process and the processes that it started.
+    """
 
     seconds: float
+    processor_seconds: float
     peak_bytes: int
     output: str
 
@@ -51,7 +55,7 @@ def run(
         if child.returncode not in fine:
             words = (errors.read() + output.read()).strip().split("\n")
             raise BenchmarkError(f"{' '.join(command)} failed with status {child.returncode}: {words[-1]}")
-        return Finished(seconds, usage.ru_maxrss * _MAXRSS_UNIT, output.read())
+        return Finished(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _MAXRSS_UNIT, output.read())
 
 
 @dataclass(frozen=True)

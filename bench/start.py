@@ -1,0 +1,88 @@
+"""Times of whole commands: starts, small runs, and all scenarios: `python bench/start.py`. README.md explains them."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tables
+from checker_runs import environment
+from measure import ROOT, BenchmarkError, Finished, Sample, run
+from rich.table import Table
+
+from checker.cli.declaration import declared_command, option
+
+CACHE = "TIDEMARK_CODE_CACHE"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, and whether it compiles a spec: then it is also measured with an empty cache of machine code."""
+
+    name: str
+    words: tuple[str, ...]
+    compiles: bool = False
+
+
+KIP320 = ("replication/kip320", "--set", "replicas=3", "--set", "log_size=2", "--set", "max_records=2")
+COMMANDS = (
+    Command("help", ("--help",)),
+    Command("help of run", ("run", "--help")),
+    Command("unknown option", ("run", "--nonsense")),
+    Command("list of all specs", ("list",)),
+    Command("Peterson", ("run", "examples/peterson"), compiles=True),
+    Command("KIP-320 (3, 2, 2, 2)", ("run", *KIP320, "--set", "max_leader_epoch=2"), compiles=True),
+)
+ALL = Command("all scenarios", ("run",), compiles=True)
+
+_FINE = (0, 1, 2, 3)
+
+
+def main(
+    repeat: Annotated[int, option(min=1, help="Number of measurements of each command; the median is printed.")] = 5,
+    with_all: Annotated[bool, option("--all", help="Also run all scenarios, once with each cache.")] = False,
+) -> None:
+    """Measure commands from start to end, with an empty and with a filled cache of machine code."""
+    table = Table("command", "cache", "seconds", "processor seconds", box=None)
+    with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as name:
+        try:
+            for command in COMMANDS:
+                _add_rows(table, command, repeat, Path(name))
+            if with_all:
+                _add_rows(table, ALL, 1, Path(name))
+        except BenchmarkError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise SystemExit(1) from None
+    tables.console().print(table)
+
+
+def _add_rows(table: Table, command: Command, repeat: int, folder: Path) -> None:
+    print(f"{command.name} ...", file=sys.stderr, flush=True)
+    cache = folder / "cache"
+    # The modules of the command get their byte code, and its specs their machine code.
+    _run(command, folder, cache)
+    if command.compiles:
+        caches = [folder / f"{command.name}-{number}" for number in range(repeat)]
+        table.add_row(command.name, "empty", *_cells([_run(command, folder, empty) for empty in caches]))
+    again = [_run(command, folder, cache) for _ in range(repeat)]
+    table.add_row(command.name, "filled" if command.compiles else "not used", *_cells(again))
+
+
+def _run(command: Command, folder: Path, cache: Path) -> Finished:
+    words = [sys.executable, "-m", "checker", *command.words]
+    return run(words, ROOT, environment(folder / "byte-code") | {CACHE: str(cache)}, _FINE)
+
+
+def _cells(processes: Sequence[Finished]) -> tuple[str, str]:
+    return (
+        str(Sample(tuple(done.seconds for done in processes))),
+        str(Sample(tuple(done.processor_seconds for done in processes))),
+    )
+
+
+if __name__ == "__main__":
+    declared_command(main)()
