@@ -9,13 +9,21 @@ from pathlib import Path
 import pytest
 
 from checker.engines.native.chosen_store import why_not_compact
-from checker.engines.native.engine import CompiledSpec, compile_native, declared_properties, explore_compiled
+from checker.engines.native.engine import (
+    CompiledSpec,
+    compile_native,
+    compile_program,
+    declared_properties,
+    explore_compiled,
+)
 from checker.engines.native.explore import memory_layout
 from checker.engines.native.results import initial_states
 from checker.errors import BoundsError
+from checker.frontend import compile_spec
 from checker.language import Domain, Spec
 from checker.run.plan import CheckpointPlan, Plan
 from checker.run.result import Result
+from checker.run.symmetry import required_symmetry
 from specs.examples.echo import Echo
 from specs.examples.two_phase import TwoPhase
 from specs.pipeline.partition import Broker
@@ -101,7 +109,10 @@ REAL: dict[str, tuple[Spec, type[Domain] | None]] = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_specs_with(name: str, tmp_path: Path) -> None:
-    spec, symmetric = REAL[name]
+    spec, domain = REAL[name]
     plan = Plan(tuple(spec.properties), "all")
-    compiled = compile_native(spec, declared_properties(spec, plan), quick=True, symmetric=symmetric)
+    names = declared_properties(spec, plan)
+    program = compile_spec(spec, names)
+    symmetry = None if domain is None else required_symmetry(program, spec.resolved_type(domain))
+    compiled = compile_program(spec, program, names, quick=True, symmetry=symmetry)
     assert stopped_and_resumed(compiled, plan, tmp_path, random.Random(name)) >= 2
