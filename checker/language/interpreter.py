@@ -525,7 +525,8 @@ class Interpreter:
             try:
                 return State(self._run(action, state.values, given))
             except Disabled as error:
-                raise Disabled(f"{call_text(action, given)} is not enabled: {false_require(error)}") from error
+                call = call_text(action, self.as_called(action, given))
+                raise Disabled(f"{call} is not enabled: {false_require(error)}") from error
 
     def holds(self, name: str, state: State, old: State | None = None, arguments: tuple[Any, ...] = ()) -> bool:
         """Return whether a property is true in `state`, or a step invariant for the step from `old` to `state`.

@@ -120,10 +120,13 @@ def source_of(function: Callable[..., Any]) -> Source:
 
 
 def false_require(error: BaseException) -> str:
-    """Return the source of the `require` that raised an error, and its line: `require(self.open) is false (line 7)`."""
+    """Return the source of the `require` or `choose` that raised an error, and its line.
+
+    Examples: `require(self.open) is false (line 7)`, `self.queue does not have the chosen value (line 7)`.
+    """
     traceback, place = error.__traceback__, None
     while traceback is not None:
-        # The innermost frame is `require` itself, and the one before it is the method that calls it.
+        # The innermost frame is that of `require` or `choose`, and the one before it is the method that calls it.
         if traceback.tb_next is not None:
             place = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
         traceback = traceback.tb_next
@@ -131,19 +134,25 @@ def false_require(error: BaseException) -> str:
         return "a require is false"
     file, line = place
     call = require_at(file, line)
+    if call is None and (choice := _call_at(file, line, "choose")) is not None:
+        return f"{ast.unparse(choice.args[0])} does not have the chosen value (line {line})"
     return f"{ast.unparse(call) if call is not None else 'a require'} is false (line {line})"
 
 
 def require_at(file: str, line: int) -> ast.Call | None:
     """Return the call of `require` with an argument at a line of a file, or None."""
-    for node in _requires(file, "".join(linecache.getlines(file))):
+    return _call_at(file, line, "require")
+
+
+def _call_at(file: str, line: int, function: str) -> ast.Call | None:
+    for node in _calls(file, "".join(linecache.getlines(file)), function):
         if node.args and node.lineno <= line <= (node.end_lineno or line):
             return node
     return None
 
 
 @functools.lru_cache(maxsize=256)
-def _requires(file: str, text: str) -> list[ast.Call]:
-    """Return the calls of `require` in a file."""
+def _calls(file: str, text: str, function: str) -> list[ast.Call]:
+    """Return the calls of a function in a file."""
     calls = [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.Call)]
-    return [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "require"]
+    return [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == function]

@@ -203,6 +203,9 @@ class PartialMapValue(MapValue):
             raise BoundsError(f"{self} has no key {show(key)}")
         return attached(self._items[position], self, position)
 
+    def _plain_value(self) -> Any:
+        return {show(key): plain(value) for key, value in self._entries().items()}
+
     def __setitem__(self, key: Any, value: Any) -> None:
         self._put(self._position(key), self.type.item.coerce(value))
 

@@ -145,3 +145,10 @@ class TotalStored(Cache):
 def test_a_total_map_is_no_partial_map():
     with pytest.raises(SpecError, match="expected"):
         compile_spec(TotalStored())
+
+
+def test_a_plain_state_has_only_the_keys_that_are_present():
+    spec = Cache()
+    (state,) = spec.initial_states()
+    assert state.to_dict()["entries"] == {}
+    assert spec.step(state, "put", "n2", 1).to_dict()["entries"] == {"n2": 1}

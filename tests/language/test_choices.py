@@ -101,6 +101,14 @@ def test_a_choice_without_a_member_disables_the_action(spec):
     assert spec.step(sent, "receive", "n1", message=message) == state
 
 
+def test_a_disabled_step_reports_the_choice(spec):
+    (state,) = spec.initial_states()
+    with pytest.raises(
+        Disabled, match=r"elect\(n1, quorum=\{n1\}, .*: subsets\(Node, size=2\) does not have the chosen"
+    ):
+        spec.step(state, "elect", "n1", quorum="{n1}", leader="n1")
+
+
 def test_a_step_is_named_by_its_choices(spec):
     (state,) = spec.initial_states()
     step = next(step for step in spec.successors(state) if str(step) == "elect(n2, quorum={n1, n2}, leader=n1)")
