@@ -7,10 +7,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from checker.errors import SpecError
 from checker.frontend.scope import TypingScope
 from checker.ir import nodes
 from checker.language.roles import is_unchecked
+from checker.language.source import name_error
 from checker.language.type_joins import NONE, is_bounded
 from checker.language.types import NameType, TupleType, tuple_type
 
@@ -94,7 +94,7 @@ def check_view(program: nodes.Program, view: nodes.View) -> None:
             f"{found.variable} is read here, and the view {view.name} {what}: add self.{found.variable} to the view, "
             "or accept that a violation may be missed and write @view(unchecked=True)"
         )
-        raise SpecError(message, file=found.site.file, line=found.site.line)
+        raise name_error(found.site.file, found.site.line, found.variable, message)
 
 
 def _first_read(parts: Any, left_out: frozenset[str]) -> nodes.StateRead | None:
