@@ -114,7 +114,7 @@ def _table(title: str, found: dict[str | None, list[Measured]], written: dict[st
         processor = statistics.median(run.processor_seconds for run in runs)
         count, size = written[interval]
         table.add_row(
-            interval or "no checkpoints",
+            interval or "none",
             f"{statistics.median(run.result['seconds'] for run in runs):.2f}",
             f"{processor:.2f}",
             f"{states / processor:,.0f}",
