@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from checker.engines.native.batch import BatchCode
 from checker.errors import InputError, OutputError, UserError
 from spark_analysis.explore.level_tasks import LevelWork, PartitionInput, TaskReport, damaged_runs, run_task
-from spark_analysis.explore.row_files import StoredRun
+from spark_analysis.explore.row_files import CandidateFile, StoredRun
 from spark_analysis.session import LazySession
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ Below, the driver processes the level itself. One core takes a second for a mill
 Python workers takes 8 seconds of a core, a job about 0.1.
 """
 
-DRIVER_PARTITIONS = 64
-"""The greatest number of partitions for which the driver processes a level itself."""
+DRIVER_PARTITIONS, DRIVER_STATES = 64, 1 << 22
+"""The greatest number of partitions for which the driver processes a level itself, and of stored states once Spark has
+started: the parts of runs that it maps into memory count as its own.
+"""
 
 CANDIDATES_IN_TASK = 1 << 16
 """A level has a task for about so many candidates, if its partitions are more."""
@@ -55,7 +57,7 @@ class LevelStep:
 
     level: int
     inputs: list[PartitionInput]
-    candidates: Any
+    candidates: tuple[CandidateFile, ...] | None
     next_partitions: int | None
     state_mask: int
     step_mask: int
@@ -93,8 +95,7 @@ class Jobs:
         Return also whether the new files are known to be on the disk.
         """
         inputs = step.inputs
-        limit = CANDIDATES_BEFORE_JOB if self._session.is_started else CANDIDATES_BEFORE_SPARK
-        if candidates <= limit and len(inputs) <= DRIVER_PARTITIONS:
+        if self._is_for_driver(inputs, candidates):
             try:
                 reports = [run_task(self._work(step, SimpleNamespace(value=self._code), durable=False), inputs)]
             except OSError as error:
@@ -107,6 +108,14 @@ class Jobs:
         bounds = [len(inputs) * task // tasks for task in range(tasks + 1)]
         groups = [inputs[start:end] for start, end in pairwise(bounds)]
         return _successful(self._on_executors(functools.partial(run_task, work), groups, step.level)), self._durable
+
+    def _is_for_driver(self, inputs: list[PartitionInput], candidates: int) -> bool:
+        if len(inputs) > DRIVER_PARTITIONS:
+            return False
+        if not self._session.is_started:
+            return candidates <= CANDIDATES_BEFORE_SPARK
+        stored = sum(run.count for given in inputs for run in given.runs)
+        return candidates <= CANDIDATES_BEFORE_JOB and stored <= DRIVER_STATES
 
     def damaged_runs(self, runs: Sequence[StoredRun], row_bytes: int) -> list[str]:
         """Return the names of the runs whose files do not have the content that was written."""
