@@ -10,7 +10,6 @@ Literal (choices), each of them also with `| None`, and lists of them: a repeata
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import inspect
@@ -110,6 +109,9 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments name; raise UsageError, with the most similar name, if none has it."""
         if self.get_command(ctx, args[0]) is None:
+            # Imported here, as most names are right.
+            import difflib
+
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
         return super().resolve_command(ctx, args)

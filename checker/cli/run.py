@@ -122,7 +122,6 @@ def run(
     from checker.errors import InputError
     from checker.execution.checkpoint_options import checkpoint_options
     from checker.execution.run_specs import RunSettings, execute_runs
-    from checker.execution.run_tables import tabulate
     from checker.execution.spark_engine import SparkOptions
     from checker.run.memory import bytes_from_text
     from checker.run.request import Request, default_workers
@@ -193,6 +192,8 @@ def run(
     if depth is not None or seed is not None:
         raise InputError("--depth and --seed need --simulate: run SPEC --simulate 100000 --depth 60 --seed 7")
     if table:
+        from checker.execution.run_tables import tabulate
+
         return tabulate(request, how, update_docs)
     if update_docs is not None:
         raise InputError("--update-docs needs --table: python -m checker run FAMILY --table --update-docs FILE")

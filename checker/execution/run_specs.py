@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
 import shlex
 import sys
 import threading
@@ -271,7 +271,7 @@ def _outcomes(
     One run uses all workers. Several runs are executed in parallel, each by one worker process.
     """
     is_shared = settings.engine == "spark"
-    if len(runs) == 1 or settings.workers == 1 or is_shared or "fork" not in multiprocessing.get_all_start_methods():
+    if len(runs) == 1 or settings.workers == 1 or is_shared or not hasattr(os, "fork"):
         for run in runs:
             with ProgressDisplay(run.name, sys.stderr) as display:
                 plan = _plan(run, settings, settings.workers, cancelled)

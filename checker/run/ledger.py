@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +78,9 @@ def default_path() -> Path:
 
 def read(path: Path) -> Ledger:
     """Return the ledger in a file, empty if the file does not exist; raise InputError if it is not a ledger."""
+    # Imported here: only a run of all scenarios reads the ledger.
+    import tomllib
+
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: _record(found) for name, found in content.items()}

@@ -5,7 +5,6 @@ A family is a package below `specs/` with its sub-packages, or a file. A family 
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -79,6 +78,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if not names:
         return "none is defined"
+    # Imported here, as most names are right.
+    import difflib
+
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]}? Choose from " if close else "choose from "
     return hint + ", ".join(names)
