@@ -23,7 +23,7 @@ from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.output import styled_lines
-from checker.output.files import JsonLines
+from checker.output.files import JsonLines, check_stems
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.proof_files import ProofFolder
 from checker.output.styled_lines import BLANK
@@ -71,7 +71,9 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
     wrong: list[UserError] = []
     folder = ProofFolder(settings.out)
     with JsonLines(settings.json) as json_lines:
-        for run in runs_for(request):
+        runs = runs_for(request)
+        check_stems(runs, settings.out, {"--json": settings.json})
+        for run in runs:
             progress = _ProofProgress(run.name)
             try:
                 task = _task(run, settings, request.properties, progress)

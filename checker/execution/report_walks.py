@@ -12,7 +12,7 @@ from typing import Any
 from checker.language.spec import Spec
 from checker.output.files import make_folder
 from checker.output.formats import FORMATS, Counterexample
-from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
+from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.page.render import non_default_constants
 from checker.output.styled_lines import BLANK, Line, line, write
 from checker.printable import printable
@@ -25,6 +25,7 @@ from spark_analysis.report.report_page import walk_report_page
 from spark_analysis.session import master_url
 from traces import trace_file
 from traces.walks.records import trusted_run
+from traces.walks.writing import check_walk_outputs
 
 PAGES = "counterexamples"
 MOST_PAGES = 24
@@ -43,6 +44,10 @@ def report_walks(
     master_url(master)
     trusted_run(folder, spec)
     to = out or folder / "report"
+    json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
+    files = {f"--out {name}": to / name for name in ("report.html", "report.json", "causes.dot")}
+    check_outputs({**files, "--json": json_file}, [spec] if spec is not None else [])
+    check_walk_outputs({"--out": to / "report.html", "--json": json_file}, folder)
     make_folder(to)
     started = time.perf_counter()
     on_stage = _show_stage if sys.stderr.isatty() else _ignore

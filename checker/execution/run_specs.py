@@ -90,7 +90,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     ):
         try:
             runs = runs_for(request)
-            check_stems(runs if settings.out is not None else [])
+            check_stems(runs, settings.out, _files(settings))
             if settings.graph is not None:
                 check_graph(settings.graph, runs)
             if settings.strict and any(run.symmetry for run in runs):
@@ -190,15 +190,20 @@ def _reported(error: BaseException) -> UserError:
     return StoppedError("the command was interrupted") if isinstance(error, KeyboardInterrupt) else ending(error)
 
 
+def _files(settings: RunSettings) -> dict[str, Path | str | None]:
+    """Return the files that the options name."""
+    reports = {f"--{name}": path for name, path in settings.reports.items()}
+    return {"--json": settings.json, "--graph": settings.graph, **reports}
+
+
 def _check_outputs(request: Request, settings: RunSettings) -> None:
     """Raise InputError if an output file is an input, or two outputs are one file."""
-    outputs = {"--json": settings.json, "--graph": settings.graph, "--out": settings.out}
+    outputs = {**_files(settings), "--out": settings.out}
     if settings.checkpoint is not None:
         outputs[settings.checkpoint.option] = settings.checkpoint.folder
-    reports = {f"--{name}": path for name, path in settings.reports.items()}
     used = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
     ledger = [used.path] if used is not None else []
-    check_outputs(outputs | reports, [*target_files(request.targets), *ledger])
+    check_outputs(outputs, [*target_files(request.targets), *ledger])
 
 
 def exit_status(finished: list[FinishedRun]) -> int:

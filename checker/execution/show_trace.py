@@ -9,7 +9,7 @@ from pathlib import Path
 from checker.errors import InputError, UserError
 from checker.output.comparison_text import comparison_lines
 from checker.output.formats import FORMATS, Counterexample
-from checker.output.output_files import open_for_writing
+from checker.output.output_files import check_outputs, open_for_writing
 from checker.output.styled_lines import Line, plain, write
 from checker.output.writers.text import lines_of
 from checker.run import registry
@@ -59,6 +59,7 @@ def _check_names(file: trace_file.TraceFile, entry: registry.SpecEntry) -> None:
 
 def show_trace(path: Path, *, spec: Path | None, format: str, against: tuple[str, ...], out: Path | None) -> None:
     """Show a trace file on standard output, or write it to a file; raise UserError if the input is wrong."""
+    check_outputs({"--out": out}, [path, *_spec_files(spec, against)])
     found = replayed(path, spec)
     if not against:
         show_counterexample(found, format, out)
@@ -72,6 +73,10 @@ def show_trace(path: Path, *, spec: Path | None, format: str, against: tuple[str
         _show_text(comparison_as_page(found, sides), out)
     else:
         raise InputError(f"--against compares as text or html, not as {format}")
+
+
+def _spec_files(spec: Path | None, against: tuple[str, ...]) -> list[Path]:
+    return [*([spec] if spec is not None else []), *registry.target_files(against)]
 
 
 def show_counterexample(found: Counterexample, format: str, out: Path | None) -> None:

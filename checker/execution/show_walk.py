@@ -8,11 +8,13 @@ from pathlib import Path
 from checker.errors import InputError
 from checker.execution.show_trace import show_counterexample
 from checker.output.formats import Counterexample
+from checker.output.output_files import check_outputs
 from checker.run import registry
 from traces import trace_file
 from traces.shrink import shrink
 from traces.walks.records import WalkRun, trusted_run
 from traces.walks.replay_walk import rebuild_walk
+from traces.walks.writing import check_walk_outputs
 
 
 def show_walk(
@@ -23,6 +25,8 @@ def show_walk(
     `spec` is the file of the spec, if that is not in the library. `max_states`: shorten the walk, with a search of this
     many states. None: show the walk as it is.
     """
+    check_outputs({"--out": out}, [spec] if spec is not None else [])
+    check_walk_outputs({"--out": out}, folder)
     show_counterexample(walked(folder, trusted_run(folder, spec), walk, max_states), format, out)
 
 

@@ -10,18 +10,20 @@ from pathlib import Path
 
 from checker.output import styled_lines
 from checker.output.files import JsonLines
-from checker.output.output_files import STANDARD_OUTPUT
+from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.simulation_text import simulation_lines, simulation_to_json, unexpected_violations_of
 from checker.output.styled_lines import line
 from checker.output.walk_progress import WalkProgress
 from checker.printable import printable
 from checker.run.interrupts import interruptible
+from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from spark_analysis.session import master_url
 from spark_analysis.walks.simulation import simulate
 from traces.walks.records import WALKS, WalkConfiguration, WalkRun, missing_parts, part_path, part_paths
 from traces.walks.walk_request import WalkRequest, requested_run
 from traces.walks.walk_totals import WalkTotals, add_totals, read_totals
+from traces.walks.writing import check_walk_outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,8 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
     """Make the walks of a request and return the exit status; raise UserError if the input is wrong."""
     # Wrong options are reported before Java starts, which takes seconds.
     master_url(where.master)
+    check_outputs({"--json": where.json}, target_files([request.target]))
+    check_walk_outputs({"--json": Path(where.json) if where.json not in ("", STANDARD_OUTPUT) else None}, where.out)
     run = requested_run(request)
     watch = _PartWatcher(run, where.out)
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:

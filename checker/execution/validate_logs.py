@@ -31,6 +31,9 @@ ON_SPARK = 1000
 INTERPRETED_BYTES = 50_000
 """The interpreter validates logs of up to this size in total."""
 
+_EXPLAINED = ("text", "json", "html")
+"""The formats of the explanation of a log."""
+
 SHOWN = 20
 """With up to this many logs, conforming ones are shown in full too."""
 
@@ -94,12 +97,22 @@ def _logs_at(path: Path) -> list[Path]:
 
 def _check_outputs(task: ValidationTask, settings: ValidationSettings) -> None:
     """Raise InputError if an output is an input, or two logs would share the files of their explanations."""
-    check_outputs({"--json": settings.json}, [*settings.logs, *target_files([task.target, task.mapping])])
+    outputs: dict[str, Path | str | None] = {"--json": settings.json}
     stems: dict[str, Path] = {}
+    if settings.out is not None:
+        outputs |= {f"--out {name}": settings.out / name for name in ("report.html", "report.json")}
     for log in settings.logs if settings.out is not None and len(settings.logs) <= SHOWN else ():
-        other = stems.setdefault(log.stem, log)
+        # A file system may not distinguish the case of letters.
+        other = stems.setdefault(log.stem.casefold(), log)
         if other != log:
             raise InputError(f"{other} and {log} would write the same file, {log.stem}.html: rename one of them")
+        outputs |= {f"--out {path.name} of {log}": path for path in _explanations(log, settings.out)}
+    check_outputs(outputs, [*settings.logs, *target_files([task.target, task.mapping])])
+
+
+def _explanations(log: Path, out: Path | None) -> list[Path]:
+    """Return the files that explain a log."""
+    return [] if out is None else [out / f"{log.stem}{FORMATS[format].ending}" for format in _EXPLAINED]
 
 
 def _engine(settings: ValidationSettings) -> str:
@@ -158,8 +171,7 @@ def _write_explanation(validation: RunningValidation, recorded: RecordedTrace, o
     scenario = validation.scenario.name if validation.scenario is not None else None
     origin = trace_file.origin_of(spec, validation.entry.name, scenario, validation.entry.target, command)
     explained = Counterexample(spec, found, origin)
-    for format in ("text", "json", "html"):
-        path = out / f"{Path(recorded.file).stem}{FORMATS[format].ending}"
+    for format, path in zip(_EXPLAINED, _explanations(Path(recorded.file), out), strict=True):
         with open_for_writing(path) as stream:
             stream.write(FORMATS[format].write(explained))
 

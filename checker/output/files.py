@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -188,16 +189,27 @@ def _file_name(run: Run) -> str:
     return run.name.replace("/", "-")
 
 
-def check_stems(runs: Sequence[Run]) -> None:
-    """Raise InputError if the counterexamples of two runs would have one file name."""
+def check_stems(runs: Sequence[Run], folder: Path | None, outputs: Mapping[str, Path | str | None]) -> None:
+    """Raise InputError if counterexamples of two runs in a folder would have one name, or one is another output."""
+    if folder is None:
+        return
+    others = {
+        Path(os.path.realpath(path)): option
+        for option, path in outputs.items()
+        if path is not None and str(path) not in ("", STANDARD_OUTPUT)
+    }
     known: dict[str, Run] = {}
     for run in runs:
-        other = known.setdefault(_file_name(run), run)
+        # A file system may not distinguish the case of letters.
+        other = known.setdefault(_file_name(run).casefold(), run)
         if other is not run:
             raise InputError(
                 f"{other.entry.target} and {run.entry.target} would write the same files, {_file_name(run)}-*: "
                 "run them one by one, each with its folder --out"
             )
+        for path, option in others.items():
+            if path.parent == Path(os.path.realpath(folder)) and path.name.startswith(f"{_file_name(run)}-"):
+                raise InputError(f"{option} {path} could be the file of a counterexample in {folder}: name another")
 
 
 def make_folder(folder: Path) -> None:

@@ -97,7 +97,7 @@ def _mode_of(path: Path) -> int:
 def check_outputs(outputs: Mapping[str, Path | str | None], inputs: Iterable[Path]) -> None:
     """Raise InputError if an output is an input of the command or another output; `outputs` are named by options."""
     read = [path for path in inputs if path.exists()]
-    written: dict[Path, str] = {}
+    written: dict[object, str] = {}
     for option, name in outputs.items():
         if name is None or str(name) in ("", STANDARD_OUTPUT):
             continue
@@ -105,7 +105,8 @@ def check_outputs(outputs: Mapping[str, Path | str | None], inputs: Iterable[Pat
         for other in read:
             if path.is_file() and os.path.samefile(path, other):
                 raise InputError(f"{option} {path} is an input of this command: name another file")
-        place = Path(os.path.realpath(path))
+        # Links to one file are one output, also hard links.
+        place = (path.stat().st_dev, path.stat().st_ino) if path.exists() else os.path.realpath(path)
         if place in written and not _is_device(path):
             raise InputError(f"{written[place]} and {option} name the same file, {path}: name two files")
         written[place] = option

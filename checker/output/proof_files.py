@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from checker.errors import OutputError
 from checker.output.files import CounterexampleFolder, stem_of
+from checker.output.output_files import write_whole
 from checker.run.request import Run
 from checker.run.result import ActionCall, TraceStep, Violation
 
@@ -30,10 +30,7 @@ class ProofFolder:
             if violation.trace:
                 self._counterexamples.write_as(stem_of(run, violation), run, violation)
         for name, page in pages.items():
-            try:
-                (self._folder / name).write_text(page, encoding="utf-8")
-            except OSError as error:
-                raise OutputError(f"the folder {self._folder} cannot be written: {error.strerror}") from None
+            write_whole(self._folder / name, page)
 
     def close(self) -> None:
         """Report the formats that were omitted."""

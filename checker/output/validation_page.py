@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from checker.errors import OutputError
+from checker.output.output_files import write_whole
 from traces.validate.controls import KINDS
 from traces.validate.task import ValidationTask
 from traces.validate.totals import ValidationTotals
@@ -22,11 +22,8 @@ _VERDICTS = {
 def write_report(folder: Path, name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> None:
     """Write `report.html` and `report.json` to a folder; raise OutputError if that fails."""
     content = report_to_json(name, task, summary, seconds)
-    try:
-        (folder / "report.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        (folder / "report.html").write_text(report_page(name, task, summary, seconds), encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"the folder {folder} cannot be written: {error.strerror}") from None
+    write_whole(folder / "report.json", json.dumps(content, indent=1) + "\n")
+    write_whole(folder / "report.html", report_page(name, task, summary, seconds))
 
 
 def report_to_json(name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from checker.errors import InputError
 from checker.output import styled_lines
 from checker.output.files import make_folder
-from checker.output.output_files import STANDARD_OUTPUT, open_for_writing
+from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.printable import printable
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
@@ -60,6 +60,9 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     refusal = resolve(cluster).refusal
     if refusal is not None:
         raise InputError(f"Kafka {cluster.version} does not start with these settings: {refusal}")
+    read = [Path(file.partition("=")[2]) for file in files if "=" in file] + [Path(file) for file in files]
+    index = options.out / "index.html" if options.out is not None else None
+    check_outputs({"--json": options.json, "--out": options.out, "--out index.html": index}, read)
     if options.out is not None:
         make_folder(options.out)
     if options.json not in ("", STANDARD_OUTPUT):

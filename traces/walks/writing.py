@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,18 @@ import pyarrow.parquet as pq
 from checker.errors import InputError, OutputError
 from traces.walks.digests import DIGESTS, write_digest
 from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
+
+_OWN = (RUN_FILE, WALKS, STEPS, DIGESTS)
+"""What a folder of walks consists of."""
+
+
+def check_walk_outputs(outputs: Mapping[str, Path | None], folder: Path) -> None:
+    """Raise InputError if an output is a file of a folder of walks; `outputs` are named by options."""
+    root = Path(os.path.realpath(folder))
+    for option, path in outputs.items():
+        found = Path(os.path.realpath(path)) if path is not None else root.parent
+        if found.is_relative_to(root) and (found == root or found.relative_to(root).parts[0] in _OWN):
+            raise InputError(f"{option} {path} is part of the walks in {folder}: name another file")
 
 
 def open_run_folder(folder: Path, run: WalkRun) -> list[int]:
