@@ -135,12 +135,19 @@ class ChaosRun:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=self.way.limit,
+                preexec_fn=self._begin,
                 cwd=self.folder,
             )
             self._end(process)
         self._check(process.returncode, (self.folder / "err.txt").read_text(errors="replace"))
         return self.wrong
+
+    def _begin(self) -> None:
+        """Prepare the process: a job in the background ignores signals, which it would inherit."""
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        if self.way.limit is not None:
+            self.way.limit()
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         if self.way.signal is not None:
