@@ -3,7 +3,7 @@
     insert_shard(target):
         first_new = count
         for source in all shards:
-            for block of at most 64 entries in source.outbox[target]:
+            for block of at most 128 entries in source.outbox[target]:
                 make room in the table for as many more states
                 for entry in block:  hash it, prefetch its home group
                 for entry in block:  prefetch the state in the home group that has the entry's tag: its candidate
@@ -14,7 +14,7 @@
             record the invariants that are false in it and the reachables that are true
 
 A look-up in a large table misses the cache twice: for the slot and for the state. With a pass for each, the misses of
-the 64 entries of a block overlap. More than half of the entries are duplicates, and which of them is not predictable.
+the 128 entries of a block overlap. More than half of the entries are duplicates, and which of them is not predictable.
 The third pass finds nearly all of them without a branch. The order of insertion is that of the entries, so the passes
 change no result.
 """
@@ -42,7 +42,7 @@ from checker.engines.native.llvm.control_flow import (
 from checker.engines.native.llvm.words import item, read_words
 from checker.engines.native.lowering.lane_emitter import LANES
 
-_BLOCK = 64
+_BLOCK = 128
 """Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""
 
 
