@@ -31,11 +31,13 @@ def main() -> int:
         return 3
     try:
         from checker.cli.app import main as command_line
+        from checker.run import command_process
     except KeyboardInterrupt:
         return 3
     except ImportError as error:
         print(f"error: {error}: install tidemark again, with all packages that it needs", file=sys.stderr)
         return 2
+    command_process.begin()
     return command_line()
 
 

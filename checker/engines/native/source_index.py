@@ -22,6 +22,7 @@ from checker.engines.native.llvm.machine_code import named_object_code, target_t
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.language.source_digest import PROCESS_START, digests_renewed, source_digest
 from checker.language.spec import Spec
+from checker.run import command_process
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.native_spec import NativeSpec
@@ -43,13 +44,15 @@ class IndexedCode:
 class SourceIndex:
     """The entries about a spec and some kernels, such as those of the exploration, with the names of the properties.
 
-    If the source of the spec or of the compiler is unknown, the index has no entry, and does not keep one.
+    If the source of the spec or of the compiler is unknown, the index has no entry, and does not keep one. The same
+    holds in a process that runs other code too, such as tests.
     """
 
     def __init__(self, spec: Spec, kernels: str, names: Sequence[str] = ()):
         self._spec = spec
         self._key: str | None = None
-        self._source = source_digest(spec) if code_cache.folder() is not None else None
+        is_used = command_process.is_command() and code_cache.folder() is not None
+        self._source = source_digest(spec) if is_used else None
         if self._source is not None and last_change() < PROCESS_START:
             wanted = json.dumps([self._source, kernels, list(names)])
             self._key = f"{wanted} {sources_digest()} {sys.version} {target_text()}"

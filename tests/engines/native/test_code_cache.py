@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from checker.engines.native import engine, source_index
+from checker.engines.native import engine
 from checker.engines.native.llvm import code_cache, machine_code
 from checker.run.plan import Plan
 from specs.examples.peterson import Peterson
@@ -18,8 +18,6 @@ def folder(tmp_path, monkeypatch):
     place = tmp_path / "code"
     monkeypatch.setenv(code_cache.VARIABLE, str(place))
     monkeypatch.setattr(machine_code, "_SECONDS_WORTH_KEEPING", 0)
-    # Without the index by sources, so that every run looks for the text of its module.
-    monkeypatch.setattr(source_index, "PROCESS_START", 0)
     return place
 
 

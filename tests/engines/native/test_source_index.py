@@ -2,7 +2,10 @@
 
 import json
 import linecache
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +13,10 @@ from checker import frontend
 from checker.engines.native import engine
 from checker.engines.native.llvm import code_cache
 from checker.language import source_digest
-from checker.run import registry
+from checker.run import command_process, registry
 from checker.run.plan import Plan
+
+ROOT = Path(__file__).parents[3]
 
 SPEC = """
 from checker.language import Constant, Range, Spec, action, invariant
@@ -42,6 +47,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv(code_cache.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(source_digest, "PROCESS_START", 2**63)
     monkeypatch.setattr("checker.engines.native.source_index.PROCESS_START", 2**63)
+    monkeypatch.setattr(command_process, "_is_command", True)
     return tmp_path / "cache"
 
 
@@ -112,6 +118,13 @@ def test_without_a_cache_every_run_compiles(explored, compiled, monkeypatch):
     assert len(compiled) == 2
 
 
+def test_a_process_that_may_have_replaced_a_part_of_the_checker_indexes_nothing(explored, compiled, monkeypatch):
+    monkeypatch.setattr(command_process, "_is_command", False)
+    explored()
+    explored()
+    assert len(compiled) == 2
+
+
 @pytest.mark.parametrize("module", ["checker.language.source_digest", "checker.engines.native.source_index"])
 def test_sources_that_changed_after_the_process_began_are_not_indexed(explored, compiled, monkeypatch, module):
     monkeypatch.setattr(f"{module}.PROCESS_START", 0)
@@ -152,3 +165,18 @@ def test_an_entry_whose_code_was_removed_is_not_used(explored, compiled, cache):
     explored()
     explored()
     assert len(compiled) == 2
+
+
+def test_a_second_command_imports_no_compiler(tmp_path):
+    script = (
+        "import sys; from checker.__main__ import main; main(); "
+        "print(*(name for name in sys.modules if name.startswith(('checker.frontend', 'checker.ir'))), file=sys.stderr)"
+    )
+    environment = os.environ | {code_cache.VARIABLE: str(tmp_path / "cache")}
+    command = [sys.executable, "-c", script, "run", "examples/peterson"]
+    runs = [
+        subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True) for _ in range(2)
+    ]
+    assert "checker.frontend.program" in runs[0].stderr
+    assert runs[1].stderr.split() == []
+    assert "20 distinct states" in runs[0].stdout and "20 distinct states" in runs[1].stdout
