@@ -214,7 +214,8 @@ class LoopOrder:
         if kinds == {"append"} and isinstance(root, str):
             raise self._error(site, f"it appends to {name}")
         if len(kinds) > 1 or (kinds == {""} and not self._is_same_value(writes)):
-            raise self._error(site, f"the last iteration decides the value of {name}")
+            which = "first iteration that ends the loop" if self._exits else "last iteration"
+            raise self._error(site, f"the {which} decides the value of {name}")
 
     def _is_same_value(self, writes: list[_Write]) -> bool:
         """Return whether all writes assign one value to one place, whatever the iteration."""

@@ -3,6 +3,7 @@
 import pytest
 
 from checker.engines.native.engine import compile_native, compile_program, explore, explore_compiled
+from checker.engines.native.lowering import permuted_states
 from checker.errors import SpecError
 from checker.frontend import compile_spec
 from checker.language import (
@@ -150,6 +151,29 @@ def test_sequences_of_members_and_steps(workers):
     assert {violation.property for violation in reduced.violations} == {"the_winner_voted_before", "nobody_wins_last"}
     for violation in reduced.violations:
         replay(spec, violation)
+
+
+class Started(Listed):
+    def init(self, first: Node):
+        self.latest = first
+
+
+def test_a_walk_without_one_order_stores_too_many_states(monkeypatch):
+    def count():
+        return explore(Started(nodes=3), Plan((), symmetry=True)).distinct_states
+
+    exact, whole_walk = count(), permuted_states._walk
+    monkeypatch.setattr(permuted_states, "_walk", lambda sizes: whole_walk(sizes)[:-1])
+    assert count() > exact
+
+
+def test_an_exchange_that_leaves_out_a_sequence_stores_other_states(monkeypatch):
+    def count():
+        return explore(Started(nodes=3), Plan((), symmetry=True)).distinct_states
+
+    exact = count()
+    monkeypatch.setattr(permuted_states._Exchange, "_change_items", lambda *given: None)
+    assert count() != exact
 
 
 class Crowd(Domain):

@@ -1,0 +1,358 @@
+"""The analysis that finds the symmetric domains of a spec: what it accepts, and what it refuses with which sentence."""
+
+import pytest
+
+from checker.errors import SpecError
+from checker.frontend import compile_spec
+from checker.frontend.symmetry import symmetry_of
+from checker.language import (
+    Bag,
+    Constant,
+    Domain,
+    Enum,
+    Map,
+    Option,
+    PartialMap,
+    Range,
+    Refinement,
+    Seq,
+    SetOf,
+    Spec,
+    Struct,
+    action,
+    constraint,
+    invariant,
+    require,
+    step_invariant,
+    subsets,
+)
+
+
+class Node(Domain):
+    size, prefix = 3, "n"
+
+
+class Mode(Enum):
+    IDLE = "idle"
+    BUSY = "busy"
+
+
+class Message(Struct):
+    sender: Node
+    number: Range(0, 3)
+
+
+WEIGHTS = {Node[0]: 2, Node[1]: 1, Node[2]: 1}
+EQUAL = {Node[0]: 1, Node[1]: 1, Node[2]: 1}
+
+
+class Base(Spec, abstract=True):
+    weights = Constant(WEIGHTS)
+    equal = Constant(EQUAL)
+
+    level = Map(Node, Range(0, 3))
+    peers = Map(Node, SetOf(Node))
+    log = Map(Node, Seq(Range(0, 3), 3))
+    active = SetOf(Node)
+    leader = Option(Node)
+    mode = Mode
+    total = Range(0, 9)
+    order = Seq(Node, 3)
+    network = Bag(Message, 3)
+    owed = PartialMap(Node, Range(0, 3))
+
+    @action
+    def stay(self):
+        pass
+
+
+class Symmetric(Base):
+    """Everything that does not depend on the names of members."""
+
+    @action
+    def keyed(self):
+        for node in Node:
+            self.level[node] = 0
+            self.log[node].clear()
+            if node in self.active:
+                self.peers[node].add(node)
+
+    @action
+    def totals(self):
+        count, found, most, members = 0, False, 0, set()
+        for node in self.active:
+            level = self.level[node]
+            count += level
+            found = found or level > 1
+            most = max(most, level)
+            members |= self.peers[node]
+        require(found and count > 1 and most > 0)
+        self.active = members
+
+    @action
+    def whole_sets(self):
+        for node in Node:
+            self.active.add(node)
+            self.total += 1
+            self.mode = Mode.BUSY
+
+    @action
+    def lists_that_are_counted(self):
+        found = [self.level[node] for node in Node]
+        require(len(found) == 3 and 2 in found and sum(found) > 0 and sorted(found)[0] == 0)
+
+    @action
+    def helpers(self, node: Node):
+        self.reset(node)
+        for other in Node:
+            self.reset(other)
+        require(self.is_first(node))
+
+    def reset(self, node):
+        self.level[node] = 0
+        self.owed[node] = 1
+
+    def is_first(self, node):
+        for other in Node:
+            if self.level[other] > 2:
+                return False
+        return len(self.order) > 0 and self.order[0] == node
+
+    @action
+    def search(self):
+        is_busy = False
+        for node in Node:
+            if self.level[node] == 2:
+                is_busy = True
+                break
+        require(is_busy)
+
+    @action
+    def set_of_all_members(self):
+        self.active = set(Node)
+        self.total = sum(self.equal[node] for node in Node)
+
+    @invariant
+    def folds(self):
+        return all(self.log[node][0] == 1 for node in Node) or any(len(q) > 1 for q in subsets(Node))
+
+    @step_invariant
+    def steps(self, old):
+        return all(self.level[node] >= old.level[node] for node in old.active)
+
+    @constraint
+    def within(self):
+        return max(self.level[node] for node in Node) < 3
+
+
+def test_everything_symmetric_is_accepted():
+    found = symmetry_of(compile_spec(Symmetric()))
+    assert [str(domain) for domain in found.domains] == ["Node"]
+    assert found.asymmetries == ()
+    # Whether `self.log[node][0]` fails before an item decides depends on the order.
+    assert [fold.site.text for fold in found.unordered_folds] == ["all((self.log[node][0] == 1 for node in Node))"]
+
+
+class Names(Base):
+    @action
+    def go(self):
+        self.leader = Node[0]
+
+
+class NamesInProperty(Base):
+    @invariant
+    def wrong(self):
+        return self.leader != Node[1]
+
+
+class NamesInConstraint(Base):
+    @constraint
+    def wrong(self):
+        return Node[2] not in self.active
+
+
+class NamesInHelper(Base):
+    def first(self):
+        return Node[0]
+
+    @action
+    def go(self):
+        self.leader = self.first()
+
+
+class NamesByConstant(Base):
+    @action
+    def go(self, node: Node):
+        require(self.weights[node] == 2)
+
+
+class NamesByDisplay(Base):
+    @action
+    def go(self):
+        self.level = {Node[0]: 1, Node[1]: 1, Node[2]: 1}
+
+
+class First(Base):
+    @action
+    def go(self):
+        for node in Node:
+            if node in self.active:
+                self.leader = node
+                break
+
+
+class FirstByReturn(Base):
+    def first_active(self):
+        for node in Node:
+            if node in self.active:
+                return node
+        return None
+
+    @action
+    def go(self):
+        self.leader = self.first_active()
+
+
+class Last(Base):
+    @action
+    def go(self):
+        for node in self.active:
+            self.leader = node
+
+
+class Chosen(Base):
+    @action
+    def go(self):
+        self.leader = max(Node, key=lambda node: self.level[node])
+
+
+class Appends(Base):
+    @action
+    def go(self):
+        for node in Node:
+            self.order.append(node)
+
+
+class Listed(Base):
+    @action
+    def go(self):
+        self.order = [node for node in Node if node in self.active]
+
+
+class ListIndexed(Base):
+    @action
+    def go(self):
+        found = [self.level[node] for node in Node]
+        self.total = found[0]
+
+
+class Numbered(Base):
+    @action
+    def go(self):
+        for number, node in enumerate(Node):
+            self.level[node] = number
+
+
+class ReadsOthers(Base):
+    @action
+    def go(self):
+        for node in Node:
+            if all(self.level[other] < 2 for other in Node):
+                self.level[node] = 2
+
+
+class ReadsTotal(Base):
+    @action
+    def go(self):
+        for node in Node:
+            if self.total < 2:
+                self.level[node] = 1
+            self.total += 1
+
+
+class MixedSigns(Base):
+    @action
+    def go(self):
+        for node in Node:
+            self.total = self.total + self.level[node] - 1
+
+
+class NotTheKey(Base):
+    @action
+    def go(self, chosen: Node):
+        for node in Node:
+            self.level[chosen] = self.level[node]
+
+
+class DisablesAfterFailure(Base):
+    @action
+    def go(self):
+        for node in Node:
+            require(self.log[node][0] > 0)
+
+
+class InMessages(Base):
+    @action
+    def go(self):
+        for message in self.network:
+            self.leader = message.sender
+
+
+class PartialKeys(Base):
+    @action
+    def go(self):
+        for node in self.owed:
+            self.leader = node
+
+
+REFUSED = [
+    (Names, "`Node[0]` names members of Node"),
+    (NamesInProperty, "`Node[1]` names members of Node"),
+    (NamesInConstraint, "`Node[2]` names members of Node"),
+    (NamesInHelper, "`Node[0]` names members of Node"),
+    (NamesByConstant, "`self.weights` names members of Node"),
+    (NamesByDisplay, "names the members of Node"),
+    (First, "the loop `for node in Node` depends on the order of Node: the first iteration that ends"),
+    (FirstByReturn, "the first iteration that ends the loop decides the result"),
+    (Last, "the loop `for node in self.active` depends on the order of Node: the last iteration decides"),
+    (Chosen, "depends on the order of Node"),
+    (Appends, "the loop `for node in Node` depends on the order of Node: it appends to self.order"),
+    (Listed, "is a list in the order of Node"),
+    (ListIndexed, "is a list in the order of Node"),
+    (Numbered, "numbers values in the order of Node"),
+    (ReadsOthers, "an iteration changes self.level, which another one reads"),
+    (ReadsTotal, "an iteration changes self.total, which another one reads"),
+    (MixedSigns, "an iteration changes self.total"),
+    (NotTheKey, "an iteration changes self.level, which another one reads"),
+    (DisablesAfterFailure, "may fail in one iteration, and another may come before it"),
+    (InMessages, "the last iteration decides the value of self.leader"),
+    (PartialKeys, "the last iteration decides the value of self.leader"),
+]
+
+
+@pytest.mark.parametrize(("spec", "sentence"), REFUSED, ids=[spec.__name__ for spec, _ in REFUSED])
+def test_each_asymmetric_construct_is_refused_with_its_line(spec, sentence):
+    found = symmetry_of(compile_spec(spec()))
+    assert found.domains == ()
+    (asymmetry,) = found.asymmetries
+    assert sentence in asymmetry.sentence
+    assert asymmetry.file == __file__ and asymmetry.line is not None
+    with pytest.raises(SpecError, match="Node is not symmetric: "):
+        raise asymmetry.error
+
+
+class Counter(Spec):
+    level = Map(Node, Range(0, 3))
+
+    @action
+    def raise_first(self):
+        self.level[Node[0]] += 1
+
+
+class Refines(Base):
+    refines = Refinement(Counter)
+
+
+def test_an_abstract_spec_must_be_symmetric_too():
+    (asymmetry,) = symmetry_of(compile_spec(Refines())).asymmetries
+    assert "`Node[0]` names members of Node" in asymmetry.sentence
