@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checker.engines.native.engine import compile_native, explore_compiled, initial_states
+from checker.engines.native.engine import compile_program, explore_compiled, initial_states
 from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.lowering import lanes
 from checker.engines.native.single_state import SingleStateEngine
+from checker.frontend import compile_spec
 from checker.language import Constant, Domain, Map, Option, Range, Seq, Spec, action, invariant, reachable, require
 from checker.run.plan import Plan
 from specs.replication.kip101 import Kip101
@@ -65,7 +67,8 @@ class Queues(Spec):
 
 def explored(spec: Spec, *, quick: bool, max_states: int | None = None) -> Exploration:
     names = [name for name, role in spec.roles.items() if role.value in ("invariant", "reachable")]
-    compiled = compile_native(spec, names, quick=quick)
+    # Not `compile_native`, which may find code that was compiled before: also optimised code, for `quick`.
+    compiled = compile_program(spec, compile_spec(spec, names), names, quick=quick)
     plan = Plan(tuple(names), "all", max_states=max_states, deadlock=True)
     return explore_compiled(compiled, plan, initial_states(spec), 0.0)[1]
 
@@ -93,14 +96,20 @@ def test_an_exploration_with_lanes_finds_the_same(spec: Spec) -> None:
     assert (with_lanes.all_states() == without.all_states()).all()
 
 
+@pytest.mark.parametrize("most", [0, 40, 150])
+def test_what_exceeds_the_limit_is_evaluated_state_by_state(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MOST_NODES", most)
+    test_an_exploration_with_lanes_finds_the_same(Queues(members=2))
+
+
 def candidates_of(probe: SingleStateEngine, words: list[int]) -> set[int]:
     """Return the numbers of the candidates among the action instances."""
-    lanes = probe._native.lanes
-    assert lanes is not None
+    functions = probe._native.lanes
+    assert functions is not None
     (masks,) = probe._candidates(probe._words(words))
     return {
         action.first_instance + number
-        for action, place in lanes.guarded.items()
+        for action, place in functions.guarded.items()
         for number in range(action.instances)
         if masks[place.word] >> place.shift + number & 1
     }

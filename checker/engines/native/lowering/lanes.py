@@ -39,6 +39,10 @@ MOST_UNROLLED_ITEMS = 16
 """A quantifier over more items than this is unsupported: its code would be too long."""
 
 
+MOST_NODES = 5000
+"""Once so many nodes were evaluated, the rest of a function is unsupported: its code would be too long."""
+
+
 class UnsupportedError(Exception):
     """An expression has to be evaluated state by state."""
 
@@ -70,7 +74,7 @@ class LaneEvaluator:
         self._unordered_folds = unordered_folds
         self._words: dict[int, ir.Value] = {}
         self._locals: dict[nodes.Local, PackedValue | LanePlace] = {}
-        self._left = 0
+        self._left, self._left_in_all = 0, MOST_NODES
 
     @contextmanager
     def evaluation(self, most: int) -> Iterator[None]:
@@ -110,8 +114,8 @@ class LaneEvaluator:
 
     def evaluate(self, node: nodes.Expr, active: Truth) -> PackedValue:
         """Return the value of an expression that is packed or an integer."""
-        self._left -= 1
-        if self._left < 0:
+        self._left, self._left_in_all = self._left - 1, self._left_in_all - 1
+        if self._left < 0 or self._left_in_all < 0:
             raise UnsupportedError
         match node:
             case nodes.Literal():
