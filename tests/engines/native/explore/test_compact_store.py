@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from checker.engines.native.explore import search as search_module
 from checker.engines.native.explore.compact import compact_store, state_files, table_record
 from checker.engines.native.explore.compact.compact_store import CompactStore
-from checker.engines.native.explore.compact.quotient import TableShape
+from checker.engines.native.explore.compact.quotient import TableShape, mixed_key, unmixed_key
 from checker.engines.native.explore.compact.state_code import Digit, StateCode
 from checker.engines.native.explore.compact.table_kernels import CompactKernels
 from checker.engines.native.explore.exploration import Exploration
@@ -257,3 +258,46 @@ def test_a_disk_without_space_keeps_the_usual_store(
     found = usual(name, kernels, compact_store_of=lambda found: CompactStore(found, CompactKernels(code, found.layout)))
     assert isinstance(found.store, Store)
     assert_same(found, usual(name, kernels))
+
+
+def crafted(codes: list[int]) -> np.ndarray:
+    """Return the states of two words that have these codes."""
+    return np.array([[code & 2**64 - 1, code >> 64] for code in codes], np.uint64)
+
+
+def inserted(states: np.ndarray, kernels: dict[str, Kernels]) -> Exploration:
+    """Insert states into a new store, and do nothing else."""
+    tables = CompactKernels(StateCode.of_words(2), kernels["scatter, 2 words, constrained"].layout)
+    return breadth_first_search(
+        kernels["scatter, 2 words, constrained"],
+        states,
+        max_depth=1,
+        store_of=lambda found: CompactStore(found, tables),
+    )
+
+
+def test_every_bit_of_a_code_distinguishes_states(kernels: dict[str, Kernels]) -> None:
+    # Mixing makes most states differ in many bits of their hashes. These pairs differ in one bit of the hash or of the
+    # rest. One pair in 16 is in one shard, so several pairs for each bit are.
+    random_numbers = random.Random(7)
+    codes = []
+    for bit in range(64):
+        for _ in range(150):
+            hashed, rest = random_numbers.getrandbits(64), random_numbers.getrandbits(64)
+            codes += [unmixed_key(hashed, rest, 128)]
+            codes += [unmixed_key(hashed ^ 1 << bit, rest, 128), unmixed_key(hashed, rest ^ 1 << bit, 128)]
+    assert mixed_key(codes[0], 128) == mixed_key(codes[2], 128)
+    assert inserted(crafted(codes), kernels).distinct == len(codes)
+
+
+def test_clusters_survive_the_growth_of_a_table(kernels: dict[str, Kernels]) -> None:
+    # About 100 codes of each shard have one home. Some of them are far from it, in the next block that moves.
+    shape = TableShape(128)
+    clusters = [shape.start_of(home) + number for home in (10, 1200, 4090) for number in range(1500)]
+    random_numbers = np.random.default_rng(7)
+    others = random_numbers.integers(0, 2**64, (150_000, 2), np.uint64)
+    states = np.concatenate([crafted([unmixed_key(hashed, hashed, 128) for hashed in clusters]), others])
+    found = inserted(states, kernels)
+    assert found.distinct == len(states)
+    assert found.store._shapes[0].slots > 2 * shape.slots
+    assert inserted(np.concatenate([states, states]), kernels).distinct == len(states)
