@@ -41,11 +41,6 @@ TOYS["grid of several initial states"].initial = [(3,), (7,), (3,), (0,), *((x,)
 
 
 @pytest.fixture(scope="module")
-def kernels() -> dict[str, Kernels]:
-    return {name: compile_toy(toy) for name, toy in TOYS.items()}
-
-
-@pytest.fixture(scope="module")
 def references() -> dict[str, Reference]:
     return {name: search(toy) for name, toy in TOYS.items()}
 
