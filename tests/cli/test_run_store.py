@@ -25,6 +25,13 @@ def test_the_stores_give_the_same_output(checker, name):
     assert [*map(without_times, compact.out.splitlines())] == [*map(without_times, usual.out.splitlines())]
 
 
+def test_orbits_have_the_same_traces_in_both_stores(checker):
+    target = ["run", "replication/kip101", "--set", "max_leader_epoch=2", "--json", "-", "--symmetry", "--store"]
+    usual, compact = checker(*target, "usual"), checker(*target, "compact")
+    assert usual.status == compact.status == 1
+    assert without_times(compact.out) == without_times(usual.out)
+
+
 def test_a_checkpoint_is_resumed_with_its_store(checker, tmp_path):
     target = ["run", "replication/kip320/two_replicas", "--store", "compact", "--json", "-"]
     cut = checker(*target, "--checkpoint", tmp_path / "states", "--max-states", "300")
