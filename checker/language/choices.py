@@ -49,6 +49,10 @@ class Subsets:
         self._items = list(collection)
         self._size = size
 
+    def __repr__(self) -> str:
+        size = "" if self._size is None else f", size={self._size}"
+        return f"subsets({{{', '.join(map(repr, self._items))}}}{size})"
+
     def __iter__(self) -> Iterator[frozenset[Any]]:
         for bits in itertools.product((False, True), repeat=len(self._items)):
             # The last bit of `product` varies fastest, so it belongs to the first item.

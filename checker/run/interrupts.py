@@ -34,12 +34,20 @@ def interruptible() -> Iterator[threading.Event]:
         yield cancelled
 
 
+class Termination(KeyboardInterrupt):
+    """SIGTERM arrived.
+
+    A class of its own: after a KeyboardInterrupt inside an `exec`, which dataclasses use, Python ends the process by
+    SIGINT instead of with our exit status.
+    """
+
+
 @contextmanager
 def terminable() -> Iterator[None]:
     """While this holds, SIGTERM raises KeyboardInterrupt, so that a terminated process still writes its reports."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise Termination
 
     with _handling((signal.SIGTERM,), terminate):
         yield

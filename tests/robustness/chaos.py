@@ -166,7 +166,9 @@ class ChaosRun:
         if self.way.limit is not None:
             # A limit is input of the user; what fits ends with the limit on depth, and 1 stands for `small`.
             expected = {2, 3}
-        if status not in expected:
+        # Python itself ends with 1 if it is interrupted before the program begins.
+        is_before = status == 1 and self.way.signal is signal.SIGINT and self._is_early(err)
+        if status not in expected and not is_before:
             self.wrong.append(f"exit status {status}")
         if "Traceback" in err and not self._is_early(err):
             self.wrong.append(f"a traceback:\n{err}")
@@ -177,7 +179,7 @@ class ChaosRun:
 
     def _is_early(self, err: str) -> bool:
         """Return whether the interpreter itself was interrupted, before the program began."""
-        return "checker/cli/app.py" not in err
+        return "checker/" not in err.replace("checker/__main__.py", "")
 
     def _check_report(self, name: str, path: Path) -> None:
         try:
