@@ -35,7 +35,10 @@ def test_verdicts_of_a_campaign(report):
     unchanging = verdict_in(report, "drop assignment", "self.count[node] = successor(self.count[node])")
     assert (unchanging.status, unchanging.killed_by) == ("killed", ("is_two",))
     same = verdict_in(report, "swap < and <=", "self.count[node] < self.limit")
-    assert (same.status, same.why.partition(":")[0]) == ("survived", "the same states and steps")
+    assert (same.status, same.why.partition(":")[0]) == (
+        "survived",
+        "the same numbers of states at each depth and of steps by each action",
+    )
 
 
 def test_kills_by_property(report):
@@ -75,7 +78,7 @@ def summary(distinct=5, generated=9, levels=(1, 4), violated=None, is_complete=T
 @pytest.mark.parametrize(
     ("original", "found", "status", "killed_by", "why"),
     [
-        (summary(), summary(), "survived", (), "the same states and steps"),
+        (summary(), summary(), "survived", (), "the same numbers of states at each depth"),
         (summary(), summary(distinct=4), "survived", (), "no invariant can detect"),
         (summary(), summary(distinct=6), "survived", (), "no property forbids"),
         (summary(), summary(generated=8), "survived", (), "8 steps instead of 9"),
