@@ -120,8 +120,12 @@ def unchanged_text(path: str) -> bytes:
     return content
 
 
+_CLOCK_STEP = 50_000_000
+"""More nanoseconds than a step of the clock of files, which may show an earlier time than that of a change."""
+
+
 def _process_start() -> int:
-    """Return when this process began, in nanoseconds of the clock of files; 0 if that is unknown."""
+    """Return a time shortly before this process began, in nanoseconds of the clock of files; 0 if it is unknown."""
     try:
         with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
             # The name of the program, in parentheses, may contain spaces. The start is field 22, in ticks since boot.
@@ -129,7 +133,7 @@ def _process_start() -> int:
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):
         return 0
-    return time.time_ns() - int(age * 1e9)
+    return time.time_ns() - int(age * 1e9) - _CLOCK_STEP
 
 
 PROCESS_START = _process_start()
@@ -137,8 +141,16 @@ PROCESS_START = _process_start()
 
 
 def _is_foreign(module: str) -> bool:
+    """Return whether a module belongs to Python or to `checker`."""
     top = module.partition(".")[0]
-    return top == "checker" or top in sys.stdlib_module_names
+    if top not in sys.stdlib_module_names:
+        return top == "checker"
+    # A module beside a spec may have the name of one of Python's.
+    file = getattr(sys.modules.get(top), "__file__", None)
+    return file is None or file.startswith(_PYTHON_FOLDER)
+
+
+_PYTHON_FOLDER = os.path.dirname(os.__file__) + os.sep
 
 
 def _module_digest(name: str) -> _ModuleDigest:

@@ -130,6 +130,13 @@ def test_a_changed_line_changes_the_digest(loaded, name, old, new):
     assert digest(loaded()) != digest(loaded(name, old, new))
 
 
+def test_a_module_with_the_name_of_one_of_python_counts(loaded, monkeypatch):
+    monkeypatch.delitem(sys.modules, "antigravity", raising=False)
+    files = {"counter": SPEC.replace("steps_of_counter", "antigravity"), "base_of_counter": BASE, "antigravity": STEPS}
+    assert digest(loaded(files=files)) != digest(loaded("antigravity", "return STEP", "return STEP + 1", files))
+    sys.modules.pop("antigravity")
+
+
 def test_a_changed_constant_changes_the_digest(loaded):
     spec = loaded()
     assert digest(spec) == digest(spec, most=5) != digest(spec, most=4)
