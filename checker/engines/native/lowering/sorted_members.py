@@ -112,8 +112,6 @@ class SortedMembers:
     def define(self, module: ir.Module) -> ir.Function:
         """Define `void representative(i64* state)`: replace a state by its representative."""
         function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), "representative")
-        # Called for every successor, at one call site per action instance: inlined, it would multiply the code.
-        function.attributes.add("noinline")
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         words = read_words(builder, function.args[0], self._words)
         keys = [
