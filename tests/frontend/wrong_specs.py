@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 Change = Callable[[], None]
+
+_PROPERTY = re.compile("@invariant|@step_invariant|@leads_to|Refinement")
 
 INSERTED = {
     "while": "while True:\n    pass",
@@ -204,7 +207,8 @@ def _wrong_declarations(tree: ast.Module, spec: ast.ClassDef) -> Iterator[WrongS
         if "Whole" in statement:
             place = changed.body.index(found)  # type: ignore[arg-type]
             changed.body[place:place] = ast.parse(WHOLE).body
-        yield WrongSpec(f"{spec.name}: {mistake}", ast.unparse(ast.fix_missing_locations(changed)))
+        probe = _property_probe(tree, spec) if _PROPERTY.search(statement) else None
+        yield WrongSpec(f"{spec.name}: {mistake}", ast.unparse(ast.fix_missing_locations(changed)), probe)
     for number, node in enumerate(spec.body):
         if isinstance(node, (ast.FunctionDef, ast.Assign)) and not _is_removal(node):
             changed, (found,) = _copied(tree, spec)
@@ -215,6 +219,13 @@ def _wrong_declarations(tree: ast.Module, spec: ast.ClassDef) -> Iterator[WrongS
             method = f"@invariant\ndef {node.targets[0].id}(self):\n    return True"
             found.body += ast.parse(method).body  # type: ignore[attr-defined]
             yield WrongSpec(f"{spec.name}: a method with the name {node.targets[0].id}", ast.unparse(changed))
+
+
+def _property_probe(tree: ast.Module, spec: ast.ClassDef) -> str:
+    """Return the module with a wrong invariant: the scenarios of a module may check other properties only."""
+    changed, (found,) = _copied(tree, spec)
+    found.body += ast.parse("@invariant\ndef extra(self):\n    return self.no_such_variable").body  # type: ignore[attr-defined]
+    return ast.unparse(ast.fix_missing_locations(changed))
 
 
 def _wrong_method(tree: ast.Module, spec: ast.ClassDef, method: ast.FunctionDef) -> Iterator[WrongSpec]:
