@@ -24,14 +24,19 @@ def interruptible() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         cancelled.set()
         # A terminal interrupts the worker processes too, but `kill` reaches only this process.
-        # Without the module there are none.
-        processes = sys.modules.get("multiprocessing")
-        for child in processes.active_children() if processes is not None else ():
-            with suppress(ProcessLookupError, TypeError):
-                os.kill(child.pid, signal.SIGINT)
+        interrupt_workers()
 
     with _handling((signal.SIGINT, signal.SIGTERM), cancel):
         yield cancelled
+
+
+def interrupt_workers() -> None:
+    """Send SIGINT to the worker processes of this process."""
+    # Without the module there are none.
+    processes = sys.modules.get("multiprocessing")
+    for child in processes.active_children() if processes is not None else ():
+        with suppress(ProcessLookupError, TypeError):
+            os.kill(child.pid, signal.SIGINT)
 
 
 class Termination(KeyboardInterrupt):

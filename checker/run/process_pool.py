@@ -11,13 +11,18 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from types import FrameType
 from typing import Any, TypeVar
 
+from checker.run.interrupts import interrupt_workers
+
 Returned = TypeVar("Returned")
+
+_INTERRUPT_SECONDS = 0.5
+"""The seconds between two interrupts of workers that do not end."""
 
 _FILES_OF_A_POOL, _FILES_OF_A_PROCESS = 8, 4
 """Upper bounds of the files that a pool opens: its queues and the pipe that wakes it, and those of each process."""
@@ -83,9 +88,20 @@ def _pooled(
                     # Those that have not started never will.
                     waiting = [future for future in waiting if not future.cancel()]
                 if waiting:
-                    yield waiting.pop(0).result()
+                    yield _result(waiting.pop(0), cancelled)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _result(future: Future[Returned], cancelled: threading.Event) -> Returned:
+    """Return the result of a run; after `cancelled` is set, interrupt the workers until they end.
+
+    A signal alone may be lost: a process that is just being forked is not yet listed, or has no handler yet.
+    """
+    while not wait([future], timeout=_INTERRUPT_SECONDS).done:
+        if cancelled.is_set():
+            interrupt_workers()
+    return future.result()
 
 
 def _require_files(count: int) -> None:

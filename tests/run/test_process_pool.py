@@ -34,3 +34,13 @@ def test_no_run_starts_after_an_interrupt(tmp_path):
     assert found == list(range(len(found)))
     # The runs in progress, and those that the processes already had.
     assert len(list(tmp_path.iterdir())) < 60
+
+
+def test_workers_that_miss_an_interrupt_are_interrupted_again():
+    def run(number, cancelled):
+        return cancelled.wait(20)
+
+    cancelled = threading.Event()
+    # Set as by a signal that no worker got.
+    threading.Timer(0.3, cancelled.set).start()
+    assert list(results_in_order(2, 2, run, cancelled)) == [True, True]
