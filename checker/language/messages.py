@@ -30,6 +30,8 @@ def check_message(spec_class: type, function: Callable[..., Any]) -> None:
         return
     source = source_of(function)
     place = _place(source)
+    if not isinstance(text, str):
+        raise source.error(place, f"says= of {function.__name__} is not a text: write what a failure means, in quotes")
     try:
         tree = message_tree(text)
     except SyntaxError as error:

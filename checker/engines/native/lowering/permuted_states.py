@@ -117,8 +117,9 @@ class PermutedStates:
         ties = []
         for domain, swaps in zip(self._domains, exchanges, strict=True):
             ties.append(self._sort(builder, state, keys.emit(builder, state, domain), swaps))
-        any_tie = ties[0]
-        for more in ties[1:]:
+        # Without a domain of several members no state has another order.
+        any_tie: ir.Value = word(0)
+        for more in ties:
             any_tie = builder.or_(any_tie, more)
         with builder.if_then(builder.icmp_unsigned("!=", any_tie, word(0))):
             best = builder.alloca(I64, words)
