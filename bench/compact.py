@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tables
-import typer
 from checker_runs import PUBLISHED_PROPERTIES, Setting, environment
 from measure import ROOT, BenchmarkError, Constants
 from rich.console import Console
 from rich.table import Table
+
+from checker.cli.declaration import declared_command, option
 
 SPEC = "replication/kip320"
 TRIAL, SMALL, BILLION = Constants(3, 2, 2, 3), Constants(3, 2, 2, 4), Constants(3, 2, 2, 5)
@@ -41,13 +42,13 @@ class Part:
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="Explore 10 million states, as a trial.")] = False,
-    billion: Annotated[bool, typer.Option("--billion", help="Explore more than 10^9 states instead of 10^8.")] = False,
+    quick: Annotated[bool, option(help="Explore 10 million states, as a trial.")] = False,
+    billion: Annotated[bool, option(help="Explore more than 10^9 states instead of 10^8.")] = False,
     kill_at: Annotated[
-        float, typer.Option(min=0, help="Kill the run at this many states (default: half of them).")
+        int, option(min=0, metavar="N", help="Kill the run at this many states (default: half of them).")
     ] = 0,
-    every: Annotated[str, typer.Option(help="The time between two checkpoints.")] = "",
-    only_killed: Annotated[bool, typer.Option("--only-killed", help="Leave out the run without a kill.")] = False,
+    every: Annotated[str, option(help="The time between two checkpoints.")] = "",
+    only_killed: Annotated[bool, option(help="Leave out the run without a kill.")] = False,
 ) -> None:
     """Explore KIP-320 with the compact store: in one run, and in a run that is killed and resumed."""
     constants = TRIAL if quick else BILLION if billion else SMALL
@@ -59,7 +60,7 @@ def main(
             _measure(constants, states, killed_at, every or ("2s" if quick else "2m"), Path(name), screen, only_killed)
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
 
 
 def _measure(
@@ -145,4 +146,4 @@ def _table(constants: Constants, runs: dict[str, list[Part]]) -> Table:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    declared_command(main)()
