@@ -5,6 +5,7 @@ import pytest
 SPREAD = (
     "tests/agreement/test_real_specs.py",
     "tests/golden/",
+    "tests/specs/test_specs_with_symmetry.py",
     "tests/frontend/test_odd_sources.py",
     "tests/kafka_tools/advise/test_fixture_answers.py",
 )
