@@ -7,6 +7,7 @@ SPREAD = (
     "tests/golden/",
     "tests/specs/test_specs_with_symmetry.py",
     "tests/frontend/test_odd_sources.py",
+    "tests/frontend/test_wrong_specs.py",
     "tests/kafka_tools/advise/test_fixture_answers.py",
 )
 """Files with many slow tests that share little: each test may run in any process."""

@@ -33,22 +33,22 @@ SPEC = """
 from checker.language import Range, Scenario, Spec, action, invariant
 
 class Grid(Spec):
-    '''Two numbers; the constant states how many states are reachable.'''
+    '''Two numbers. No machine explores all states before a run is ended.'''
 
-    one = Range(0, 3000)
-    two = Range(0, 3000)
+    one = Range(0, 30_000)
+    two = Range(0, 30_000)
 
     @action
     def right(self):
-        self.one = (self.one + 1) % 3000
+        self.one = (self.one + 1) % 30_000
 
     @action
     def up(self):
-        self.two = (self.two + 1) % 3000
+        self.two = (self.two + 1) % 30_000
 
     @invariant
     def fine(self):
-        return self.one <= 3000
+        return self.one <= 30_000
 
     @invariant
     def small(self):
