@@ -26,8 +26,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from checker.engines.native.explore.hash_table import HashTable, make_room
-from checker.engines.native.explore.memory_layout import SHARDS
-from checker.engines.native.explore.shard_record import ShardRecord, state_hash
+from checker.engines.native.explore.shard_record import ShardRecord, inbox_blocks, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm.control_flow import (
     I1,
@@ -61,19 +60,8 @@ def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function, check_new:
     first_new = record.get("count")
     hashes, candidates, unknown = (_BlockArray(builder) for _ in range(3))
     inserter = _Inserter(builder, record, spec, grow_table, hashes, candidates, unknown)
-    # Sources in ascending order, whatever the order in which workers finished them: this makes the order of states
-    # canonical.
-    with counted_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
-        source = ShardRecord.of_shard(builder, records, source_shard, spec.layout)
-        fill = source.get("fills", shard)
-        inbox = source.outbox(shard)
-        with counted_loop(builder, word(0), fill, word(_BLOCK), "blocks") as start:
-            remaining = builder.sub(fill, start)
-            size = builder.select(builder.icmp_unsigned("<", remaining, word(_BLOCK)), remaining, word(_BLOCK))
-            inserter.insert(item(builder, inbox, start, spec.layout.entry_words), size)
-        # A write to another shard's record, but only this worker touches item `shard` in this half. The next `expand`
-        # of the source starts after the join of all workers.
-        source.set("fills", word(0), shard)
+    with inbox_blocks(builder, records, shard, spec.layout, _BLOCK) as (entries, size):
+        inserter.insert(entries, size)
     builder.call(check_new, [record.address, first_new, mask])
     builder.ret_void()
     return function

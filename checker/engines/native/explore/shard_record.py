@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from llvmlite import ir
 
 from checker.engines.native.explore.memory_layout import (
@@ -9,9 +12,10 @@ from checker.engines.native.explore.memory_layout import (
     ORIGIN_SHIFT,
     RECORD_WORDS,
     SHARD_BITS,
+    SHARDS,
     MemoryLayout,
 )
-from checker.engines.native.llvm.control_flow import I16, I32, WORD_POINTER, word
+from checker.engines.native.llvm.control_flow import I16, I32, WORD_POINTER, counted_loop, word
 from checker.engines.native.llvm.words import item, write_words
 
 _HASH_MULTIPLIER = 0x9E3779B97F4A7C15
@@ -70,6 +74,29 @@ class ShardRecord:
         builder.store(builder.trunc(origin, I32), parent)
         instance = builder.gep(self.array("instances", I16.as_pointer()), [position], inbounds=True)
         builder.store(builder.trunc(builder.lshr(origin, word(ORIGIN_SHIFT)), I16), instance)
+
+
+@contextmanager
+def inbox_blocks(
+    builder: ir.IRBuilder, records: ir.Value, shard: ir.Value, layout: MemoryLayout, most: int
+) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Emit a loop over the entries sent to a shard, in blocks: the address of each, and its size of up to `most`.
+
+    After the loop the outboxes to the shard are empty.
+    """
+    # Sources in ascending order, whatever the order in which workers finished them: this makes the order of states
+    # canonical.
+    with counted_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
+        source = ShardRecord.of_shard(builder, records, source_shard, layout)
+        fill = source.get("fills", shard)
+        inbox = source.outbox(shard)
+        with counted_loop(builder, word(0), fill, word(most), "blocks") as start:
+            remaining = builder.sub(fill, start)
+            size = builder.select(builder.icmp_unsigned("<", remaining, word(most)), remaining, word(most))
+            yield item(builder, inbox, start, layout.entry_words), size
+        # A write to another shard's record, but only this worker touches item `shard` in this half. The next `expand`
+        # of the source starts after the join of all workers.
+        source.set("fills", word(0), shard)
 
 
 def state_id(builder: ir.IRBuilder, shard: ir.Value, position: ir.Value) -> ir.Value:

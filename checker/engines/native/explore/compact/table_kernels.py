@@ -39,8 +39,8 @@ from checker.engines.native.explore.compact.table_record import (
     OVERFLOW_ENTRIES,
     TableRecord,
 )
-from checker.engines.native.explore.memory_layout import ORIGIN_SHIFT, SHARDS, MemoryLayout
-from checker.engines.native.explore.shard_record import ShardRecord
+from checker.engines.native.explore.memory_layout import ORIGIN_SHIFT, MemoryLayout
+from checker.engines.native.explore.shard_record import ShardRecord, inbox_blocks
 from checker.engines.native.explore.shards_taken import shards_taken
 from checker.engines.native.llvm.control_flow import (
     I1,
@@ -384,16 +384,8 @@ class _Definitions:
             record = ShardRecord.of_shard(builder, records, shard, self.layout)
             table = _Table(self, builder, TableRecord.of_shard(builder, tables, shard, self.slot_words))
             first_new = record.get("count")
-            with counted_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
-                source = ShardRecord.of_shard(builder, records, source_shard, self.layout)
-                fill = source.get("fills", shard)
-                inbox = source.outbox(shard)
-                with counted_loop(builder, word(0), fill, word(BLOCK), "blocks") as start:
-                    remaining = builder.sub(fill, start)
-                    size = builder.select(builder.icmp_unsigned("<", remaining, word(BLOCK)), remaining, word(BLOCK))
-                    entries = item(builder, inbox, start, self.layout.entry_words)
-                    self._insert_block(builder, record, table, entries, size, codes)
-                source.set("fills", word(0), shard)
+            with inbox_blocks(builder, records, shard, self.layout, BLOCK) as (entries, size):
+                self._insert_block(builder, record, table, entries, size, codes)
             builder.call(check_new, [record.address, first_new, mask])
         builder.ret_void()
 
