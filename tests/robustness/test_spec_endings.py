@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spec_endings import SpecEnding, spec_endings
 
-from tests.robustness.test_wrong_command_lines import assert_one_sentence
+from tests.robustness.outcomes import assert_one_sentence
 
 CASES = list(spec_endings())
 

@@ -9,6 +9,7 @@ import pytest
 from command_lines import CommandLine, place_names, wrong_command_lines
 
 from tests.cli.conftest import TOY
+from tests.robustness.outcomes import assert_one_sentence
 
 CASES = list(wrong_command_lines())
 
@@ -43,16 +44,6 @@ def test_a_wrong_command_line(checker, places, case: CommandLine, monkeypatch, t
     assert case.says in outcome.err
     assert contents(places["folder"].parent) == before
     assert not list(tmp_path.iterdir())
-
-
-def assert_one_sentence(outcome) -> None:
-    """Assert that an outcome is one error of a few lines, without control characters and without a traceback."""
-    assert outcome.out == ""
-    assert outcome.err.startswith("error: "), outcome.err
-    assert "Traceback" not in outcome.err
-    assert len(outcome.err.splitlines()) <= 3, outcome.err
-    assert all(character.isprintable() or character in "\n\t" for character in outcome.err), ascii(outcome.err)
-    assert len(outcome.err) < 2000
 
 
 def test_the_table_is_large_enough():

@@ -8,7 +8,7 @@ import pytest
 from wrong_files import CONTENTS, READERS
 
 from tests.cli.conftest import TOY
-from tests.robustness.test_wrong_command_lines import assert_one_sentence
+from tests.robustness.outcomes import assert_one_sentence
 
 NAMED_BY_THE_USER = {"spec", "spec to prove", "spec to list", "mapping"}
 
