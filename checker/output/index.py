@@ -81,17 +81,24 @@ class IndexReport:
 
     def close(self) -> None:
         """Write the page."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        # Jinja2 takes time to import, and not every command writes a page.
+        from checker.output.page.render import render
 
-        environment = Environment(
-            loader=PackageLoader("checker.output"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-        )
-        environment.filters["states"] = states_text
-        page = environment.get_template("index.html")
         counts = {status: sum(row.status == status for row in self._rows) for status in ("differs", "wrong", "stopped")}
         findings = [found for found in findings_by_spec(self._finished) if found.findings]
         with self._stream:
-            self._stream.write(page.render(rows=self._rows, counts=counts, findings=findings, link=self._link))
+            self._stream.write(
+                render(
+                    "index.html.j2",
+                    package="checker.output",
+                    filters={"states": states_text},
+                    title=f"{len(self._rows)} result{'' if len(self._rows) == 1 else 's'}",
+                    rows=self._rows,
+                    counts=counts,
+                    findings=findings,
+                    link=self._link,
+                )
+            )
 
     def _link(self, problem: Problem) -> str | None:
         """Return the relative address of a counterexample's page, else of its text, else None."""

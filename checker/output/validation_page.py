@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.output.output_files import write_whole
+from checker.output.page.render import render
 from traces.validate.controls import KINDS
 from traces.validate.task import ValidationTask
 from traces.validate.totals import ValidationTotals
@@ -39,14 +40,17 @@ def report_to_json(name: str, task: ValidationTask, summary: ValidationTotals, s
 
 def report_page(name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> str:
     """Return the HTML of a validation."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("checker.output"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters["event"] = _short
-    return environment.get_template("validation.html.j2").render(
-        name=name, task=task, summary=summary, seconds=seconds, meanings=_VERDICTS, kinds=KINDS
+    return render(
+        "validation.html.j2",
+        package="checker.output",
+        filters={"event": _short},
+        title=f"{name}: recorded traces",
+        name=name,
+        task=task,
+        summary=summary,
+        seconds=seconds,
+        meanings=_VERDICTS,
+        kinds=KINDS,
     )
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checker.output.counterexample_text import constants_text
+from checker.output.page.render import render
 from spark_analysis.report import report_charts
 from spark_analysis.report.chart_geometry import count_text, share_text
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 
 @dataclass(frozen=True)
@@ -47,31 +43,27 @@ def walk_report_page(
     for properties that only the exploration violates. `command` is the command that made the report.
     """
     rows = [_row(data, found, missed.get(found["property"])) for found in data["failures"]]
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            data=data,
-            style=resources.files("spark_analysis.report")
-            .joinpath("templates/report.css")
-            .read_text(encoding="utf-8")
-            .strip(),
-            headline=headline(data),
-            rows=rows,
-            clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
-            time_charts=report_charts.time_charts(data),
-            heat_maps=report_charts.heat_maps(data),
-            broken_by=_broken_by(data),
-            actions=_actions(data),
-            branches=_branches(data),
-            reached=_reached(data),
-            saturation=report_charts.saturation(data),
-            constants=constants_text(_common(data)),
-            most=max((found["high"] for found in data["failures"]), default=1.0),
-            most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
-            is_sweep=len(data["configurations"]) > 1,
-            command=command,
-        )
+    return render(
+        "report.html.j2",
+        package="spark_analysis.report",
+        filters={"share": share_text, "count": count_text, "constants": constants_text},
+        title=f"{headline(data)}: {data['spec']}",
+        data=data,
+        headline=headline(data),
+        rows=rows,
+        clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
+        time_charts=report_charts.time_charts(data),
+        heat_maps=report_charts.heat_maps(data),
+        broken_by=_broken_by(data),
+        actions=_actions(data),
+        branches=_branches(data),
+        reached=_reached(data),
+        saturation=report_charts.saturation(data),
+        constants=constants_text(_common(data)),
+        most=max((found["high"] for found in data["failures"]), default=1.0),
+        most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
+        is_sweep=len(data["configurations"]) > 1,
+        command=command,
     )
 
 
@@ -235,18 +227,3 @@ def _reached(data: Mapping[str, Any]) -> list[tuple[str, int]]:
         for name, walks in configuration["reached"].items():
             counts[name] += walks
     return list(counts.items())
-
-
-@functools.cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("spark_analysis.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"share": share_text, "count": count_text, "constants": constants_text}
-    return environment

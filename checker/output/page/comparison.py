@@ -12,7 +12,7 @@ from checker.output.lasso_text import owed_text
 from checker.output.page.lane_owners import FailureBindings
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import lasso_view
-from checker.output.page.render import PageContext, non_default_constants, render
+from checker.output.page.render import STEPS_SCRIPT, PageContext, non_default_constants, render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, first_sentence, legend_of
 from checker.run.result import TraceStep, Violation
@@ -87,6 +87,7 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
         steps.append({"number": index + 1, "call": call, "summary": _summary(original.spec, step), "views": views})
     return render(
         "comparison.html.j2",
+        script=STEPS_SCRIPT,
         title=f"{violation.property}: {', '.join(column.name for column in columns)}",
         violation=violation,
         constants=constants_text(non_default_constants(original.spec)),

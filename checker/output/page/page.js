@@ -8,9 +8,6 @@
   const play = document.getElementById("play");
   const onlyChanges = document.getElementById("only-changes");
   const last = steps.length;
-  if (last === 0) {
-    return;  // A page without a counterexample.
-  }
   // The number of the step in which the loop of a lasso begins; its last step shows the same state again. 0: no loop.
   const loop = Number(document.querySelector(".player").dataset.loop || 0);
   let current = 0;
@@ -29,6 +26,10 @@
     current = Math.min(Math.max(step, 1), last);
     for (const part of document.querySelectorAll("[data-step]")) {
       part.classList.toggle("now", Number(part.dataset.step) === current);
+    }
+    for (const link of document.querySelectorAll(".step-list a, .column-link")) {
+      if (link.getAttribute("href") === "#step=" + current) link.setAttribute("aria-current", "step");
+      else link.removeAttribute("aria-current");
     }
     slider.value = String(current);
     position.textContent = current + " / " + last + (loop && current >= loop ? " ↻" : "");
@@ -98,7 +99,8 @@
   onlyChanges.addEventListener("change", function () {
     document.body.classList.toggle("only-changes", onlyChanges.checked);
   });
-  window.addEventListener("hashchange", function () { show(stepOfAddress() || 1); });
+  // The address may also be that of the main part, to which the first link of the page skips.
+  window.addEventListener("hashchange", function () { show(stepOfAddress() || current); });
 
   document.addEventListener("click", function (event) {
     const link = event.target.closest("a[href^='#step=']");

@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,10 @@ _VERDICTS: dict[Kind, str] = {
 }
 
 
-MOST_BYTES = 300_000
+STEPS_SCRIPT = "page.js"
+"""The script of pages that show one step at a time."""
+
+MOST_BYTES = 200_000
 """Size limit of a page in bytes, because CI runs keep pages as artifacts."""
 
 _FEWER_FUNCTIONS = (12, 3, 1, 0)
@@ -82,6 +86,7 @@ def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) 
     sentence, _, reason = violation.explanation.partition("\n")
     return render(
         "counterexample.html.j2",
+        script=STEPS_SCRIPT,
         title=f"{violation.property}: {context.name}",
         about=_paragraphs(type(spec).__doc__ or ""),
         violation=violation,
@@ -98,15 +103,25 @@ def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) 
     )
 
 
-def render(template: str, *, package: str | None = None, **content: Any) -> str:
+def render(
+    template: str,
+    *,
+    package: str | None = None,
+    script: str = "",
+    filters: Mapping[str, Callable[[Any], str]] | None = None,
+    **content: Any,
+) -> str:
     """Render a template of this package, or of the folder `templates` of another package, which may extend these.
 
-    Autoescaping turns every value into text, never markup.
+    `script` is the name of a file of this package, which the page contains; a page without one is a document that
+    scrolls. `filters` are further filters of the template. Autoescaping turns every value into text, never markup.
     """
-    style, script = _resource("page.css"), _resource("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = _environment(package).get_template(template)
-    return page.render(style=style, script=script, script_hash=digest, **content)
+    code = _resource(script) if script else ""
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    environment = _environment(package)
+    environment.filters |= filters or {}
+    page = environment.get_template(template)
+    return page.render(style=_resource("page.css"), script=code, script_hash=digest, **content)
 
 
 @functools.cache
@@ -126,6 +141,7 @@ def _environment(package: str | None) -> Environment:
     return environment
 
 
+@functools.cache
 def _resource(name: str) -> str:
     return resources.files("checker.output.page").joinpath(name).read_text(encoding="utf-8").strip()
 
