@@ -18,9 +18,10 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,6 +39,8 @@ _BLOCK_BYTES = 8 << 20
 """Bytes that are hashed and written or read in one call."""
 
 Arrays = Mapping[str, NDArray[Any]]
+
+Release = Callable[[str, int, int], None]
 
 
 class CheckpointedStore(Protocol):
@@ -59,6 +62,12 @@ class CheckpointedStore(Protocol):
 
     def changing_arrays(self) -> Arrays:
         """Return copies of the changing arrays."""
+
+    def release_items(self, name: str, first: int, end: int) -> None:
+        """Release the memory of some items of a growing array that were written, if the store also has them in a file.
+
+        Called by the thread that writes, while the search continues.
+        """
 
     def room_for(self, name: str, items: int) -> NDArray[Any] | None:
         """Return memory for the first `items` items of a growing array; None if the store does not need the array.
@@ -139,16 +148,18 @@ class CheckpointFolder:
 
     # Writing.
 
-    def save(self, growing: Arrays, changing: Arrays, progress: dict[str, Any]) -> None:
+    def save(self, growing: Arrays, changing: Arrays, progress: dict[str, Any], release: Release) -> None:
         """Write a checkpoint: the new items of growing arrays, and all of the changing ones; `progress` is JSON.
 
-        Raises OSError if it cannot be written; the previous checkpoint then remains.
+        `release` is `CheckpointedStore.release_items` of the store. Raises OSError if the checkpoint cannot be written;
+        the previous one then remains.
         """
         before = self._saved_items()
         new = {name: array[before.get(name, 0) :] for name, array in growing.items()}
         path = self._part_path(len(self._parts) + 1)
         try:
-            size, digest = _write_part(path, [*new.values(), *changing.values()], self._is_abandoned)
+            blocks = chain(_released_blocks(new, before, release), _blocks([*changing.values()]))
+            size, digest = _write_part(path, blocks, self._is_abandoned)
             part = {"bytes": size, "digest": digest, "items": {name: len(array) for name, array in new.items()}}
             content = {
                 "identity": asdict(self._identity),
@@ -312,11 +323,11 @@ def opened_folder(folder: Path, identity: SearchIdentity, *, must_exist: bool) -
         yield CheckpointFolder(folder, identity)
 
 
-def _write_part(path: Path, arrays: list[NDArray[Any]], is_abandoned: threading.Event) -> tuple[int, str]:
-    """Write arrays one after the other; return the size of the file, which is then on the disk, and its digest."""
+def _write_part(path: Path, blocks: Iterator[memoryview], is_abandoned: threading.Event) -> tuple[int, str]:
+    """Write blocks one after the other; return the size of the file, which is then on the disk, and its digest."""
     digest, size = _new_digest(), 0
     with open(path, "wb", buffering=0, opener=_private) as file:
-        for block in _blocks(arrays):
+        for block in blocks:
             if is_abandoned.is_set():
                 raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
             digest.update(block)
@@ -325,6 +336,19 @@ def _write_part(path: Path, arrays: list[NDArray[Any]], is_abandoned: threading.
                 block = block[file.write(block) :]
         os.fsync(file.fileno())
     return size, digest.hexdigest()
+
+
+def _released_blocks(new: Arrays, before: Mapping[str, int], release: Release) -> Iterator[memoryview]:
+    """Iterate over the bytes of the new items of growing arrays; release those of a block when the next is wanted.
+
+    `before`: the number of items of each array that earlier checkpoints have.
+    """
+    for name, array in new.items():
+        first, taken = before.get(name, 0), 0
+        for block in _blocks([array]):
+            yield block
+            taken += len(block)
+            release(name, first, first + taken // array.strides[0])
 
 
 def _blocks(arrays: list[NDArray[Any]]) -> Iterator[memoryview]:

@@ -66,7 +66,9 @@ class SearchCheckpoints:
     def save(self, store: CheckpointedStore, progress: dict[str, Any]) -> None:
         """Begin to write a checkpoint. The search may continue at once, but the store must stay alive."""
         # What the search changes is copied here. The items of growing arrays never change, so the writer reads them.
-        work = functools.partial(self._folder.save, store.growing_arrays(), store.changing_arrays(), progress)
+        work = functools.partial(
+            self._folder.save, store.growing_arrays(), store.changing_arrays(), progress, store.release_items
+        )
         self._writing = self._writer.submit(work)
         self._due = perf_counter() + self._every
 

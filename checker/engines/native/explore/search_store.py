@@ -289,6 +289,9 @@ class SearchStore(ABC):
             "level_ends": np.array(self._level_ends, np.uint64),
         }
 
+    def release_items(self, name: str, first: int, end: int) -> None:  # noqa: B027 - nothing to do by default
+        """Release the memory of some items that are also in a file, see `CheckpointedStore`."""
+
     def room_for(self, name: str, items: int) -> NDArray[Any] | None:
         """Return the memory of the first states or origins of a shard; None if this store does not have them."""
         kind, _, shard = name.rpartition("-")

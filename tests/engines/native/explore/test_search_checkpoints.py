@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import json
+import mmap
 import os
 import random
 import shutil
@@ -32,7 +33,7 @@ from checker.engines.native.explore.compact.state_code import StateCode
 from checker.engines.native.explore.compact.table_kernels import CompactKernels
 from checker.engines.native.explore.exploration import Exploration, FoundViolation
 from checker.engines.native.explore.kernels import Kernels
-from checker.engines.native.explore.memory_layout import FIELD_LENGTHS, RESTORED_FIELDS
+from checker.engines.native.explore.memory_layout import FIELD_LENGTHS, RESTORED_FIELDS, SHARDS
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
 from checker.engines.native.explore.search_store import SearchStore
@@ -225,6 +226,36 @@ def test_a_search_in_the_compact_store(
         kinds.append(type(found.store))
     assert kinds == ([Store] * 2 + [CompactStore] * 3 if moves_at else [CompactStore] * 5)
     assert_same(found, expected)
+
+
+def resident_bytes(name: str) -> int:
+    """Return the memory that this process has of files with a name, mapped and private."""
+    found, is_named = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        words = line.split()
+        if "-" in words[0]:
+            is_named = name in line
+        elif words[0] == "Rss:" and is_named:
+            found += int(words[1]) * 1024
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the memory of a process is shown by Linux only")
+def test_a_checkpoint_keeps_no_states_in_memory(kernels: dict[str, Kernels], tmp_path: Path) -> None:
+    """The states of the compact store are in files. The writer of a checkpoint reads them, and releases them."""
+    pages = 64
+    items = pages * mmap.PAGESIZE // 8
+    kernel = kernels["grid"]
+    store = CompactStore(kernel, CompactKernels(StateCode.of_words(1), kernel.layout), tmp_path)
+    for shard in range(SHARDS):
+        store.room_for(f"states-{shard:02}", items)[:] = 1
+    store.field("count")[:] = items
+    states = str(tmp_path / "states-")
+    assert resident_bytes(states) >= SHARDS * pages * mmap.PAGESIZE
+    with checkpoints(tmp_path / "checkpoint") as (saved, _):
+        saved.save(store, {"distinct": store.distinct, "level": 1})
+    # Linux maps up to 16 pages around one that is read: some of them are behind the last state.
+    assert resident_bytes(states) <= SHARDS * 16 * mmap.PAGESIZE
 
 
 # Damage.

@@ -235,6 +235,10 @@ class CompactStore(SearchStore):
     def _changing(self) -> dict[str, NDArray[np.uint64]]:
         return {**super()._changing(), "distinct": self._distinct}
 
+    def release_items(self, name: str, first: int, end: int) -> None:
+        """Release states of a shard: a checkpoint would otherwise bring all states since the last one into memory."""
+        self._files[int(name.rpartition("-")[2])].release(end, first=first)
+
     def room_for(self, name: str, items: int) -> NDArray[Any] | None:
         """Return the memory of the first states of a shard, after reserving their disk space.
 
