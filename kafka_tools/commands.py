@@ -109,8 +109,8 @@ def pages(
 ) -> int:
     """Write the pages of docs/ that are computed.
 
-    versions.md lists the rules and bugs of Kafka by release. myths.md decides common claims by running scenarios.
-    high-watermark.md shows a trace of the specification.
+    versions.md lists the rules and bugs of Kafka by release, and museum.md the catalogue of bugs. myths.md decides
+    common claims by running scenarios. high-watermark.md shows a trace of the specification.
 
     Exit status: 0 written or up to date, 1 out of date (with --check), 2 wrong input.
     """

@@ -163,6 +163,13 @@ FLUSH_AWAITS_PARTS = Change(
     concerns="producer",
     closes=("KAFKA-19479",),
 )
+FLUSH_REFUSED_IN_CALLBACK = Change(
+    "flush throws an exception in a callback of the producer; before, it waited forever",
+    "KAFKA-10790",
+    "4.1.0",
+    concerns="producer",
+    closes=("KAFKA-10790",),
+)
 EXPONENTIAL_RETRY_BACKOFF = Change(
     "retry.backoff.ms grows exponentially up to retry.backoff.max.ms", "KIP-580", "3.7.0", concerns="producer"
 )
@@ -249,6 +256,7 @@ EMPTY_STATE_NEEDS_SEQUENCE_0 = Change(
     "KAFKA-18202",
     "4.1.0",
     concerns="broker",
+    closes=("KAFKA-18202",),
 )
 EMPTY_LOG_NEEDS_SEQUENCE_0 = Change(
     "a log that never held a record accepts only sequence 0 from a producer without state",
@@ -284,6 +292,7 @@ EPOCH_PER_TRANSACTION = Change(
     "KIP-890, part 2",
     "4.0.0",
     concerns="producer and broker",
+    opens=("KAFKA-18202",),
 )
 
 # Truncation, leader epochs and fetches of followers.

@@ -10,13 +10,22 @@ from checker.language import Scenario
 from checker.run import registry
 
 SHOWN_BY = {
+    "C4": "consumer/worker_pool/c4_auto_commit_with_workers",
+    "I1": "producer/idempotent_producer/i1_cache_of_one",
     "I4": "producer/legacy_reset/i4_retention_forgets",
+    "I7": "producer/idempotent_producer/i7_restart",
+    "I8": "producer/librdkafka/i8_possibly_persisted",
+    "I12": "producer/idempotent_producer/i12_wrap_around",
+    "I13": "producer/idempotent_producer/i13_expiry",
+    "I16": "producer/sender_poll/i16_metadata_in_flight",
     "KAFKA-9449": "producer/close_leaves_waiters/closed_while_brokers_are_down",
     "KAFKA-12983": "consumer/cooperative_group/c5_stale_owner_commits",
     "KAFKA-15510": "replication/partition/r16_forgets_last_epoch",
+    "P9": "producer/plain_producer/p9_duplicate_by_restart",
     "P13": "producer/buffer_freed_at_expiry/wrong_partition",
+    "R19": "replication/partition/r19_answers_across_epochs",
 }
-"""Scenarios of entries that the names and descriptions of scenarios do not find."""
+"""Scenarios of entries that the names and descriptions of scenarios do not find, or that show an entry best."""
 
 _ENTRY = re.compile(r"([a-z]+\d+)_")
 _TICKET = re.compile(r"\b(?:KAFKA|KIP)-\d+\b")

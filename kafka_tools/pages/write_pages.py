@@ -7,9 +7,11 @@ from pathlib import Path
 
 from checker.errors import InputError, OutputError
 from kafka_tools.pages import high_watermark_page, myths_page, versions_page
+from kafka_tools.pages.museum import museum_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "high-watermark.md": high_watermark_page.render,
+    "museum.md": museum_page.render,
     "myths.md": myths_page.render,
     "versions.md": versions_page.render,
 }

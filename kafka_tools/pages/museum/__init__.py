@@ -1,0 +1,1 @@
+"""The museum: the entries of the catalogue of Kafka's bugs, and the site that shows them."""

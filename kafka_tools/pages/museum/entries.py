@@ -1,0 +1,212 @@
+"""The entries of the catalogue with their stories, releases, scenarios and remedies, as plain data.
+
+The stories are in `stories.toml`. Everything else is computed: the releases from `specs/kafka_versions.py`, the
+scenarios and their verdicts from the registry of specs.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from kafka_tools.pages.catalogue_scenarios import EntryScenario, all_scenarios, scenarios_by_entry
+from specs.kafka_releases import RELEASES, describe_releases
+from specs.kafka_versions import CatalogueEntry, catalogue_entry
+
+AREAS: Mapping[str, tuple[str, str]] = {
+    "producer": ("The producer", "producer.md"),
+    "idempotence": ("The idempotent producer", "idempotence.md"),
+    "network": ("The broker's network layer", "producer.md"),
+    "replication": ("Replication and elections", "replication-messages.md"),
+    "consumer": ("The consumer", "consumer.md"),
+    "transactions": ("Transactions", ""),
+}
+"""The areas in the order of the museum, each with its title and its page in docs/ ("": none)."""
+
+SYMPTOMS: Mapping[str, str] = {
+    "lost": "records are lost or skipped",
+    "duplicated": "records are written or processed twice",
+    "reordered": "records change their order",
+    "stuck": "an operation never ends or always fails",
+    "diverged": "replicas hold different records",
+}
+
+PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
+    "ack_true": ("lost",),
+    "batch_is_completed": ("stuck",),
+    "bumps_have_causes": ("stuck",),
+    "commit_is_whole": ("lost",),
+    "commits_move_forward": ("duplicated",),
+    "counted_followers_agree": ("diverged",),
+    "deadlock": ("stuck",),
+    "failures_have_causes": ("lost",),
+    "fenced_consumer_can_refresh": ("stuck",),
+    "fetchers_are_active": ("stuck",),
+    "flush_completes_earlier_batches": ("lost",),
+    "flush_returns": ("stuck",),
+    "high_watermark_is_in_the_log": ("diverged",),
+    "joins_are_accepted": ("stuck",),
+    "keeps_committed_records_of_its_leader": ("lost",),
+    "leader_is_not_fenced": ("stuck",),
+    "no_acked_loss": ("lost",),
+    "no_dead_end": ("stuck",),
+    "no_duplicate": ("duplicated",),
+    "no_endless_retry": ("stuck",),
+    "no_gap": ("lost",),
+    "no_late_copy": ("duplicated", "reordered"),
+    "no_missing_earlier": ("lost",),
+    "no_reorder": ("reordered",),
+    "no_starvation": ("stuck",),
+    "no_zombie_effect": ("duplicated",),
+    "one_holder": ("duplicated",),
+    "one_owner": ("duplicated",),
+    "one_owner_a_generation": ("duplicated",),
+    "owned_partitions_are_held": ("duplicated",),
+    "owners_may_commit": ("stuck",),
+    "partition_epochs_are_current": ("duplicated",),
+    "reads_are_stable": ("lost",),
+    "records_are_in_their_partition": ("lost", "duplicated"),
+    "sequences_contiguous": (),
+    "strong_isr": ("lost",),
+    "truncation_makes_progress": ("stuck",),
+}
+"""The symptoms of a violated property, for every property that the main scenario of an entry violates.
+
+A sequence that is not contiguous is a gap or a copy; another property or the story says which.
+"""
+
+_ENTRY_OF_SCENARIO = re.compile(r"([a-z]+\d+)_")
+_NAME = re.compile(r"([A-Z]+)-?(\d+)")
+
+
+@dataclass(frozen=True)
+class BugStory:
+    """The part of an entry that is written by hand; the comment at the head of `stories.toml` describes the fields."""
+
+    title: str
+    area: str
+    story: str
+    needs: str
+    remedy: str
+    remedied_by: str = ""
+    tickets: tuple[str, ...] = ()
+    symptoms: tuple[str, ...] = ()
+    elsewhere: str = ""
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """An entry of the catalogue.
+
+    `shown_by` is the scenario that shows it best, None if it is not modelled. `further` are the other scenarios of the
+    entry that violate a property. `remedied_by` is the scenario with the remedy, None if there is none.
+    """
+
+    name: str
+    story: BugStory
+    history: CatalogueEntry
+    shown_by: EntryScenario | None
+    further: tuple[EntryScenario, ...]
+    remedied_by: EntryScenario | None
+
+    @property
+    def symptoms(self) -> tuple[str, ...]:
+        """The symptoms in the order of `SYMPTOMS`: those of the violated properties, and those that the story names."""
+        expect = self.shown_by.scenario.expect if self.shown_by is not None else {}
+        violated = expect if isinstance(expect, Mapping) else {}
+        found = {*self.story.symptoms, *(symptom for name in violated for symptom in PROPERTY_SYMPTOMS[name])}
+        return tuple(symptom for symptom in SYMPTOMS if symptom in found)
+
+    @property
+    def has_history(self) -> bool:
+        """Whether a change of Kafka opened or closed the entry."""
+        return bool(self.history.opened_by or self.history.closed_by)
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The releases of Apache Kafka that have the bug; empty if it is in other software or was not examined."""
+        if self.story.elsewhere or (self.shown_by is None and not self.has_history):
+            return ()
+        return tuple(self.history.releases)
+
+    @property
+    def affected(self) -> str:
+        """The releases that have the bug as text."""
+        if self.story.elsewhere:
+            return self.story.elsewhere
+        if self.shown_by is None and not self.has_history:
+            return "not examined"
+        if not self.has_history:
+            return f"every release from {RELEASES[0]} to {RELEASES[-1]}"
+        return describe_releases(self.history.releases) or f"no release since {RELEASES[0]}"
+
+    @property
+    def fixed(self) -> str:
+        """The first releases without the bug as text; "" if the question makes no sense."""
+        if self.story.elsewhere or not self.releases:
+            return ""
+        return ", ".join(self.history.fixed_in) or "no release so far"
+
+    @property
+    def page(self) -> str:
+        """The page of docs/ with more detail, "" if there is none."""
+        return self.story.page or AREAS[self.story.area][1]
+
+    @property
+    def command(self) -> str:
+        """The command that shows the bug and writes its counterexample as a page, "" if it is not modelled."""
+        return f"python -m checker run {self.shown_by.target} --out DIR" if self.shown_by is not None else ""
+
+
+@functools.cache
+def exhibits() -> tuple[Exhibit, ...]:
+    """Return every entry, sorted by area and name.
+
+    Raises:
+        KeyError: an entry names a scenario that does not exist.
+    """
+    scenarios = {given.target: given for given in all_scenarios()}
+    shown = scenarios_by_entry()
+    found = [
+        Exhibit(
+            name,
+            story,
+            catalogue_entry(name),
+            shown.get(name),
+            tuple(given for given in scenarios.values() if _belongs_to(given, name) and given != shown.get(name)),
+            scenarios[story.remedied_by] if story.remedied_by else None,
+        )
+        for name, story in read_stories().items()
+    ]
+    areas = list(AREAS)
+    return tuple(sorted(found, key=lambda exhibit: (areas.index(exhibit.story.area), sort_key(exhibit.name))))
+
+
+def read_stories() -> dict[str, BugStory]:
+    """Return the stories by the names of the entries."""
+    text = resources.files("kafka_tools.pages.museum").joinpath("stories.toml").read_text(encoding="utf-8")
+    return {name: BugStory(**_fields(given)) for name, given in tomllib.loads(text).items()}
+
+
+def sort_key(name: str) -> tuple[bool, str, int]:
+    """Sort P2 before P10, and tickets after the entries."""
+    found = _NAME.fullmatch(name)
+    assert found is not None, name
+    return "-" in name, found[1], int(found[2])
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a story with texts on one line and tuples instead of lists."""
+    return {key: tuple(value) if isinstance(value, list) else " ".join(value.split()) for key, value in given.items()}
+
+
+def _belongs_to(given: EntryScenario, name: str) -> bool:
+    """Return whether a scenario violates a property and is named after an entry, such as `i7_restart` after I7."""
+    found = _ENTRY_OF_SCENARIO.match(given.scenario.name)
+    return given.violates and found is not None and found[1].upper() == name

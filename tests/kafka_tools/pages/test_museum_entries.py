@@ -1,0 +1,131 @@
+"""The museum is complete, and its claims agree with the specs, the ledger and the table of rules."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from checker.run import ledger
+from checker.run.expectation import checked_properties
+from kafka_tools.pages.catalogue_scenarios import all_scenarios, scenarios_by_entry
+from kafka_tools.pages.museum import museum_page
+from kafka_tools.pages.museum.entries import AREAS, PROPERTY_SYMPTOMS, SYMPTOMS, Exhibit, exhibits, read_stories
+from kafka_tools.pages.museum.tickets import ticket_url
+from specs.kafka_releases import RELEASES
+from specs.kafka_versions import CHANGES
+
+DOCS = Path(__file__).parents[3] / "docs"
+EXHIBITS = exhibits()
+MODELLED = [exhibit for exhibit in EXHIBITS if exhibit.shown_by is not None]
+LEDGER = ledger.read(ledger.default_path())
+HARMLESS = {"KAFKA-15510", "R19"}
+"""Entries whose scenario explores a rule that violates nothing by itself."""
+
+WITHOUT_REMEDY = {"C11"}
+"""Modelled entries for which no scenario has a remedy; their stories say so."""
+
+
+def named(exhibit: Exhibit) -> str:
+    return exhibit.name
+
+
+def test_every_entry_of_the_rules_and_the_scenarios_is_in_the_museum():
+    stories = read_stories()
+    tickets = {ticket for story in stories.values() for ticket in story.tickets}
+    of_rules = {name for change in CHANGES.values() for name in (*change.opens, *change.closes)}
+    # A scenario such as kafka_2_0_1 names a version's rules and their tickets.
+    assert of_rules <= stories.keys()
+    assert scenarios_by_entry().keys() - stories.keys() <= tickets
+
+
+def test_every_scenario_named_after_an_entry_belongs_to_one():
+    found = {
+        match[1].upper() for given in all_scenarios() if (match := re.match(r"([cinpr]\d+)_", given.scenario.name))
+    }
+    assert found <= read_stories().keys()
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=named)
+def test_an_entry_has_each_part(exhibit):
+    story = exhibit.story
+    assert story.area in AREAS
+    assert story.title and not story.title.endswith(".")
+    for text in (story.story, story.needs, story.remedy):
+        assert text.endswith("."), text
+    assert 2 <= story.story.count(". ") + 1 <= 8
+    assert exhibit.symptoms or exhibit.name in HARMLESS
+    assert set(story.symptoms) <= SYMPTOMS.keys()
+    assert exhibit.affected
+    assert all(ticket_url(ticket).startswith("https://") for ticket in story.tickets)
+    assert not exhibit.page or (DOCS / exhibit.page).exists()
+
+
+@pytest.mark.parametrize("exhibit", MODELLED, ids=named)
+def test_its_scenarios_agree_with_the_ledger(exhibit):
+    shown = exhibit.shown_by
+    if exhibit.name in HARMLESS:
+        assert LEDGER[shown.target].verdict == "holds"
+        return
+    for given in (shown, *exhibit.further):
+        assert LEDGER[given.target].verdict == "violated"
+        assert LEDGER[given.target].violations.items() >= dict(given.scenario.expect).items()
+    if exhibit.name in WITHOUT_REMEDY:
+        assert exhibit.remedied_by is None and exhibit.story.remedy.startswith("None")
+    else:
+        assert LEDGER[exhibit.remedied_by.target].verdict == "holds"
+        assert LEDGER[exhibit.remedied_by.target].distinct_states
+
+
+@pytest.mark.parametrize("exhibit", MODELLED, ids=named)
+def test_the_remedy_is_checked_for_the_property_that_the_bug_violates(exhibit):
+    if exhibit.remedied_by is None:
+        return
+    assert set(exhibit.shown_by.scenario.expect) & set(checked_properties(exhibit.remedied_by.scenario))
+
+
+def test_every_symptom_of_a_property_is_used():
+    violated = {
+        name
+        for exhibit in EXHIBITS
+        if exhibit.symptoms and exhibit.shown_by
+        for name in exhibit.shown_by.scenario.expect
+    }
+    assert violated <= PROPERTY_SYMPTOMS.keys()
+    assert {symptom for found in PROPERTY_SYMPTOMS.values() for symptom in found} == SYMPTOMS.keys()
+
+
+def test_symptoms_are_written_by_hand_only_where_no_property_shows_them():
+    for exhibit in EXHIBITS:
+        if exhibit.story.symptoms and exhibit.shown_by is not None:
+            assert not any(PROPERTY_SYMPTOMS[name] for name in exhibit.shown_by.scenario.expect)
+
+
+def test_the_releases_are_those_of_the_rules():
+    by_name = {exhibit.name: exhibit for exhibit in EXHIBITS}
+    assert by_name["R9"].affected == "2.8.0 to 3.4.0"
+    assert by_name["R9"].fixed == "3.4.1, 3.5.0"
+    assert by_name["I7"].fixed == "no release so far"
+    assert by_name["P4"].affected == "no release since 0.10.0.0"
+    assert by_name["P7"].releases == RELEASES
+    assert by_name["T1"].affected == "not examined" and by_name["T1"].releases == ()
+    assert by_name["I8"].affected == "librdkafka before 2.3.0" and by_name["I8"].fixed == ""
+    assert by_name["KIP-841"].releases[-1] == "3.2.3"
+
+
+def test_entries_that_are_not_modelled_are_listed():
+    text = museum_page.render()
+    missing = [exhibit for exhibit in EXHIBITS if exhibit.shown_by is None]
+    assert {exhibit.name for exhibit in missing} >= {"T1", "T11", "KIP-841"}
+    listed = text[text.index("## Not modelled") :]
+    assert all(f"| {exhibit.name} | {exhibit.story.title} |" in listed for exhibit in missing)
+    assert all(f"| {exhibit.name} | " in text for exhibit in EXHIBITS)
+
+
+def test_the_page_is_current():
+    assert (DOCS / "museum.md").read_text() == museum_page.render(), "run python -m checker pages"
+
+
+@pytest.mark.parametrize("ticket", ["KIP966", "KAFKA-", "librdkafka#1", "R1"])
+def test_a_ticket_of_another_form_is_refused(ticket):
+    with pytest.raises(ValueError, match="is not a KIP"):
+        ticket_url(ticket)
