@@ -6,7 +6,7 @@ from checker.errors import BoundsError, Disabled, SpecError
 from checker.language.choices import choose, subsets
 from checker.language.declarations import Bag, Constant, Map, OneOf, Option, PartialMap, Seq, SetOf
 from checker.language.declared_types import Domain, Range, Struct, replace
-from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
+from checker.language.drawing import Arrow, Channel, Drawing, Event, Lane, Log
 from checker.language.fairness import Fairness, FairUnion
 from checker.language.interpreter import State, Step
 from checker.language.refinement import Refinement
@@ -39,6 +39,7 @@ __all__ = [
     "Domain",
     "Drawing",
     "Enum",
+    "Event",
     "FairUnion",
     "Fairness",
     "Lane",

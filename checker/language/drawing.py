@@ -11,9 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from checker.errors import SpecError
+
+EventKind = Literal[
+    "", "crash", "power loss", "shutdown", "restart", "disconnect", "truncation", "election", "timeout", "lost state"
+]
+"""The kinds of events that have a sign of their own on pages; "" is any other step."""
 
 
 def _items(what: str, found: Any, kind: type) -> tuple[Any, ...]:
@@ -57,6 +62,8 @@ class Lane:
     `logs` are sequences on the ruler. The other arguments map names to titles. `boxes` are sequences, sets and bags,
     drawn as rows of boxes. `members` are sets of values that have lanes, drawn as a bracket over these lanes. `crowned`
     marks the leader: a bool or a helper of the lane, or a variable with the leading member. `facts` are values as text.
+    `alive` names a bool, a helper of the lane, or a set of members: while it is false, or the member is not in the set,
+    the lane is drawn as stopped. A step that changes it is a crash or a restart.
     """
 
     title: str
@@ -66,6 +73,7 @@ class Lane:
     members: Mapping[str, str] = field(default_factory=dict)
     crowned: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    alive: str = ""
 
     def __post_init__(self) -> None:
         for name in ("boxes", "members", "crowned", "facts"):
@@ -81,7 +89,7 @@ class Lane:
         for log in self.logs:
             yield log.name
             yield from log.markers
-        yield from (*self.boxes, *self.members, *self.crowned, *self.facts)
+        yield from (*self.boxes, *self.members, *self.crowned, *self.facts, *([self.alive] if self.alive else []))
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,8 @@ class Channel:
 
     `source` and `target` are titles of lanes; of lanes for each key of the map, the key's lane is meant. A message is
     sent in the step in which it appears, and received in the step in which it disappears, or lost if the action of that
-    step is in `lost`. `answered` names a bool field of the messages that is true for messages on the way back.
+    step is in `lost`. `answered` names a bool field of the messages that is true for messages on the way back. `says`
+    is the label of a message, an f-string over `message`.
     """
 
     name: str
@@ -98,6 +107,7 @@ class Channel:
     target: str
     lost: tuple[str, ...] = ()
     answered: str = ""
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,9 @@ class Arrow:
 
     `source` and `target` are expressions over the action's parameters and the state before the step. Their values are
     members that have lanes, or titles of lanes in quotes. `says` is the label, an f-string over the same names. `since`
-    is an expression for a message that was sent earlier: the arrow begins in the step in which it got its value.
+    is an expression for a message that was sent earlier: the arrow begins in the step in which it got its value. If the
+    variable in `since` is an `Option` or a map of options, a step of another action that changes the value loses the
+    message.
     """
 
     action: str
@@ -116,18 +128,63 @@ class Arrow:
     since: str = ""
 
 
+@dataclass(frozen=True)
+class Event:
+    """How a step of `action` is described and marked.
+
+    `says` is its sentence and `label` its name on the chart: f-strings over the action's parameters and the state
+    before the step, without the full stop. `at` is an expression for the lane, as in `Arrow`. `kind` selects the sign.
+    The default of each is inferred: the docstring, the name of the action, the lane of an argument, and a kind from the
+    differences between the states (a log that gets shorter is a truncation, a lane that stops is a crash).
+    """
+
+    action: str
+    says: str = ""
+    label: str = ""
+    at: str = ""
+    kind: EventKind = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(EventKind):
+            known = ", ".join(repr(kind) for kind in get_args(EventKind) if kind)
+            raise SpecError(f"kind of the Event of {self.action} is {self.kind!r}: write one of {known}")
+
+
 @dataclass(frozen=True, init=False)
 class Drawing:
-    """The drawing of a spec: its lanes from top to bottom, and the channels and arrows between them."""
+    """The drawing of a spec: its lanes in their order, the channels and arrows between them, and the events.
+
+    `item_labels` maps names of collections to the labels of their items, `{"acked": "r{}"}`; without it an item is
+    shown as it is.
+    """
 
     lanes: tuple[Lane, ...]
     channels: tuple[Channel, ...]
     arrows: tuple[Arrow, ...]
+    events: tuple[Event, ...]
+    item_labels: Mapping[str, str]
 
-    def __init__(self, *lanes: Lane, channels: tuple[Channel, ...] = (), arrows: tuple[Arrow, ...] = ()):
+    def __init__(
+        self,
+        *lanes: Lane,
+        channels: tuple[Channel, ...] = (),
+        arrows: tuple[Arrow, ...] = (),
+        events: tuple[Event, ...] = (),
+        item_labels: Mapping[str, str] | None = None,
+    ):
         object.__setattr__(self, "lanes", _items("a Drawing", lanes, Lane))
         object.__setattr__(self, "channels", _items("channels of a Drawing", channels, Channel))
         object.__setattr__(self, "arrows", _items("arrows of a Drawing", arrows, Arrow))
+        object.__setattr__(self, "events", _items("events of a Drawing", events, Event))
+        if not isinstance(item_labels, (Mapping, type(None))):
+            raise SpecError(
+                f'item_labels of a Drawing is {item_labels!r}: write a mapping, item_labels={{"log": "r{{}}"}}'
+            )
+        object.__setattr__(self, "item_labels", dict(item_labels or {}))
+
+    def event_of(self, action: str) -> Event:
+        """Return the declared event of an action, or one of which everything is inferred."""
+        return next((event for event in self.events if event.action == action), Event(action))
 
     def check(self, spec: type[Any]) -> None:
         """Raise SpecError for a name or a lane that does not exist."""
@@ -139,6 +196,10 @@ class Drawing:
                 known = ", ".join(spec.declared_variables)
                 problem = f"{first} is neither a variable nor a helper; the variables are: {known}"
                 raise SpecError(f"{spec.__name__}.draws names {name}: {problem}")
+        for event in self.events:
+            # A variant of a spec removes an action by setting it to None.
+            if not hasattr(spec, event.action):
+                raise SpecError(f"{spec.__name__}.draws: {event.action} of an Event is not an action")
         # Arrows are not checked: their ends are expressions that only a step gives a value.
         titles = [lane.title for lane in self.lanes]
         for channel in self.channels:

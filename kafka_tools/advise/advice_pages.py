@@ -10,7 +10,7 @@ from checker.output.output_files import open_for_writing
 from checker.output.page.render import PageContext, counterexample_page, render
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
-from kafka_tools.advise.step_sentences import StepSentence, initial_facts, step_sentences
+from kafka_tools.advise.step_sentences import PipelineStep, initial_facts, step_sentences
 
 
 def write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tuple[str, str], str]:
@@ -39,7 +39,7 @@ def write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tupl
     return pages
 
 
-def _example(answer: GuaranteeAnswer) -> tuple[GuaranteeAnswer, str, list[StepSentence]]:
+def _example(answer: GuaranteeAnswer) -> tuple[GuaranteeAnswer, str, list[PipelineStep]]:
     """Return an answer with the first state and the steps of its counterexample."""
     assert answer.violation is not None
     steps = step_sentences(answer_sentences.pipeline_of(answer), answer.violation)

@@ -39,7 +39,7 @@ _RECORDS = ("acked", "failed", "unreported", "in_hand")
 
 
 @dataclass(frozen=True)
-class StepSentence:
+class PipelineStep:
     """A step of a counterexample: the call of its action, a sentence, and the facts that it changes."""
 
     call: str
@@ -47,7 +47,7 @@ class StepSentence:
     facts: tuple[str, ...]
 
 
-def step_sentences(spec: Spec, violation: Violation) -> list[StepSentence]:
+def step_sentences(spec: Spec, violation: Violation) -> list[PipelineStep]:
     """Return the steps of a counterexample."""
     trace = violation.trace
     return [_step(spec, before.state, step) for before, step in itertools.pairwise(trace)]
@@ -59,14 +59,14 @@ def initial_facts(violation: Violation) -> str:
     return f"leader: {_shown('leader', state.leader)}; ISR: {_shown('isr', state.isr)}; every log is empty"
 
 
-def _step(spec: Spec, before: State, step: TraceStep) -> StepSentence:
+def _step(spec: Spec, before: State, step: TraceStep) -> PipelineStep:
     assert step.action is not None
     first_line = (getattr(type(spec), step.action).__doc__ or step.action).strip().splitlines()[0]
     # The first clause says what happens; conditions and sources follow it.
     sentence = re.split(r"[;:]|\.(?=\s|$)", first_line)[0]
     arguments = ", ".join(map(show, step.arguments))
     text = f"{sentence} ({arguments})." if arguments else f"{sentence}."
-    return StepSentence(str(step), text, tuple(_facts(spec, before, step.state)))
+    return PipelineStep(str(step), text, tuple(_facts(spec, before, step.state)))
 
 
 def _facts(spec: Spec, before: State, after: State) -> Iterator[str]:

@@ -1,7 +1,14 @@
 """How a trace of the message-level model is drawn: its lanes, and an arrow for each message."""
 
-from checker.language import Arrow, Drawing, Lane, Log
+from checker.language import Arrow, Drawing, Event, Lane, Log
 from specs.replication.state import Replica
+
+_ANSWER = (
+    "{'diverges: ' + str(answers[follower].diverging) if answers[follower].diverging is not None else "
+    "(str(answers[follower].record) + ', ' if answers[follower].record is not None else '') "
+    "+ 'HW ' + str(answers[follower].high_watermark)}"
+)
+"""The label of an answer to a fetch: the record and the high watermark, or where the logs diverge."""
 
 DRAWING = Drawing(
     Lane("producer", boxes={"acked": "acknowledged records"}),
@@ -17,8 +24,8 @@ DRAWING = Drawing(
         logs=(Log("log", markers={"high_watermark": "HW"}, colour="epoch"),),
         crowned={"presumes_leadership": "believes that it leads"},
         members={"isr": "ISR"},
+        alive="is_alive",
         facts={
-            "is_alive": "alive",
             "leader_epoch": "leader epoch",
             "leader": "its leader",
             "remote_end": "fetched by the others",
@@ -26,26 +33,122 @@ DRAWING = Drawing(
         },
     ),
     arrows=(
-        Arrow("leader_append", "'producer'", "leader", "append"),
+        Arrow("leader_append", "'producer'", "leader", "record r{next_record_id}"),
         Arrow(
             "leader_handle_fetch",
             "follower",
             "fetches[follower].leader",
-            "{fetches[follower]}",
+            "fetch from {fetches[follower].offset}",
             "fetches[follower]",
         ),
-        Arrow("follower_receive", "leader[follower]", "follower", "{answers[follower]}", "answers[follower]"),
+        Arrow("follower_receive", "leader[follower]", "follower", _ANSWER, "answers[follower]"),
         Arrow(
             "leader_answer_epoch_end",
             "follower",
             "questions[follower].leader",
-            "{questions[follower]}",
+            "end of epoch {questions[follower].epoch}?",
             "questions[follower]",
         ),
         Arrow("follower_truncate", "leader[follower]", "follower", "{epoch_ends[follower]}", "epoch_ends[follower]"),
-        Arrow("controller_handle_alter_partition", "leader", "'controller'", "{pending[leader]}", "pending[leader]"),
-        Arrow("leader_learn_isr", "'controller'", "leader", "{quorum.isr}", "quorum"),
+        Arrow(
+            "controller_handle_alter_partition",
+            "leader",
+            "'controller'",
+            "ISR {str(pending[leader].isr)}?",
+            "pending[leader]",
+        ),
+        Arrow("leader_learn_isr", "'controller'", "leader", "ISR {quorum.isr}", "quorum"),
         Arrow("become_leader", "'controller'", "requests[epoch].leader", "leader epoch {epoch}", "requests[epoch]"),
         Arrow("become_follower", "'controller'", "follower", "leader epoch {epoch}", "requests[epoch]"),
     ),
+    events=(
+        Event(
+            "become_leader", "{requests[epoch].leader} learns that it leads in epoch {epoch}", "leads, epoch {epoch}"
+        ),
+        Event(
+            "become_follower",
+            "{follower} learns that {requests[epoch].leader} leads in epoch {epoch}, and follows it"
+            "{', after it has truncated its log to its high watermark ' + str(high_watermark[follower])"
+            " if truncation == 'high_watermark' and len(log[follower]) > high_watermark[follower] else ''}",
+            "follows {requests[epoch].leader}, epoch {epoch}",
+        ),
+        Event("become_leaderless", "{replica} learns that the partition has no leader in epoch {epoch}", "no leader"),
+        Event("leader_append", "{leader}, which believes that it leads, appends a producer's record", "append"),
+        Event("follower_ask_epoch_end", "{follower} asks {leader[follower]} where its last epoch ends", "ask"),
+        Event(
+            "leader_answer_epoch_end",
+            "{questions[follower].leader} answers {follower} where epoch {questions[follower].epoch} ends in its log",
+            "answer",
+        ),
+        Event(
+            "follower_truncate",
+            "{follower} truncates its log by the answer of {leader[follower]}: {epoch_ends[follower]}",
+            "apply the answer",
+        ),
+        Event(
+            "follower_fetch",
+            "{follower} fetches from {leader[follower]}, from offset {len(log[follower])} on",
+            "fetch from {len(log[follower])}",
+        ),
+        Event(
+            "leader_handle_fetch",
+            "{fetches[follower].leader} handles the fetch of {follower} from offset {fetches[follower].offset}"
+            "{', sent in epoch ' + str(fetches[follower].leader_epoch)"
+            " if fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}",
+            "handle fetch",
+        ),
+        Event(
+            "follower_receive",
+            "{follower} gets the answer of {leader[follower]}: " + _ANSWER,
+            "apply answer",
+        ),
+        Event(
+            "follower_take_high_watermark",
+            "{follower} adopts the high watermark of an answer that makes it truncate, before it truncates",
+            "take HW",
+        ),
+        Event(
+            "leader_ask_to_shrink_isr",
+            "{leader} asks the controller to remove {follower} from the ISR, because it lags",
+            "ask: ISR without {follower}",
+        ),
+        Event(
+            "controller_handle_alter_partition",
+            "The controller handles the request of {leader} for the ISR {str(pending[leader].isr)}",
+            "handle AlterPartition",
+        ),
+        Event("leader_learn_isr", "{leader} learns from the metadata that the ISR is {str(quorum.isr)}", "learn ISR"),
+        Event(
+            "controller_fence",
+            "The controller fences {broker}"
+            "{', of which the process is down' if broker not in alive else ', of which the session has timed out'}",
+            "fence {broker}",
+            "'controller'",
+        ),
+        Event("controller_elect", "The controller elects {replica} from the ISR {str(quorum.isr)}", "elect {replica}"),
+        Event(
+            "controller_elect_uncleanly",
+            "The controller elects {replica}, which is not in the ISR (unclean)",
+            "unclean election of {replica}",
+            "'controller'",
+            "election",
+        ),
+        Event(
+            "controller_elect_last_known", "The controller elects the last known leader {replica}", "elect {replica}"
+        ),
+        Event("broker_crash", "The process of {broker} crashes; its log survives", "crash"),
+        Event(
+            "broker_lose_power",
+            "The machine of {broker} loses power; only the log below offset {kept} was on disk",
+            "power loss",
+        ),
+        Event("broker_shut_down", "{broker} shuts down cleanly", "shutdown", "broker", "shutdown"),
+        Event("broker_restart", "{broker} restarts and registers with the controller", "restart"),
+        Event("broker_checkpoint", "{broker} writes its high watermark {high_watermark[broker]} to disk", "checkpoint"),
+        Event("broker_reconnect", "{broker} reaches the controller again, which unfences it", "unfenced"),
+        Event(
+            "consumer_read", "The consumer reads the record at offset {len(consumed)} from {replica}", "consumer reads"
+        ),
+    ),
+    item_labels={"acked": "r{}", "consumed": "r{}"},
 )

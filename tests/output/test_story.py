@@ -4,8 +4,9 @@ import pytest
 
 from checker.errors import UserError
 from checker.explain.executed_lines import executed
+from checker.explain.step_sentences import first_sentence
 from checker.language import Arrow, Channel, Drawing, Lane, Log, Map, Range, Seq, Spec, action
-from checker.output.page.story import first_sentence, story_of
+from checker.output.page.story import story_of
 from checker.testing import play, state_with
 from specs.replication.kip101 import Kip101
 from tests.toy import Replica
@@ -87,7 +88,7 @@ def test_truncated_cells_are_shown_for_one_step():
 
 
 def _draw_pair(spec, before, after):
-    from checker.output.page.lane_owners import FailureBindings
+    from checker.explain.lane_owners import FailureBindings
     from checker.output.page.lanes import StateRenderer
     from specs.replication.state import Record
 
@@ -102,7 +103,7 @@ def _draw_pair(spec, before, after):
 
 
 def test_log_computed_by_a_helper_has_cells():
-    from checker.output.page.lane_owners import FailureBindings
+    from checker.explain.lane_owners import FailureBindings
     from checker.output.page.lanes import StateRenderer
     from specs.consumer.commits import PollLoop
 
@@ -160,7 +161,7 @@ def test_arrow_that_cannot_be_evaluated_is_an_error_of_the_spec():
 
 
 def test_every_spec_with_a_drawing_can_be_drawn():
-    from checker.output.page.lane_owners import FailureBindings
+    from checker.explain.lane_owners import FailureBindings
     from checker.output.page.lanes import StateRenderer
     from checker.run import registry
 

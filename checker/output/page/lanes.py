@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from checker.explain.lane_owners import FailureBindings, LaneOwner, identity, is_of, lane_owners, type_of, value_of
 from checker.language.drawing import Drawing, Log
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import SeqType, SetType
 from checker.language.values import show
 from checker.output.page.boxes import Box, ItemChange, rows_of_boxes
-from checker.output.page.lane_owners import FailureBindings, LaneOwner, identity, is_of, lane_owners, type_of, value_of
 
 
 @dataclass(frozen=True)

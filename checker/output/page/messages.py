@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from checker.errors import BoundsError, InputError
+from checker.errors import BoundsError
+from checker.explain.drawn_expressions import evaluate, evaluate_text
+from checker.explain.lane_owners import LaneOwner, is_of, lane_owners
+from checker.explain.step_events import arguments_by_name, lane_title
 from checker.language.drawing import Arrow, Channel, Drawing
 from checker.language.spec import Spec
 from checker.language.types import MapType
 from checker.language.values import show
-from checker.output.page.lane_owners import LaneOwner, is_of, lane_owners
 from checker.run.result import TraceStep
 
 
@@ -127,41 +129,25 @@ def _of_arrow(
     spec: Spec, arrow: Arrow, owners: list[LaneOwner], trace: tuple[TraceStep, ...], number: int
 ) -> MessageTransfer | None:
     step = trace[number - 1]
-    parameters = [parameter.name for parameter in spec.parameters_of(arrow.action)]
-    given = dict(zip(parameters, step.arguments, strict=True))
+    given = arguments_by_name(spec, arrow.action, step.arguments)
     before = trace[number - 2]
-    ends = [_end(_value(spec, end, before, given), owners) for end in (arrow.source, arrow.target)]
-    if None in ends or ends[0] == ends[1]:
+    ends = [lane_title(evaluate(spec, end, before.state, given), owners) for end in (arrow.source, arrow.target)]
+    if "" in ends or ends[0] == ends[1]:
         return None
-    text = str(_value(spec, f"f{arrow.says!r}", before, given)) if arrow.says else arrow.action
+    text = evaluate_text(spec, arrow.says, before.state, given) if arrow.says else arrow.action
     sent = _appeared(spec, arrow.since, trace, number, given) if arrow.since else number
-    return MessageTransfer(text, ends[0] or "", ends[1] or "", sent, number)
+    return MessageTransfer(text, ends[0], ends[1], sent, number)
 
 
 def _appeared(spec: Spec, since: str, trace: tuple[TraceStep, ...], number: int, given: dict[str, Any]) -> int:
     """Return the step that gave an expression the value that it has in the state before step `number`."""
-    value = _value(spec, since, trace[number - 2], given)
+    value = evaluate(spec, since, trace[number - 2].state, given)
     sent = number - 1
     while sent > 1:
         try:
-            if _value(spec, since, trace[sent - 2], given) != value:
+            if evaluate(spec, since, trace[sent - 2].state, given) != value:
                 break
         except BoundsError:
             break
         sent -= 1
     return sent
-
-
-def _value(spec: Spec, expression: str, step: TraceStep, given: dict[str, Any]) -> Any:
-    working = spec.in_state(step.state)
-    names = {name: getattr(working, name) for name in (*spec.variables, *spec.constants)}
-    try:
-        return eval(expression, {"__builtins__": {}, "len": len, "min": min, "max": max, **names, **given})
-    except (NameError, SyntaxError, AttributeError) as error:
-        raise InputError(f"{spec.name}.draws: {expression} cannot be evaluated: {error}") from None
-
-
-def _end(value: Any, owners: list[LaneOwner]) -> str | None:
-    if isinstance(value, str):
-        return value
-    return next((owner.title for owner in owners if is_of(owner, value)), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,14 +10,15 @@ from checker.errors import BoundsError, Disabled
 from checker.explain.differences import StateChange, changes
 from checker.explain.executed_lines import ExecutedFunction, executed
 from checker.explain.failures import failure_bindings
+from checker.explain.lane_owners import FailureBindings, lane_owners
 from checker.explain.refinements import AbstractStep, abstract_spec, abstract_steps, refinements_of
+from checker.explain.step_sentences import first_sentence
 from checker.language.drawing import Drawing
 from checker.language.interpreter import State, call_text
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.output.lasso_text import owed_text
-from checker.output.page.lane_owners import FailureBindings, lane_owners
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import LassoView, lasso_view
 from checker.output.page.messages import MessageTransfer, transfers
@@ -129,13 +128,6 @@ def story_of(spec: Spec, violation: Violation, *, lemmas: bool = False, enabled_
     names = [*spec.safety_properties, *(spec.names_of(Role.LEMMA) if lemmas else [])]
     builder = _StoryBuilder(spec, violation, names, enabled_steps)
     return Story(tuple(builder.steps()), _lane_titles(spec), tuple(builder.transfers), lasso_view(violation))
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a docstring, on one line."""
-    line = " ".join((inspect.cleandoc(text)).split("\n\n")[0].split())
-    found = re.match(r".*?[.!?](?=\s|$)(?!\s[a-z])", line)
-    return found.group() if found else line
 
 
 def bindings_of(spec: Spec, violation: Violation) -> FailureBindings:

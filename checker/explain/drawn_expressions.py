@@ -1,0 +1,50 @@
+"""Values of the expressions that a drawing declares, over the parameters of an action and the state before its step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from checker.errors import InputError
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.language.values import show
+
+_FUNCTIONS = {"len": len, "min": min, "max": max, "sum": sum, "any": any, "all": all, "str": show}
+
+
+class _Helpers(Mapping[str, Any]):
+    """The helpers of a spec in a state, by name."""
+
+    def __init__(self, working: Any) -> None:
+        self._working = working
+
+    def __getitem__(self, name: str) -> Any:
+        if name.startswith("_") or not callable(getattr(self._working, name, None)):
+            raise KeyError(name)
+        return getattr(self._working, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in dir(self._working) if not name.startswith("_"))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def evaluate(spec: Spec, expression: str, state: State, given: Mapping[str, Any]) -> Any:
+    """Return the value of an expression in a state; call it inside `with spec.bound():`.
+
+    `given` are further names, such as the parameters of an action. Raise InputError if the expression cannot be
+    evaluated.
+    """
+    working = spec.in_state(state)
+    values = {name: getattr(working, name) for name in (*spec.variables, *spec.constants)}
+    try:
+        return eval(expression, {"__builtins__": {}, **_FUNCTIONS, **values, **given}, _Helpers(working))
+    except (NameError, SyntaxError, AttributeError, TypeError) as error:
+        raise InputError(f"{spec.name}.draws: {expression} cannot be evaluated: {error}") from None
+
+
+def evaluate_text(spec: Spec, template: str, state: State, given: Mapping[str, Any]) -> str:
+    """Return the text of an f-string of a drawing in a state; call it inside `with spec.bound():`."""
+    return str(evaluate(spec, f"f{template!r}", state, given))

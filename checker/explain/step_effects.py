@@ -1,0 +1,161 @@
+"""What a step changes in the lanes of a drawing, as short clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from checker.explain.differences import StateChange, came_and_went, changes_within
+from checker.explain.lane_owners import LaneOwner, lane_owners, type_of, value_of
+from checker.language.drawing import Drawing, Log
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.language.types import SeqType
+from checker.language.values import show
+
+EffectKind = Literal["lost", "stopped", "started", "leader", "appended", "items", "members", "offset", "value"]
+"""The kinds of effects, the most important ones first.
+
+lost: items of a log are gone; leader: the leading member of a variable changes; offset: a marker of a log moves.
+"""
+
+_LONGEST = 80
+"""Characters of a value in a clause."""
+
+
+@dataclass(frozen=True)
+class StepEffect:
+    """A change in a lane: the title of the lane, whether it is a single lane, the kind, and a clause."""
+
+    lane: str
+    is_single: bool
+    kind: EffectKind
+    text: str
+
+
+def step_effects(spec: Spec, drawing: Drawing, before: State, after: State) -> list[StepEffect]:
+    """Return the effects of a step on the lanes of a drawing, in the order of the lanes.
+
+    A lane that stops loses its memory: only the change of its logs is an effect of its own.
+    """
+    with spec.bound():
+        old, new = spec.in_state(before), spec.in_state(after)
+        return [
+            effect
+            for owner in lane_owners(spec, drawing)
+            for effect in _LaneEffects(spec, drawing, owner, old, new).effects()
+        ]
+
+
+def is_lane_alive(working: Any, owner: LaneOwner) -> bool:
+    """Return whether the owner of a lane runs; a lane that does not declare it always does."""
+    if not owner.lane.alive:
+        return True
+    value = value_of(working, owner, owner.lane.alive)
+    return value if isinstance(value, bool) else owner.member in value
+
+
+def lost_and_gained(before: Iterable[Any], after: Iterable[Any]) -> tuple[int, list[Any], list[Any]]:
+    """Return the first offset at which two logs differ, and the items that each has from there on.
+
+    A log that drops its first items, as by retention, loses these only.
+    """
+    old, new = list(before), list(after)
+    same = next((n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
+    start = same if same is not None else min(len(old), len(new))
+    shift = next((n for n in range(1, len(old)) if start == 0 and old[n:] == new[: len(old) - n]), 0)
+    return (0, old[:shift], new[len(old) - shift :]) if shift else (start, old[start:], new[start:])
+
+
+class _LaneEffects:
+    def __init__(self, spec: Spec, drawing: Drawing, owner: LaneOwner, old: Any, new: Any) -> None:
+        self._spec, self._drawing, self._owner, self._old, self._new = spec, drawing, owner, old, new
+        # A message that is sent or received is an arrow, not a change of its lane.
+        self._channels = {channel.name for channel in drawing.channels}
+
+    def effects(self) -> Iterator[StepEffect]:
+        lane = self._owner.lane
+        was, runs = is_lane_alive(self._old, self._owner), is_lane_alive(self._new, self._owner)
+        if was != runs:
+            yield self._effect("started" if runs else "stopped", f"{self._owner.title} {'runs' if runs else 'stops'}")
+        for log in lane.logs:
+            yield from self._of_log(log, with_markers=runs)
+        if not runs:
+            return
+        for name, words in lane.crowned.items():
+            yield from self._of_leader(name, words)
+        for name, title in lane.members.items():
+            yield from self._of_items(name, title, "members")
+        for name, title in lane.boxes.items():
+            yield from self._of_items(name, title, "items")
+        for name, title in lane.facts.items():
+            if name not in lane.crowned and name not in lane.members and name != lane.alive:
+                yield from self._of_items(name, title, "value")
+
+    def _effect(self, kind: EffectKind, text: str) -> StepEffect:
+        return StepEffect(self._owner.title, self._owner.member is None, kind, text)
+
+    def _values(self, name: str) -> tuple[Any, Any]:
+        return value_of(self._old, self._owner, name), value_of(self._new, self._owner, name)
+
+    def _of(self, noun: str) -> str:
+        """Return a part of the lane as text."""
+        title = self._owner.title
+        return f"{noun} of {title}" if " " in title else f"{title}'s {noun}"
+
+    def _of_log(self, log: Log, with_markers: bool) -> Iterator[StepEffect]:
+        start, lost, gained = lost_and_gained(*self._values(log.name))
+        noun = self._of(log.title or (log.name if "." not in log.name else "log").replace("_", " "))
+        if lost:
+            verb = "is" if len(lost) == 1 else "are"
+            yield self._effect("lost", f"{self._items(log.name, lost)} {verb} gone from {noun}")
+        if gained:
+            offset = f" at offset {start}" if isinstance(type_of(self._spec, self._owner, log.name), SeqType) else ""
+            yield self._effect("appended", f"{noun} gets {self._items(log.name, gained)}{offset}")
+        for name, label in log.markers.items():
+            before, after = self._values(name)
+            if with_markers and before != after:
+                yield self._effect("offset", f"{self._of(label)} {show(before)} → {show(after)}")
+
+    def _of_leader(self, name: str, words: str) -> Iterator[StepEffect]:
+        before, after = self._values(name)
+        if isinstance(after, bool):
+            if after and not before:
+                yield self._effect("members", f"{self._owner.title} {words}")
+        elif before != after:
+            yield self._effect("leader" if after is not None else "members", f"{words}: {show(after)}")
+
+    def _of_items(self, name: str, title: str, kind: EffectKind) -> Iterator[StepEffect]:
+        """Yield the changes of a value: one for each part that differs."""
+        before, after = self._values(name)
+        if before == after or name in self._channels:
+            return
+        noun = title if self._owner.member is None and kind != "members" else self._of(title)
+        declared = type_of(self._spec, self._owner, name)
+        parts = [StateChange(noun, before, after)]
+        if declared is not None and kind != "members":
+            parts = list(changes_within(noun, declared, before, after))
+        for part in parts:
+            text = self._text(name, part, is_whole=kind == "members")
+            if text:
+                yield self._effect(kind, text)
+
+    def _text(self, name: str, change: StateChange, is_whole: bool) -> str:
+        """Return a change as text; "" if only the order of the items differs."""
+        items = came_and_went(change) if not is_whole else None
+        if items is None:
+            return f"{change.path} {_short(change.before)} → {_short(change.after)}"
+        parts = [f"- {self._items(name, items.lost)}"] if items.lost else []
+        parts += [f"+ {self._items(name, items.got)}"] if items.got else []
+        return " ".join((items.path, *parts)) if parts else ""
+
+    def _items(self, name: str, items: list[Any]) -> str:
+        label = self._drawing.item_labels.get(name, "{}")
+        return ", ".join(label.replace("{}", _short(item)) for item in items)
+
+
+def _short(value: Any) -> str:
+    """Return the text of a value, cut after a line."""
+    text = show(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

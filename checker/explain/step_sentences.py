@@ -1,0 +1,170 @@
+"""A sentence for each step of a counterexample: what its action does, with its arguments, and what it changes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from checker.explain.differences import came_and_went, changes
+from checker.explain.drawn_expressions import evaluate_text
+from checker.explain.step_effects import EffectKind
+from checker.explain.step_events import StepEvent, arguments_by_name, step_event
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.language.values import show
+from checker.run.result import ActionCall, Violation
+
+_ORDER: tuple[EffectKind, ...] = ("lost", "appended", "leader", "items", "members", "offset", "value")
+"""The order of effects in a sentence. That a lane stops or starts is what the action says."""
+
+_MOST_EFFECTS = 4
+"""A sentence lists this many changes, and counts the others."""
+
+
+@dataclass(frozen=True)
+class StepSentence:
+    """A step of a counterexample. Step 1 is the initial state; `call` is the action with its arguments."""
+
+    number: int
+    call: str
+    text: str
+
+
+def step_sentences(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
+    """Return a sentence for each step of a violation's trace, the initial state and a failed action included."""
+    return tuple(sentence for sentence, _ in _described(spec, violation))
+
+
+def short_story(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
+    """Return the sentences of the steps that matter.
+
+    These are failures, restarts, elections, truncations, appended records, changes of what a single participant (the
+    producer, the controller) has, and the last step. Without a drawing it is every step.
+    """
+    found = _described(spec, violation)
+    return tuple(
+        sentence
+        for index, (sentence, event) in enumerate(found)
+        if index == len(found) - 1 or (index > 0 and (event is None or _matters(event)))
+    )
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a docstring, on one line."""
+    line = " ".join((inspect.cleandoc(text)).split("\n\n")[0].split())
+    found = re.match(r".*?[.!?](?=\s|$)(?!\s[a-z])", line)
+    return found.group() if found else line
+
+
+def _matters(event: StepEvent) -> bool:
+    return bool(event.kind) or any(
+        effect.kind in ("lost", "appended", "leader") or (effect.kind in ("items", "members") and effect.is_single)
+        for effect in event.effects
+    )
+
+
+def _described(spec: Spec, violation: Violation) -> list[tuple[StepSentence, StepEvent | None]]:
+    """Return the sentence and the event of each step; the event is None without a drawing."""
+    trace = violation.trace
+    found: list[tuple[StepSentence, StepEvent | None]] = []
+    for number, step in enumerate(trace, 1):
+        if step.action is None:
+            found.append((StepSentence(number, str(step), _initial_sentence(spec)), None))
+            continue
+        before = trace[number - 2].state
+        event = step_event(spec, spec.draws, before, step) if spec.draws is not None else None
+        is_declared = spec.draws is not None and bool(spec.draws.event_of(step.action).says)
+        effects = _effect_texts(event, is_declared) if event is not None else _changes(spec, before, step.state)
+        text = _sentence(_action_clause(spec, before, ActionCall(step.action, step.arguments)), effects)
+        found.append((StepSentence(number, str(step), text), event))
+    failed = violation.failed_action
+    if failed is not None and trace:
+        clause = _action_clause(spec, trace[-1].state, failed)
+        found.append((StepSentence(len(trace) + 1, str(failed), f"{clause}: it leaves the bounds of a type."), None))
+    return found
+
+
+def _initial_sentence(spec: Spec) -> str:
+    """Return the first sentence of the docstring of `init` in the class of the spec or the next one that has it."""
+    method = getattr(type(spec), "init", None)
+    return first_sentence(getattr(method, "__doc__", None) or "") or "The initial state."
+
+
+def _sentence(clause: str, effects: list[str]) -> str:
+    if len(effects) > _MOST_EFFECTS + 1:
+        effects = [*effects[:_MOST_EFFECTS], f"{len(effects) - _MOST_EFFECTS} other changes"]
+    return f"{clause}{': ' if effects else ''}{'; '.join(effects)}."
+
+
+def _effect_texts(event: StepEvent, is_declared: bool) -> list[str]:
+    """Return the effects of a step; a declared sentence leaves out values, of which the drawing has many."""
+    order = _ORDER[:-1] if is_declared else _ORDER
+    shown = [effect for effect in event.effects if effect.kind in order]
+    return [effect.text for effect in sorted(shown, key=lambda effect: order.index(effect.kind))]
+
+
+def _changes(spec: Spec, before: State, after: State) -> list[str]:
+    """Return the differences of a step of a spec without a drawing."""
+    texts = []
+    for change in changes(spec, before, after):
+        items = came_and_went(change)
+        if items is not None:
+            texts.append(" ".join((items.path, *filter(None, items.texts))))
+        else:
+            texts.append(f"{change.path} {show(change.before)} → {show(change.after)}")
+    return texts
+
+
+def _action_clause(spec: Spec, before: State, call: ActionCall) -> str:
+    """Return what an action does as a clause without a full stop: as the drawing declares, or by its docstring."""
+    given = arguments_by_name(spec, call.action, call.arguments)
+    declared = spec.draws.event_of(call.action).says if spec.draws is not None else ""
+    if declared:
+        with spec.bound():
+            return evaluate_text(spec, declared, before, given)
+    text = first_sentence(getattr(type(spec), call.action).__doc__ or "")
+    clause = _clause(text) if text else call.action.replace("_", " ")
+    left = []
+    choices = {parameter.name: parameter.choices for parameter in spec.parameters_of(call.action)}
+    for name, value in given.items():
+        named = _with_argument(clause, _nouns(spec, name, value), value)
+        # An argument without an alternative says nothing.
+        if named is None and choices[name] > 1:
+            left.append(f"{name.replace('_', ' ')} {show(value)}")
+        clause = named or clause
+    return f"{clause} ({', '.join(left)})" if left else clause
+
+
+def _clause(text: str) -> str:
+    """Return the first clause of a sentence: conditions and sources follow it."""
+    return re.split(r"[;:](?=\s)|\.(?=\s|$)", text)[0].strip()
+
+
+def _nouns(spec: Spec, name: str, value: Any) -> list[str]:
+    """Return the words by which a docstring may refer to an argument: the parameter, its type, its lane."""
+    nouns = [name.replace("_", " ")]
+    if not isinstance(value, (bool, int)):
+        kind = type(value).__name__
+        nouns.append(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower())
+        lanes = spec.draws.lanes if spec.draws is not None else ()
+        nouns += [lane.title for lane in lanes if getattr(lane.each, "__name__", "") == kind]
+    return nouns
+
+
+def _with_argument(clause: str, nouns: list[str], value: Any) -> str | None:
+    """Return a clause with an argument in the place of its noun ("A broker restarts"); None if no noun is found."""
+    for noun in nouns:
+        found = re.search(
+            rf"\b(?:an?|the)\s+{re.escape(noun)}\b(?=(\s+(?:that|which|of|with)\b)?)", clause, re.IGNORECASE
+        )
+        if found is None:
+            continue
+        is_number = isinstance(value, int)
+        if found.group(1):
+            text = f"{'The' if found.start() == 0 else 'the'} {noun} {show(value)}"
+        else:
+            text = f"{noun} {show(value)}" if is_number else show(value)
+        return clause[: found.start()] + text + clause[found.end() :]
+    return None

@@ -1,0 +1,137 @@
+"""Sentences of steps: from docstrings, from drawings, and from the differences between states."""
+
+import pytest
+
+from checker.engines.native.engine import explore
+from checker.errors import InputError, SpecError
+from checker.explain.step_effects import lost_and_gained
+from checker.explain.step_sentences import short_story, step_sentences
+from checker.language import Domain, Drawing, Event, Lane, Log, Map, Range, Seq, Spec, action, invariant, require
+from checker.language.roles import Role
+from checker.run.plan import Plan
+from checker.run.registry import select
+from specs.replication.partition import Partition
+
+
+class Node(Domain):
+    size, prefix = 2, "n"
+
+
+class Forgetful(Spec):
+    """A node forgets its last item when it restarts."""
+
+    log = Map(Node, Seq(Range(0, 3), 2))
+    up = Map(Node, bool)
+
+    def init(self):
+        """Both nodes run; the logs are empty."""
+        for node in Node:
+            self.up[node] = True
+
+    @action
+    def write(self, node: Node, value: Range(1, 2)):
+        """A node that runs writes a value; the value is new."""
+        require(self.up[node])
+        require(len(self.log[node]) < 1)
+        self.log[node].append(value)
+
+    @action
+    def stop(self, node: Node):
+        """The process of a node ends."""
+        require(self.up[node])
+        require(len(self.log[node]) > 0)
+        self.up[node] = False
+
+    @action
+    def restart(self, node: Node):
+        """A node runs again."""
+        require(not self.up[node])
+        self.up[node] = True
+        self.log[node].clear()
+
+    @invariant
+    def keeps_running(self):
+        return all(self.up[node] or node == Node[0] for node in Node)
+
+
+class Drawn(Forgetful):
+    draws = Drawing(
+        Lane("node", each=Node, logs=(Log("log"),), alive="up"),
+        item_labels={"log": "v{}"},
+        events=(Event("stop", "{node} stops with {len(log[node])} item", "end"),),
+    )
+
+
+def texts(spec, name, sentences=step_sentences):
+    (violation,) = explore(spec, Plan((name,), workers=1)).violations
+    return [found.text for found in sentences(spec, violation)]
+
+
+def test_sentences_of_a_spec_without_a_drawing_have_arguments_and_every_difference():
+    assert texts(Forgetful(), "keeps_running") == [
+        "Both nodes run; the logs are empty.",
+        "The node n2 that runs writes value 1: log[n2] + 1.",
+        "The process of n2 ends: up[n2] yes → no.",
+    ]
+
+
+def test_sentences_of_a_drawing_name_the_items_of_logs():
+    assert texts(Drawn(), "keeps_running") == [
+        "Both nodes run; the logs are empty.",
+        "The node n2 that runs writes value 1: n2's log gets v1 at offset 0.",
+        "n2 stops with 1 item.",
+    ]
+
+
+def test_truncated_record_is_gone():
+    (selection,) = select("replication/partition/r1_truncate_to_high_watermark")
+    made = selection.scenario.configured_spec()
+    found = texts(made, "no_acked_loss")
+    assert found[10] == (
+        "b2 learns that b1 leads in epoch 0, and follows it, after it has truncated its log to its high watermark 0: "
+        "r0@0 is gone from b2's log."
+    )
+    story = texts(made, "no_acked_loss", short_story)
+    assert found[10] in story and found[2] not in story and story[-1] == found[-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ([1, 2], [1], (1, [2], [])),
+        ([1, 2], [1, 3], (1, [2], [3])),
+        ([1], [1, 2], (1, [], [2])),
+        ([1, 2, 3], [2, 3], (0, [1], [])),
+        ([], [], (0, [], [])),
+        ([1, 2], [], (0, [1, 2], [])),
+    ],
+)
+def test_changes_of_logs(before, after, change):
+    assert lost_and_gained(before, after) == change
+
+
+def test_event_with_an_unknown_name_is_an_error():
+    class Wrong(Drawn):
+        draws = Drawing(Lane("node", each=Node), events=(Event("stop", "{nodes} stops"),))
+
+    with pytest.raises(InputError, match="nodes"):
+        texts(Wrong(), "keeps_running")
+
+
+def test_event_of_an_unknown_action_or_kind_is_refused():
+    with pytest.raises(SpecError, match="write one of 'crash'"):
+        Event("stop", kind="explosion")
+    with pytest.raises(SpecError, match="stopp of an Event"):
+
+        class Wrong(Drawn):
+            draws = Drawing(Lane("node", each=Node), events=(Event("stopp"),))
+
+
+def test_every_action_of_the_partition_has_a_sentence_of_its_own():
+    declared = {event.action for event in Partition.draws.events}
+    # A step without one is described by its docstring, which names variables of the spec.
+    assert set(Partition(replicas=2).names_of(Role.ACTION)) - declared == {
+        "broker_learn_min_isr",
+        "leader_move_log",
+        "operator_change_min_isr",
+    }
