@@ -1,5 +1,7 @@
 """The distribution of tests over processes (`pytest -n auto --dist loadgroup`)."""
 
+import shutil
+
 import pytest
 
 SPREAD = (
@@ -33,3 +35,17 @@ def pytest_xdist_make_scheduler(config, log):
             return scope_of(nodeid)
 
     return GroupScheduling(config, log)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return Chromium, driven by Playwright; skip the test if one of them is missing."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    # Not for the session: a running Playwright excludes asyncio.run from the tests of other modules.
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()

@@ -1,7 +1,5 @@
 """Pages in a browser: slider, keys, deep links and the compare view, without errors and without network requests."""
 
-import shutil
-
 import pytest
 
 from checker.output.comparison_text import comparison_as_page
@@ -13,21 +11,7 @@ from tests.output.test_page import evil_page
 from traces.compare import replay_against
 from traces.trace_file import origin_of
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium)"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture

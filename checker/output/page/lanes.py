@@ -55,6 +55,11 @@ class LogView:
         offsets = sorted({marker.offset for marker in self.markers})
         return [(offset, [marker for marker in self.markers if marker.offset == offset]) for offset in offsets]
 
+    @property
+    def tick_lines(self) -> int:
+        """The most lines of text at an offset: one for each marker, and one for its offset before the step."""
+        return max(sum(1 + (marker.before is not None) for marker in markers) for _, markers in self.ticks)
+
 
 @dataclass(frozen=True)
 class Fact:
