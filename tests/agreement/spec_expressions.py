@@ -628,7 +628,7 @@ class Expressions:
             tests = [f"({key} {self.pick(['in', 'not in'])} {text})", f"({text}.get({key}) is None)"]
             if "." in text:
                 tests.append(f"all({self.truth(0)} for {self.fresh('k')}, {self.fresh('w')} in {text}.items())")
-            return self.pick([*tests, f"len({text}) > 1"])
+            return self.pick([*tests, f"(len({text}) > 1)"])
         if choice == 12:
             return self.alternative(depth)
         if choice < 3:
@@ -694,7 +694,7 @@ class Expressions:
             return test
         name, kind = self.pick(list(struct.fields))
         field_test = f"{text}.{name} == {self.value(kind, 0)}"
-        return self.pick([f"({test} and {field_test})", f"(not {test} or {field_test})", f"not {test}"])
+        return self.pick([f"({test} and {field_test})", f"(not {test} or {field_test})", f"(not {test})"])
 
     def equality(self, depth: int) -> str:
         path = self.some_path(lambda kind: True, depth)
