@@ -70,7 +70,7 @@ def _part(target: ast.expr) -> ast.Name:
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def _unread_locals(function: ast.FunctionDef) -> list[ast.Name]:
+def unread_locals(function: ast.FunctionDef) -> list[ast.Name]:
     """Return the targets of assignments of which the function never reads any local.
 
     Loop variables may be unread, and so may names that begin with an underscore.
@@ -140,7 +140,7 @@ class StatementTyping(ExpressionTyping):
 
     def _require_read_locals(self) -> None:
         """Raise SpecError if a local is assigned and never read: `self.` may have been forgotten."""
-        for target in _unread_locals(self.scope.source.tree):
+        for target in unread_locals(self.scope.source.tree):
             name = target.id
             if name in self.scope.roots:
                 continue

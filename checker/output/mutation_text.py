@@ -7,7 +7,7 @@ from typing import Any
 
 from checker.evidence.mutation.campaign import MutationReport
 from checker.evidence.mutation.mutants import Mutant
-from checker.evidence.mutation.verdicts import BOUNDS, MutantVerdict
+from checker.evidence.mutation.verdicts import BOUNDS, MutantVerdict, Status
 from checker.language.spec import Scenario
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run.finding import short_path
@@ -19,8 +19,9 @@ def mutation_lines(report: MutationReport) -> list[Line]:
     shown = [_total_line(report), BLANK, *_property_lines(report)]
     for status, heading in (
         ("survived", "survived: no property detects these mutants"),
-        ("undecided", "undecided: the exploration reached a limit before a property was violated"),
-        ("invalid", "invalid: the mutant is not a valid spec"),
+        ("undecided", "undecided: an exploration reached a limit"),
+        ("equivalent", "equivalent: these mutants have the same states and steps as the original"),
+        ("invalid", "invalid: these mutants cannot be explored"),
     ):
         found = report.with_status(status)
         if found:
@@ -30,7 +31,8 @@ def mutation_lines(report: MutationReport) -> list[Line]:
 
 
 def _total_line(report: MutationReport) -> Line:
-    counts = {status: len(report.with_status(status)) for status in ("killed", "survived", "undecided", "invalid")}
+    statuses: tuple[Status, ...] = ("killed", "survived", "equivalent", "undecided", "invalid")
+    counts = {status: len(report.with_status(status)) for status in statuses}
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status == "killed")
     of_all = "" if len(report.outcomes) == report.total else f" of {report.total}"
     original = f"{report.original.distinct_states:,} states"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from checker.engines.python.graph_digest import GraphDigest
 from checker.errors import UserError
 from checker.evidence.mutation.injection import mutated
 from checker.evidence.mutation.mutants import Mutant, mutants_of
 from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, mutant_run_of, verdict_of
+from checker.frontend.liveness_typing import check_language
 from checker.language.fairness import Fairness
 from checker.language.spec import Spec
 from checker.run import registry
@@ -28,7 +32,10 @@ FEWEST_STATES = 2_000
 """Lower bound on the limit of states of a mutant."""
 
 SECONDS_A_MUTANT = 20.0
-"""Time limit of a mutant."""
+"""Time limit of an exploration of a mutant."""
+
+_TYPED_TOGETHER = 8
+"""The mutants that a worker process types in one task."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +119,57 @@ def run_campaign(
     started = time.perf_counter()
     _mutated_spec.cache_clear()
     original = mutant_run_of(_explore(task.spec(), task, max_states=None, seconds=None))
-    mutants = _mutated_spec(task.target).mutants
-    chosen = _spread(len(mutants), most)
-    report = MutationReport(task, original, mutants, len(mutants))
-    for done, (number, outcome) in enumerate(_outcomes(task, original, chosen, workers), 1):
-        report.outcomes[number] = outcome
-        if on_progress is not None:
-            on_progress(done, len(chosen))
+    candidates = _mutated_spec(task.target).mutants
+    with _pool(workers) as pool:
+        numbers = _well_typed(pool, task, len(candidates))
+        report = MutationReport(task, original, [candidates[number] for number in numbers], len(numbers))
+        chosen = _spread(len(numbers), most)
+        futures = {pool.submit(try_mutant, task, original, numbers[position]): position for position in chosen}
+        for done, future in enumerate(as_completed(futures), 1):
+            report.outcomes[futures[future]] = future.result()
+            if on_progress is not None:
+                on_progress(done, len(chosen))
     report.seconds = time.perf_counter() - started
     return report
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    # "spawn" because this process may have threads, which do not survive a fork. Processes because a mutant changes
+    # the spec for its whole process.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, end_with_parent) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _well_typed(pool: ProcessPoolExecutor, task: MutationTask, count: int) -> list[int]:
+    """Return the numbers of the candidates that are specs of the language: a change can give an expression no type."""
+    starts = range(0, count, _TYPED_TOGETHER)
+    found = pool.map(typed_mutants, [task] * len(starts), [range(start, start + _TYPED_TOGETHER) for start in starts])
+    return [number for numbers in found for number in numbers]
+
+
+def typed_mutants(task: MutationTask, numbers: range) -> list[int]:
+    """Return those of some mutants, by their indices, that the front end takes."""
+    return [number for number in numbers if _is_typed(task, number)]
+
+
+def _is_typed(task: MutationTask, number: int) -> bool:
+    mutants = _mutated_spec(task.target).mutants
+    if number >= len(mutants):
+        return False
+    mutant = mutants[number]
+    names = [name for name in task.properties if name != DEADLOCK] if mutant.is_shared else []
+    with mutated(mutant.method.function, mutant.mutation.tree):
+        try:
+            check_language(task.spec(), names)
+        except UserError:
+            return False
+    return True
 
 
 def _spread(count: int, most: int | None) -> list[int]:
@@ -130,33 +179,42 @@ def _spread(count: int, most: int | None) -> list[int]:
     return sorted({position * count // most for position in range(most)})
 
 
-def _outcomes(
-    task: MutationTask, original: MutantRun, chosen: list[int], workers: int
-) -> Iterator[tuple[int, MutantVerdict]]:
-    # "spawn" because this process may have threads, which do not survive a fork. Processes because a mutant changes
-    # the spec for its whole process.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, end_with_parent) as pool:
-        futures = {pool.submit(try_mutant, task, original, number): number for number in chosen}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
 def try_mutant(task: MutationTask, original: MutantRun, number: int) -> MutantVerdict:
     """Explore one mutant, by its index, and return its verdict."""
     mutant = _mutated_spec(task.target).mutants[number]
     started = time.perf_counter()
     most = max(STATES_FACTOR * original.distinct_states, FEWEST_STATES)
+
+    def has_same_graph() -> bool | None:
+        with mutated(mutant.method.function, mutant.mutation.tree):
+            graph = _graph(task, most)
+        expected = _original_graph(task, most)
+        return None if graph is None or expected is None else graph == expected
+
     with mutated(mutant.method.function, mutant.mutation.tree):
         try:
             found = mutant_run_of(_explore(task.spec(), task, max_states=most, seconds=SECONDS_A_MUTANT))
         except UserError as error:
             return MutantVerdict("invalid", (), error.message, None, time.perf_counter() - started)
-    return verdict_of(original, found, time.perf_counter() - started)
+    outcome = verdict_of(original, found, has_same_graph)
+    if outcome.status == "equivalent" and mutant.is_shared:
+        # Its properties are other ones, although they have the same verdicts.
+        outcome = dataclasses.replace(outcome, status="survived", why=f"{outcome.why}: only properties differ")
+    return dataclasses.replace(outcome, seconds=time.perf_counter() - started)
+
+
+def _graph(task: MutationTask, most: int) -> GraphDigest | None:
+    from checker.engines.native.graph_digest import graph_digest
+
+    cancelled = threading.Event()
+    with _cancelling(cancelled, SECONDS_A_MUTANT):
+        return graph_digest(task.spec(), max_states=most, cancelled=cancelled)
+
+
+@functools.lru_cache(maxsize=1)
+def _original_graph(task: MutationTask, most: int) -> GraphDigest | None:
+    # Cached, because a worker process compares many mutants with the same original.
+    return _graph(task, most)
 
 
 def _explore(spec: Spec, task: MutationTask, max_states: int | None, seconds: float | None) -> Result:
@@ -171,9 +229,16 @@ def _explore(spec: Spec, task: MutationTask, max_states: int | None, seconds: fl
     )
     if seconds is None:
         return explore(spec, plan)
-    timer = threading.Timer(seconds, plan.cancelled.set)
+    with _cancelling(plan.cancelled, seconds):
+        return explore(spec, plan)
+
+
+@contextmanager
+def _cancelling(cancelled: threading.Event, seconds: float) -> Iterator[None]:
+    """Set an event if the block takes longer than some seconds."""
+    timer = threading.Timer(seconds, cancelled.set)
     timer.start()
     try:
-        return explore(spec, plan)
+        yield
     finally:
         timer.cancel()

@@ -7,6 +7,8 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from checker.frontend.statement_typing import unread_locals
+
 STRICTNESS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -38,9 +40,10 @@ class Mutation:
 
 
 def mutations(tree: ast.FunctionDef) -> Iterator[Mutation]:
-    """Iterate over the mutations of a function, from the top down.
+    """Iterate over the mutations of a function, from the top down. Some mutants do not have the right types.
 
-    Some mutants are not valid specs: exploring them raises UserError.
+    A local that only the removed code reads gets a name that begins with an underscore: the language allows that a
+    function does not read it. Its value is still computed.
     """
     for path, node in _nodes(tree):
         if isinstance(node, ast.stmt):
@@ -90,7 +93,21 @@ def _mutation(
 ) -> Mutation:
     before = ast.unparse(node).split("\n")[0]
     changed = ast.fix_missing_locations(_changed(tree, path, ast.copy_location(new, node)))
+    _rename_unread(changed)
     return Mutation(operator, node.lineno, before, after or _text(new), changed)
+
+
+def _rename_unread(tree: ast.FunctionDef) -> None:
+    """Put underscores in front of the names of the locals that a function assigns and never reads."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for name in {target.id for target in unread_locals(tree)}:
+        new = f"_{name}"
+        while new in used:
+            new = f"_{new}"
+        used.add(new)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id == name:
+                node.id = new
 
 
 def _text(node: ast.AST) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from checker.run.result import Result
 
-Status = Literal["killed", "survived", "undecided", "invalid"]
+Status = Literal["killed", "survived", "equivalent", "undecided", "invalid"]
 
 BOUNDS = "bounds"
 """Name in place of a property if a mutant is killed because a value leaves the bounds of its type."""
@@ -50,8 +51,12 @@ class MutantVerdict:
     seconds: float = field(default=0.0, compare=False)
 
 
-def verdict_of(original: MutantRun, found: MutantRun, seconds: float) -> MutantVerdict:
-    """Return the verdict on a mutant: a property kills it if its verdict or counterexample length differs."""
+def verdict_of(original: MutantRun, found: MutantRun, has_same_graph: Callable[[], bool | None]) -> MutantVerdict:
+    """Return the verdict on a mutant: a property kills it if its verdict or counterexample length differs.
+
+    `has_same_graph` compares the graphs of both: the initial states, the states, and the steps with their actions and
+    arguments. It is called only if the counts are the same, and returns None if a graph is not known completely.
+    """
     names = dict.fromkeys([*found.violated, *original.violated])
     killed_by = tuple(
         name
@@ -61,20 +66,36 @@ def verdict_of(original: MutantRun, found: MutantRun, seconds: float) -> MutantV
         and (name in found.violated or found.is_complete)
     )
     if killed_by:
-        return MutantVerdict("killed", killed_by, "", found, seconds)
+        return MutantVerdict("killed", killed_by, "", found)
     if not found.is_complete:
         why = (
             f"no property is violated in the {found.distinct_states:,} explored states "
             f"(the original has {original.distinct_states:,})"
         )
-        return MutantVerdict("undecided", (), why, found, seconds)
-    return MutantVerdict("survived", (), _reason(original, found), found, seconds)
+        return MutantVerdict("undecided", (), why, found)
+    if not _has_same_counts(original, found):
+        return MutantVerdict("survived", (), _difference(original, found), found)
+    status, why = _GRAPHS[has_same_graph()]
+    return MutantVerdict(status, (), why, found)
 
 
-def _reason(original: MutantRun, found: MutantRun) -> str:
-    if (found.levels, found.coverage) == (original.levels, original.coverage):
-        # Counts, not graphs: another successor with the same counts is possible.
-        return "the same numbers of states at each depth and of steps by each action: perhaps equivalent"
+_GRAPHS: dict[bool | None, tuple[Status, str]] = {
+    True: ("equivalent", "the same initial states, states and steps, with the same actions and arguments"),
+    False: ("survived", "the same numbers of states and steps, but other states or steps"),
+    None: ("undecided", "the same numbers of states and steps; the graphs were not compared completely"),
+}
+"""The status of a mutant with the counts of the original, and the reason, by whether the graphs are the same."""
+
+
+def _has_same_counts(original: MutantRun, found: MutantRun) -> bool:
+    return (found.levels, found.generated_states, found.coverage) == (
+        original.levels,
+        original.generated_states,
+        original.coverage,
+    )
+
+
+def _difference(original: MutantRun, found: MutantRun) -> str:
     states = f"{found.distinct_states:,} states instead of {original.distinct_states:,}"
     steps = f"{found.generated_states:,} steps instead of {original.generated_states:,}"
     if found.distinct_states < original.distinct_states:

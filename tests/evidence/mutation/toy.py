@@ -1,6 +1,18 @@
 """A small spec with mutants of known verdicts; it uses super(), a module function and a helper of a property."""
 
-from checker.language import Constant, Domain, Map, Range, Scenario, Spec, action, invariant, reachable, require
+from checker.language import (
+    Constant,
+    Domain,
+    Map,
+    Range,
+    Scenario,
+    SetOf,
+    Spec,
+    action,
+    invariant,
+    reachable,
+    require,
+)
 
 
 class Node(Domain):
@@ -48,6 +60,50 @@ class Even(Counting):
     @reachable
     def is_two(self):
         return any(self.count[node] == 2 for node in Node)
+
+
+class Buffer(Spec):
+    """A buffer that is taken once and given back; nothing reads `free`."""
+
+    phase = Range(0, 2)
+    free = Range(0, 1)
+
+    def init(self):
+        self.free = 1
+
+    @action
+    def take(self):
+        require(self.phase < 1)
+        self.phase, self.free = 1, 0
+
+    @action
+    def give_back(self):
+        require(self.phase == 1)
+        self.phase = 2
+        self.free = 1
+
+    @invariant
+    def in_bounds(self):
+        return self.free <= 1
+
+
+class Typed(Spec):
+    """Changes of its operands and numbers have no type, and a local is read by one condition only."""
+
+    nodes = Constant(1, at_least=1)
+    all = SetOf(Node)
+    some = SetOf(Node)
+
+    @action
+    def add(self, node: Node):
+        first = Node[0]
+        require(first not in self.all)
+        require(self.some <= self.all)
+        self.all.add(node)
+
+    @invariant
+    def fine(self):
+        return len(self.some) == 0
 
 
 scenarios = [

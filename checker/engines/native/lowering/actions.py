@@ -215,6 +215,8 @@ class ActionLowering:
             self.emit.builder.store(loaded, self.emit.word_pointer(self._work, word))
         if self.module.branches is not None:
             self.module.branches.clear(self.emit.builder)
+        if self.module.labels is not None:
+            self.module.labels.set(self.emit, self.action, chosen)
         done, step = self.emit.block("done"), self.emit.block("step")
         lowering = self._lowering(instance, done)
         lowering.context.frame = NativeFrame(reassigned=self._reassigned, end=step)

@@ -14,6 +14,7 @@ from checker.engines.native.lowering.evaluation import EvaluationContext
 from checker.engines.native.lowering.outlining import Outliner
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.engines.native.lowering.statements import StatementLowering
+from checker.engines.native.lowering.step_labels import StepLabels
 from checker.ir import nodes
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class SpecModule:
     - `emit`, `fail`: declared only; a kernel defines them.
     - `sites`: the places that may leave a type's bounds; the argument `site` of `fail` is a position in this list.
     - `branches`: the record of branches; None if they are not recorded.
+    - `labels`: the labels of steps; None if they are not computed.
     - `refinements`: compares steps with abstract specs; set before properties are lowered.
     - `constants`: the block of the constants that the code reads at run time.
     - `unordered_folds`: the `all` and `any` of which all items are evaluated, also after one that decides.
@@ -41,6 +43,7 @@ class SpecModule:
         program: nodes.Program,
         *,
         record_branches: bool,
+        with_labels: bool = False,
         runtime_constants: tuple[str, ...] = (),
         unordered_folds: Collection[nodes.Fold] = (),
         inside: ir.Module | None = None,
@@ -54,6 +57,7 @@ class SpecModule:
         self.refinements: RefinementLowering | None = None
         module = self.module = ir.Module(name=program.name) if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
+        self.labels = StepLabels(module) if with_labels else None
         self.constants = ConstantBlock(module, runtime_constants)
         void = ir.VoidType()
         self.emit = ir.Function(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), f"{prefix}emit")

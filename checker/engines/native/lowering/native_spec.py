@@ -20,6 +20,7 @@ from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.predicates import STEP_ROLES, PredicateLowering
 from checker.engines.native.lowering.refinements import RefinementLowering
 from checker.engines.native.lowering.state_layout import StateLayout
+from checker.engines.native.lowering.step_labels import StepLabels
 from checker.engines.native.lowering.views import NativeView, define_view
 from checker.ir import nodes
 
@@ -32,6 +33,7 @@ class NativeSpec:
     - `sites`: the argument `site` of `fail` is a position in this list.
     - `lanes`: the functions that look at several states at once; None if they are not defined.
     - `branches`: the branches that led to a successor, which `emit` may read; None if they are not recorded.
+    - `labels`: the labels of steps, which `emit` may read; None if they are not computed.
     """
 
     module: ir.Module
@@ -46,6 +48,7 @@ class NativeSpec:
     within_constraint: ir.Function | None
     sites: list[nodes.Site] = field(default_factory=list)
     branches: Branches | None = None
+    labels: StepLabels | None = None
     view: NativeView | None = None
     lanes: LaneFunctions | None = None
 
@@ -54,6 +57,7 @@ def lower(
     program: nodes.Program,
     *,
     branches: bool = False,
+    labels: bool = False,
     runtime_constants: tuple[str, ...] = (),
     with_view: bool = False,
     with_lanes: bool = False,
@@ -61,14 +65,19 @@ def lower(
 ) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
-    `branches`: record the branches that actions take. `runtime_constants`: the constants that the program reads at run
-    time, in the order of their words in the module's `ConstantBlock`. `with_view`: define the view, and let
-    `check_state` report a state in which it leaves a type's bounds. `with_lanes`: define functions that look at several
-    states at once, see `LaneFunctions`; if there are `candidates`, `expand_state` has a third argument.
-    `unordered_folds`: the `all` and `any` of which all items are evaluated (`checker.frontend.symmetry`).
+    `branches`: record the branches that actions take. `labels`: compute the label of each step. `runtime_constants`:
+    the constants that the program reads at run time, in the order of their words in the module's `ConstantBlock`.
+    `with_view`: define the view, and let `check_state` report a state in which it leaves a type's bounds. `with_lanes`:
+    define functions that look at several states at once, see `LaneFunctions`; if there are `candidates`, `expand_state`
+    has a third argument. `unordered_folds`: the `all` and `any` of which all items are evaluated
+    (`checker.frontend.symmetry`).
     """
     module = SpecModule(
-        program, record_branches=branches, runtime_constants=runtime_constants, unordered_folds=unordered_folds
+        program,
+        record_branches=branches,
+        with_labels=labels,
+        runtime_constants=runtime_constants,
+        unordered_folds=unordered_folds,
     )
     module.refinements = RefinementLowering(module)
     view = define_view(module, program.view) if with_view and program.view is not None else None
@@ -89,6 +98,7 @@ def lower(
         predicates.define_within_constraint() if program.constraints else None,
         module.sites,
         module.branches,
+        module.labels,
         view,
         lanes,
     )
