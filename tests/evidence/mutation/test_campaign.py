@@ -94,7 +94,10 @@ def test_only_mutants_that_the_front_end_takes_are_made():
     typed = typed_mutants(task, range(len(mutants)))
     refused = {str(mutant.mutation) for number, mutant in enumerate(mutants) if number not in typed}
     # A set has no `+ 1`, and Node has no member 1.
-    assert refused == {"shift a bound: self.some <= self.all  ->  self.some <= self.all + 1", "shift a literal: 0  ->  1"}
+    assert refused == {
+        "shift a bound: self.some <= self.all  ->  self.some <= self.all + 1",
+        "shift a literal: 0  ->  1",
+    }
     # A local that only the dropped statement reads does not make a mutant wrong.
     assert "drop require: require(first not in self.all)" in {str(mutants[number].mutation) for number in typed}
 
