@@ -1,7 +1,7 @@
 """Drawings of specs: the lanes, logs, messages and arrows that counterexample pages draw.
 
-A spec declares one with `draws = Drawing(...)`. It does not change the meaning of the spec. The page of a spec without
-a drawing shows a table of its variables.
+A spec declares one with `draws = Drawing(...)`. It does not change the meaning of the spec. Pages of other specs show
+the default drawing (`checker.language.default_drawing`), or tables of the variables.
 
 A *name* is a state variable (`quorum`), a path into one (`quorum.leader`), or a helper of the spec. In a lane for each
 value of a type, a `Map` over that type gives the value of the lane's member, and a helper is called with that member.

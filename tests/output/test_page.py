@@ -8,9 +8,11 @@ import pytest
 
 from checker.engines.python.explorer import explore
 from checker.language import Constant, Domain, Drawing, Lane, Log, Map, Range, Seq, Spec, Struct, action, invariant
+from checker.language.default_drawing import drawing_of
 from checker.output.page.render import PageContext, counterexample_page
 from checker.run.plan import Plan
-from tests.toy import Overflow
+from specs.examples.two_phase import Manager, TwoPhase
+from tests.toy import Counter, Overflow
 
 EVIL = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\"'"
 
@@ -112,13 +114,34 @@ def test_page_is_small_and_needs_no_other_file(name, request):
     assert "url(http" not in page
 
 
-def test_spec_without_a_drawing_is_shown_as_tables(toy_log):
+def test_spec_without_a_drawing_has_a_lane_for_each_member_of_its_domains(toy_log):
     page = page_of(*toy_log)
+    last = page.split('<section class="step"')[-1].split("<footer")[0]
+    assert '<table class="values">' not in last
+    assert re.findall('<span class="lane-name">(.*?)</span>', last) == ["b1", "b2", "shared"]
+    assert re.search(r'<tr class="lane changed.*?<span class="box added">', last, re.DOTALL)
+
+
+def test_default_drawing_shows_every_variable_once():
+    drawing = drawing_of(TwoPhase())
+    members, shared = drawing.lanes
+    assert (members.each, list(members.facts), list(members.boxes)) == (Manager, ["at"], [])
+    assert (shared.each, list(shared.facts), list(shared.boxes)) == (
+        None,
+        ["decision"],
+        ["votes_sent", "votes_counted"],
+    )
+    assert drawing_of(EvilSpec()) is EvilSpec.draws
+
+
+def test_spec_without_maps_is_shown_as_tables():
+    spec = Counter(limit=1, resets=True)
+    assert drawing_of(spec) is None
+    (violation,) = explore(spec, Plan(("below_limit",))).violations
+    page = page_of(spec, violation)
     assert '<table class="values">' in page
     assert '<table class="lanes' not in page
-    last = page.split('<section class="step"')[-1]
-    assert '<th scope="col">b1</th><th scope="col">b2</th>' in last
-    assert re.search(r'<tr class="changed"><th scope="row">log</th><td', last)
+    assert re.search(r'<tr class="changed"><th scope="row">value</th><td', page.split('<section class="step"')[-1])
 
 
 def test_action_that_leaves_its_bounds_has_its_own_step():

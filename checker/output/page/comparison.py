@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from checker.explain.lane_owners import FailureBindings
 from checker.explain.step_sentences import first_sentence
+from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.output.counterexample_text import constants_text
@@ -43,7 +44,7 @@ class ComparedSpec:
 
 @dataclass(frozen=True)
 class ComparedView:
-    """One column at one step: a drawing, or tables if the spec has no drawing."""
+    """One column at one step: a drawing, or tables if no variable has lanes."""
 
     column: ComparedSpec
     step: ComparedStep
@@ -74,6 +75,7 @@ def original_column(spec: Spec, violation: Violation, name: str) -> ComparedSpec
 def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], context: PageContext) -> str:
     """Return the page that shows the schedule of a violation on several specs; the first column is the original."""
     original = columns[0]
+    drawing = drawing_of(original.spec)
     calls = [str(step) for step in violation.trace]
     if violation.failed_action is not None:
         calls.append(str(violation.failed_action))
@@ -97,15 +99,16 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
         divergences=frozenset().union(*(column.divergences for column in columns)),
         context=context,
         lasso=lasso_view(violation),
-        legend=legend_of(original.spec.draws) if original.spec.draws is not None else None,
+        legend=legend_of(drawing) if drawing is not None else None,
     )
 
 
 def _renderer(column: ComparedSpec, violation: Violation, *, is_original: bool) -> StateRenderer | None:
-    if column.spec.draws is None:
+    drawing = drawing_of(column.spec)
+    if drawing is None:
         return None
     bindings = bindings_of(column.spec, violation) if is_original else FailureBindings()
-    return StateRenderer(column.spec, column.spec.draws, bindings, column.steps[-1].state)
+    return StateRenderer(column.spec, drawing, bindings, column.steps[-1].state)
 
 
 def _view(column: ComparedSpec, renderer: StateRenderer | None, index: int, is_violated: bool) -> ComparedView:

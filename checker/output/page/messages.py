@@ -11,6 +11,7 @@ from checker.errors import BoundsError
 from checker.explain.drawn_expressions import evaluate, evaluate_text
 from checker.explain.lane_owners import LaneOwner, is_of, lane_owners
 from checker.explain.step_events import arguments_by_name, lane_title
+from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Arrow, Channel, Drawing
 from checker.language.spec import Spec
 from checker.language.types import MapType
@@ -51,7 +52,7 @@ class _InFlight:
 
 def transfers(spec: Spec, trace: tuple[TraceStep, ...]) -> list[MessageTransfer]:
     """Return the messages of a trace that the spec's drawing declares, in the order of their sending steps."""
-    drawing = spec.draws
+    drawing = drawing_of(spec)
     if drawing is None:
         return []
     with spec.bound():

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from checker.explain.differences import came_and_went
+from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
@@ -83,6 +84,7 @@ def page_of(spec: Spec, violation: Violation, context: PageContext, story: Story
 
 
 def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) -> str:
+    drawing = drawing_of(spec)
     sentence, _, reason = violation.explanation.partition("\n")
     return render(
         "counterexample.html.j2",
@@ -98,7 +100,7 @@ def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) 
         non_default=constants_text(non_default_constants(spec)),
         context=context,
         story=story,
-        legend=legend_of(spec.draws) if spec.draws is not None else None,
+        legend=legend_of(drawing) if drawing is not None else None,
         timeline=timeline(story),
     )
 

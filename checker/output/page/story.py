@@ -13,6 +13,7 @@ from checker.explain.failures import failure_bindings
 from checker.explain.lane_owners import FailureBindings, lane_owners
 from checker.explain.refinements import AbstractStep, abstract_spec, abstract_steps, refinements_of
 from checker.explain.step_sentences import first_sentence
+from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Drawing
 from checker.language.interpreter import State, call_text
 from checker.language.roles import STEP_ROLES, Role
@@ -178,14 +179,15 @@ def legend_of(drawing: Drawing) -> Legend:
 
 
 def _lane_titles(spec: Spec) -> tuple[str, ...]:
-    return tuple(owner.title for owner in lane_owners(spec, spec.draws)) if spec.draws is not None else ()
+    drawing = drawing_of(spec)
+    return tuple(owner.title for owner in lane_owners(spec, drawing)) if drawing is not None else ()
 
 
 class _StoryBuilder:
     def __init__(self, spec: Spec, violation: Violation, names: list[str], has_enabled: bool):
         self._spec, self._violation, self._trace = spec, violation, violation.trace
         self._names, self._has_enabled = names, has_enabled
-        drawing = spec.draws
+        drawing = drawing_of(spec)
         self._renderer: StateRenderer | None = None
         if drawing is not None and self._trace:
             self._renderer = StateRenderer(spec, drawing, bindings_of(spec, violation), self._trace[-1].state)
