@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from traces.walks.records import trusted_run
 from traces.walks.writing import check_walk_outputs
 
 PAGES = "counterexamples"
+SENTENCE_WIDTH = 80
 MOST_PAGES = 24
 """The number of causes with a counterexample page: the most frequent ones."""
 
@@ -176,10 +178,21 @@ def _summary_lines(data: dict[str, Any], page: Path, seconds: float) -> list[Lin
                 (cluster["property"], "bold"),
                 f"  {cluster['walks']:,} walks, {cluster['length']} states{shortest}",
             ),
-            line(f"     {cluster['explanation'].splitlines()[0]}"),
+            *_story_lines(cluster),
             line(("     " + ", ".join(step["action"] for step in cluster["schedule"]), "dim")),
         ]
     if len(data["clusters"]) > 8:
         shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
     shown += [BLANK, *(line((f"  {note}", "yellow")) for note in data["notes"]), line("  ", str(page))]
     return shown
+
+
+def _story_lines(cluster: dict[str, Any]) -> list[Line]:
+    """Return the sentences of a cause: the violation, the step that made it possible, and the step that violates."""
+    steps = {"Made possible": cluster["made_possible_by"], "Violated": cluster["violated_by"]}
+    texts = [f"{verb} by step {step['step']}: {step['sentence']}" for verb, step in steps.items() if step is not None]
+    return [
+        line(part)
+        for text in (cluster["sentence"], *texts)
+        for part in textwrap.wrap(text, SENTENCE_WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 7)
+    ]

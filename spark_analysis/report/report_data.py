@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from checker.explain.step_sentences import StepSentence
+from checker.explain.turning_points import turning_points
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
@@ -289,6 +291,7 @@ def _known(known: ExhaustiveBaseline | None) -> dict[str, Any] | None:
 
 def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
     violation, cause = found.shrunk.violation, found.cause
+    points = turning_points(spec, violation)
     return {
         "property": cause.property,
         "kind": cause.kind,
@@ -301,6 +304,9 @@ def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
         "configuration": found.configuration,
         "walk": found.walk,
         "explanation": violation.explanation,
+        "sentence": _sentence(violation),
+        "made_possible_by": _step(points.enabling),
+        "violated_by": _step(points.violating),
         "found_length": found.shrunk.found_length,
         "reduced_length": found.shrunk.reduced_length,
         "length": violation.length,
@@ -308,3 +314,15 @@ def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
         "limit": found.shrunk.limit,
         "schedule": _schedule(spec, violation),
     }
+
+
+def _sentence(violation: Violation) -> str:
+    """Return as a sentence how the property is violated."""
+    text = violation.explanation.partition("\n")[0]
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _step(sentence: StepSentence | None) -> dict[str, Any] | None:
+    if sentence is None:
+        return None
+    return {"step": sentence.number, "call": sentence.call, "sentence": sentence.text}

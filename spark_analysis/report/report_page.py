@@ -134,7 +134,7 @@ def _explored(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
 
 
 def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> dict[str, Any]:
-    sentence, _, reason = found["explanation"].partition("\n")
+    _, _, reason = found["explanation"].partition("\n")
     calls = [
         f"{step['action']}({', '.join(_text(value) for value in step['arguments'].values())})"
         for step in found["schedule"]
@@ -150,7 +150,6 @@ def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None
     ]
     return {
         **found,
-        "sentence": sentence,
         "reason": reason,
         "calls": calls,
         "page": page,

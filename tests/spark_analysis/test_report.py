@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -152,6 +153,18 @@ def test_report_command(made, one_session, tmp_path, capsys):
     assert main(words) == 1
     shown = capsys.readouterr().out
     assert "not_two_behind" in shown and "report.html" in shown and " 95%" not in shown
+    page = html.unescape((tmp_path / "out/report.html").read_text())
+    for cluster in found.data["clusters"]:
+        last, earlier = cluster["violated_by"], cluster["made_possible_by"]
+        assert cluster["sentence"].endswith(".") and cluster["sentence"][0].isupper()
+        assert last["step"] == cluster["length"] and 1 < earlier["step"] < last["step"]
+        assert last["call"].partition("(")[0] == cluster["schedule"][-1]["action"]
+        for words in (
+            cluster["sentence"],
+            f"Violated by step {last['step']}: {last['sentence']}",
+            f"Made possible by step {earlier['step']}: {earlier['sentence']}",
+        ):
+            assert words in page and words in " ".join(shown.split())
 
 
 def test_run_without_violation_ends_with_status_0(one_session, tmp_path, capsys):
