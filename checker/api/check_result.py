@@ -9,7 +9,8 @@ from checker.api.state_graph import MOST_STATES, StateGraph
 from checker.api.trace import Trace
 from checker.language.spec import Spec
 from checker.output import styled_lines
-from checker.output.run_summary import columns_line, row, run_details
+from checker.output.run_summary import run_details
+from checker.output.run_table import columns_line, row
 from checker.run.plan import DEADLOCK
 from checker.run.result import Coverage, Result, Verdict, Violation
 

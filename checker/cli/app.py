@@ -17,6 +17,7 @@ import click
 from checker.cli.declaration import CommandEntry, CommandGroup
 from checker.cli.plugins import PluginGroup
 from checker.errors import UserError
+from checker.output import styled_lines
 from checker.printable import printable_lines, shortened
 from checker.run.endings import StoppedError, ending, error_lines
 from checker.run.interrupts import terminable
@@ -131,7 +132,7 @@ def _status(arguments: list[str]) -> int:
 def _print_error(message: str, label: str = "error: ") -> None:
     """Print a message on standard error, if it can be written: the exit status matters more."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(printable_lines(f"{label}{message}"), file=sys.stderr, flush=True)
+        print(styled_lines.broken_text(printable_lines(f"{label}{message}"), sys.stderr), file=sys.stderr, flush=True)
 
 
 def _discard(stream: TextIO) -> None:

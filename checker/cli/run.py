@@ -59,6 +59,7 @@ def run(
     keep_going: Annotated[
         bool, option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
+    trace: Annotated[bool, option("--trace", help="Show the steps of every counterexample.")] = False,
     no_cache: NoCache = False,
     coverage: Annotated[
         bool,
@@ -152,6 +153,7 @@ def run(
         store=store,
         coverage=coverage,
         strict=strict,
+        trace=trace,
         json=json,
         reports={"junit": junit, "sarif": sarif, "html": html},
         graph=graph,

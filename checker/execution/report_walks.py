@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from checker.language.spec import Spec
+from checker.output.counterexample_text import non_default_constants
 from checker.output.files import make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
-from checker.output.page.render import non_default_constants
 from checker.output.styled_lines import BLANK, Line, line, write
 from checker.printable import printable
 from checker.run import registry

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from checker.execution.spark_engine import SparkOptions, spark_engine
 from checker.language.source_digest import digests_kept
 from checker.output import finding_text, ledger_text, styled_lines
 from checker.output.files import CounterexampleFolder, JsonLines, check_stems, failure_to_json, result_to_json
+from checker.output.index import index_file
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.progress import ProgressDisplay
 from checker.output.reports import Reports, opened_reports
@@ -51,6 +53,7 @@ class RunSettings:
     store: StoreChoice = "auto"
     coverage: bool = False
     strict: bool = False
+    trace: bool = False
     json: str = ""
     reports: Mapping[str, Path | None] = field(default_factory=dict)
     graph: Path | None = None
@@ -79,6 +82,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     for each run without a result, however the command ends. Raises UserError if nothing can be executed: for an unknown
     name, a file without specs, or an output that cannot be written.
     """
+    started = time.perf_counter()
     _check_outputs(request, settings)
     folder = CounterexampleFolder(settings.out)
     with (
@@ -103,7 +107,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
         except BaseException as error:
             report.add_wrong(" ".join(request.targets) or "specs", _reported(error))
             raise
-        screen = RunScreen(runs, with_coverage=settings.coverage) if settings.is_screen_shown else None
+        screen = _screen(runs, settings)
         results = _RunResults(runs, report, json_lines)
         with results.completed():
             for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):
@@ -122,8 +126,8 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
                 if cancelled.is_set():
                     break
         finished, failed = results.finished, results.failed
-        if screen is not None and finished:
-            screen.finish(finished, len(failed))
+        if screen is not None:
+            screen.show_violations(finished)
         has_warnings = _show_findings(finished, settings)
         is_cut_short = bool(failed) or cancelled.is_set()
         is_drift = _check_ledger(request, settings, finished, report, is_cut_short=is_cut_short)
@@ -131,13 +135,39 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     if settings.checkpoint is not None and _is_resumable(finished, failed):
         _show_resume_command(request, settings, settings.checkpoint)
     for line in dict.fromkeys(line for error in failed for line in error_lines(error)):
-        print(line, file=sys.stderr)
+        print(styled_lines.broken_text(line, sys.stderr), file=sys.stderr)
+    if screen is not None and finished:
+        reasons = {"a part of a spec is unused": has_warnings, "the ledger differs": is_drift}
+        screen.finish(
+            finished,
+            wrong_specs=len(failed),
+            seconds=time.perf_counter() - started,
+            written=_written(settings, folder),
+            notes=[reason for reason, is_given in reasons.items() if is_given],
+        )
     status = EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
     if settings.strict and status == EXIT_OK and any(done.result.findings_omitted for done in finished):
         status = EXIT_STOPPED
     if cancelled.is_set() and len(finished) < len(runs) and status == EXIT_OK:
         status = EXIT_STOPPED
     return worst_status(status, *(error.exit_status for error in failed))
+
+
+def _screen(runs: list[Run], settings: RunSettings) -> RunScreen | None:
+    if not settings.is_screen_shown:
+        return None
+    return RunScreen(runs, with_coverage=settings.coverage, with_traces=settings.trace, pages=settings.out)
+
+
+def _written(settings: RunSettings, folder: CounterexampleFolder) -> list[str]:
+    """Return the files that the command wrote, as text."""
+    files = [
+        index_file(path) if name == "html" else path for name, path in settings.reports.items() if path is not None
+    ]
+    counts = f"{folder.count} counterexample{'' if folder.count == 1 else 's'}"
+    folders = [f"{settings.out} ({counts})"] if settings.out is not None else []
+    others = [settings.json, settings.graph]
+    return [*folders, *(str(path) for path in (*files, *others) if path)]
 
 
 def worst_status(*statuses: int) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from checker.explain.differences import ItemsChange, StateChange, came_and_went, changes
 from checker.explain.refinements import abstract_spec, abstract_steps, refinements_of
+from checker.explain.step_events import arguments_by_name
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import MapType, SeqType, StructType, TupleType, Type
@@ -17,8 +18,11 @@ from checker.output.styled_lines import BLANK, Line, Span, line, plain
 from checker.run.expectation import states_text
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 
-_WIDTH = 100
-"""Columns: a map, struct or sequence that is longer is printed with one part per line."""
+_WIDTH, _PART_WIDTH = 80, 72
+"""Columns of a line, and of a map, struct or sequence: a longer one is printed with one part per line."""
+
+_BETWEEN = "  |  "
+"""Between a line of a step and the line beside it."""
 
 _HEADLINES: dict[Kind, str] = {
     "invariant": "{property} is violated: counterexample of {states}",
@@ -32,13 +36,46 @@ _HEADLINES: dict[Kind, str] = {
 }
 
 
-def counterexample_lines(spec: Spec, name: str, violation: Violation) -> list[Line]:
+def counterexample_lines(spec: Spec, name: str, violation: Violation, *, is_expected: bool = False) -> list[Line]:
     """Return the lines that show a violation of the spec called `name`."""
+    return schedule_lines(spec, name, [violation], is_expected=is_expected)
+
+
+def schedule_lines(spec: Spec, name: str, violations: Sequence[Violation], *, is_expected: bool = False) -> list[Line]:
+    """Return the lines that show violations of several properties by the same steps, which are printed once.
+
+    `is_expected`: the scenario expects the violations, so they are no alarm.
+    """
+    first = violations[0]
     return [
-        *_header(spec, name, violation),
-        *trace_lines(spec, violation.trace, violation.failed_action, _abstract_lines(spec, violation)),
-        *_loop_lines(violation),
+        line((name, "bold"), f"  {constants_text(non_default_constants(spec))}"),
+        *(row for violation in violations for row in _finding_lines(violation, is_expected=is_expected)),
+        *trace_lines(spec, first.trace, first.failed_action, _abstract_lines(spec, first)),
+        *_loop_lines(first),
     ]
+
+
+def same_schedules(spec: Spec, violations: Iterable[Violation]) -> list[list[Violation]]:
+    """Return violations in groups that have the same steps, in the order of the first of each.
+
+    A lasso and the violation of a refinement are alone: the lines of their steps depend on the property.
+    """
+    groups: dict[object, list[Violation]] = {}
+    for violation in violations:
+        is_alone = not violation.trace or violation.loop_start is not None or violation.property in refinements_of(spec)
+        key = violation.property if is_alone else (violation.trace, violation.failed_action)
+        groups.setdefault(key, []).append(violation)
+    return list(groups.values())
+
+
+def violation_sentence(violation: Violation, note: str = "") -> str:
+    """Return the headline of a violation: `no_duplicate is violated: counterexample of 3 states`.
+
+    `note` is added to the part before the colon.
+    """
+    headline = _HEADLINES[violation.kind].format(property=violation.property, states=states_text(violation))
+    what, colon, rest = headline.partition(":")
+    return f"{what}{note}{colon}{rest}"
 
 
 def _loop_lines(violation: Violation) -> list[Line]:
@@ -74,14 +111,17 @@ def _abstract_lines(spec: Spec, violation: Violation) -> list[list[Line]]:
     return found
 
 
-def _beside(left: list[list[Line]], right: list[list[Line]]) -> list[list[Line]]:
-    """Return blocks of lines, each beside the block of the same number; below it if the lines are too long."""
-    width = max(len(_plain(spans)) for block in left for spans in block)
-    if width > _WIDTH // 2:
-        return [[*block, *other] for block, other in zip(left, right, strict=True)]
+def _beside(left: list[list[Line]], right: list[list[Line]], margin: str) -> list[list[Line]]:
+    """Return blocks of lines, each beside the block of the same number.
+
+    If the lines would be too long, each block is below the other, after a margin.
+    """
+    width, other_width = (max(len(_plain(spans)) for block in side for spans in block) for side in (left, right))
+    if width + len(_BETWEEN) + other_width > _WIDTH:
+        return [[*block, *(line(margin, *spans) for spans in other)] for block, other in zip(left, right, strict=True)]
     return [
         [
-            (*spans, (" " * (width - len(_plain(spans))) + "  |  ", "dim"), *other)
+            (*spans, (" " * (width - len(_plain(spans))) + _BETWEEN, "dim"), *other)
             for spans, other in itertools.zip_longest(block, others, fillvalue=BLANK)
         ]
         for block, others in zip(left, right, strict=True)
@@ -111,11 +151,13 @@ def trace_lines(
             rows = state_lines(spec, step.state)
         else:
             rows = change_lines(changes(spec, trace[number - 2].state, step.state))
-        title = line((f"  {number:>{number_width}}  ", "dim"), (str(step), "bold cyan"))
+        called = str(step) if step.action is None else named_call(spec, step.action, step.arguments)
+        title = line((f"  {number:>{number_width}}  ", "dim"), (called, "bold cyan"))
         blocks.append([title, *(line(margin, *spans) for spans in rows)])
-    lines = [spans for block in (_beside(blocks, beside) if beside else blocks) for spans in (BLANK, *block)]
+    lines = [spans for block in (_beside(blocks, beside, margin) if beside else blocks) for spans in (BLANK, *block)]
     if failed_action is not None and trace:
-        lines += [BLANK, line((f"  {len(trace) + 1:>{number_width}}  ", "dim"), (str(failed_action), "bold red"))]
+        called = named_call(spec, failed_action.action, failed_action.arguments)
+        lines += [BLANK, line((f"  {len(trace) + 1:>{number_width}}  ", "dim"), (called, "bold red"))]
         lines += [line(margin, ("cannot be executed: the reason is above", "red"))]
     return lines
 
@@ -134,7 +176,7 @@ def change_lines(found: list[StateChange]) -> list[Line]:
     rows = [came_and_went(change) or change for change in found]
     path_width = max(len(row.path) for row in rows)
     before_width = max((len(show(row.before)) for row in rows if isinstance(row, StateChange)), default=0)
-    if before_width > _WIDTH // 2:
+    if before_width > _PART_WIDTH // 2:
         before_width = 0
     return [line(f"{row.path:<{path_width}}  ", *_change_spans(row, before_width)) for row in rows]
 
@@ -152,17 +194,28 @@ def constants_text(constants: Mapping[str, Any]) -> str:
     )
 
 
-def _header(spec: Spec, name: str, violation: Violation) -> Iterator[Line]:
-    headline = _HEADLINES[violation.kind].format(property=violation.property, states=states_text(violation))
-    yield line((name, "bold"), f"  {constants_text(spec.constants)}")
-    yield line((headline, "bold red"))
+def named_call(spec: Spec, action: str, arguments: tuple[Any, ...]) -> str:
+    """Return an action instance with the names of its arguments: `follower_fetch(follower=b2, leader=b1)`."""
+    given = arguments_by_name(spec, action, arguments) if arguments else {}
+    return f"{action}({', '.join(f'{name}={show(argument)}' for name, argument in given.items())})"
+
+
+def non_default_constants(spec: Spec) -> dict[str, int | bool | str]:
+    """Return the constants of a spec that differ from their defaults."""
+    declared = spec.declared_constants
+    return {name: value for name, value in spec.constants.items() if value != declared[name].default}
+
+
+def _finding_lines(violation: Violation, *, is_expected: bool) -> Iterator[Line]:
+    headline = violation_sentence(violation, ", as expected" if is_expected else "")
+    yield line((headline, "bold" if is_expected else "bold red"))
     for text in violation.explanation.splitlines():
         yield line(f"  {text}")
 
 
 def _full_rows(path: str, kind: Type, value: Any) -> Iterator[tuple[str, str]]:
     text = show(value)
-    if len(text) > _WIDTH - len(path):
+    if len(text) > _PART_WIDTH - len(path):
         if isinstance(kind, MapType):
             for key, item in zip(kind.key.values(), value.items_in_order(), strict=True):
                 yield from _full_rows(f"{path}[{show(key)}]", kind.value, item)

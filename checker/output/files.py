@@ -137,11 +137,15 @@ class JsonLines:
 
 
 class CounterexampleFolder:
-    """Writes each counterexample in every registered format; does nothing without a folder."""
+    """Writes each counterexample in every registered format; does nothing without a folder.
+
+    `count` is the number of counterexamples that were written.
+    """
 
     def __init__(self, folder: Path | None):
         self._folder = folder
         self._missing: dict[str, None] = {}
+        self.count = 0
         if folder is not None:
             make_folder(folder)
 
@@ -169,6 +173,7 @@ class CounterexampleFolder:
             print(f"some formats were not written: {message}", file=sys.stderr)
 
     def _write(self, stem: Path, run: Run, violation: Violation) -> None:
+        self.count += 1
         origin = trace_file.origin_of(run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation))
         found = Counterexample(run.spec, violation, origin, run.entry.description(run.scenario, run.spec.constants))
         for format in FORMATS.values():

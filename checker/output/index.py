@@ -33,14 +33,16 @@ class IndexRow:
     never_enabled: tuple[str, ...] = ()
 
 
-class IndexReport:
-    """Collects runs and writes the page when it is closed.
+def index_file(path: Path) -> Path:
+    """Return the file of the page: `path` if it ends with `.html`, else `index.html` in the folder `path`."""
+    return path if path.suffix == ".html" else path / "index.html"
 
-    The path of the target is a folder, in which `index.html` is written, or a file that ends with `.html`.
-    """
+
+class IndexReport:
+    """Collects runs and writes the page, at `index_file` of the target's path, when it is closed."""
 
     def __init__(self, target: ReportTarget):
-        file = target.path if target.path.suffix == ".html" else target.path / "index.html"
+        file = index_file(target.path)
         make_folder(file.parent)
         self._stream = open_for_writing(file)
         self._folder, self._pages = file.parent, target.pages

@@ -65,7 +65,8 @@ class ProgressDisplay:
             console = Console(file=self._stream)
             self._live = Live(console=console, transient=True, auto_refresh=False)
             self._live.start()
-        self._live.update(Text(self._text(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
+        text = fitting_text(self._name, progress, self._rate_since_last(progress), self._live.console.width)
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def _text(self, progress: ExplorationProgress) -> str:
         return f"{self._name}: {exploration_text(progress, self._rate_since_last(progress))}"
@@ -88,6 +89,25 @@ def exploration_text(progress: ExplorationProgress, rate: float) -> str:
         f"queue {progress.queue:,}, {rate:,.0f}/s, {memory_text(progress.memory_bytes)}, {progress.seconds:.0f} s"
         f"{_forecast_text(progress, rate)}"
     )
+
+
+def fitting_text(name: str, progress: ExplorationProgress, rate: float, width: int) -> str:
+    """Return progress as text of at most `width` columns if possible: the rate, the queue and the time stay.
+
+    What must go is, in this order: the beginning of the name, the counts of generated states and of bytes, the name if
+    there is a forecast, the forecast, the name, and the level.
+    """
+    whole, last_name = exploration_text(progress, rate), name.rpartition("/")[2]
+    lines = [f"{name}: {whole}", f"{last_name}: {whole}"]
+    if not progress.activity:
+        counts = f"{progress.distinct_states:,} distinct, queue {progress.queue:,}, {rate:,.0f}/s"
+        short = f"level {progress.level}, {counts}, {progress.seconds:.0f} s"
+        if forecast := _forecast_text(progress, rate):
+            lines += [f"{last_name}: {short}{forecast}", f"{short}{forecast}"]
+        lines += [f"{last_name}: {short}", short, f"{counts}, {progress.seconds:.0f} s"]
+    else:
+        lines.append(whole)
+    return next((text for text in lines if len(text) <= width), lines[-1])
 
 
 def _forecast_text(progress: ExplorationProgress, rate: float) -> str:

@@ -1,24 +1,26 @@
-"""The runs of a command on the screen: a row for each run, then details, counterexamples and the total."""
+"""The runs of a command on the screen: a row for each run, then details, violations and the verdict."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from checker.language.fairness import Fairness
 from checker.output import styled_lines
-from checker.output.counterexample_text import counterexample_lines
+from checker.output.counterexample_text import same_schedules
+from checker.output.run_table import RunTable
 from checker.output.spec_view import spec_view
-from checker.output.styled_lines import BLANK, Line, Span, line
-from checker.run.expectation import ExpectationComparison, end_text, undecided_sentences
+from checker.output.styled_lines import BLANK, Line, line
+from checker.output.violation_summary import found_violations, steps_lines, summary_lines
+from checker.run.expectation import end_text
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
-from checker.run.result import LivenessStatistics, Result, Verdict, Violation
+from checker.run.result import LivenessStatistics, Result
 
 if TYPE_CHECKING:
     from checker.ir import nodes
-
-_STYLES: dict[Verdict, str] = {"holds": "green", "violated": "red", "error": "red", "incomplete": "yellow"}
 
 
 def view_lines(view: nodes.View) -> list[Line]:
@@ -37,22 +39,27 @@ def view_lines(view: nodes.View) -> list[Line]:
 
 
 class RunScreen:
-    """Shows the runs of a command on standard output while they are executed."""
+    """Shows the runs of a command on standard output: rows as they end, then the violations, and the verdict last.
 
-    def __init__(self, runs: list[Run], *, with_coverage: bool):
+    `with_traces`: the steps of every counterexample are shown. `pages` is the folder of their pages, if there is one.
+    """
+
+    def __init__(self, runs: list[Run], *, with_coverage: bool, with_traces: bool = False, pages: Path | None = None):
         self._total = len(runs)
         self._is_one_spec = len({run.entry.name for run in runs}) == 1
-        self._name_width = max((len(run.name) for run in runs), default=0)
-        self._with_coverage = with_coverage
-        self._has_heading = False
+        self._table = RunTable.of(runs, styled_lines.width_of(sys.stdout))
+        self._with_coverage, self._with_traces, self._pages = with_coverage, with_traces, pages
+        self._last: Run | None = None
+        self._hint: list[Line] = []
 
     def show(self, done: FinishedRun) -> None:
         """Show the row of a run, the details of a single run, and its coverage if requested."""
-        shown = row(done.run.name, self._name_width, done.result, done.comparison)
-        if not self._has_heading:
-            heading = fairness_lines(done.run, is_alone=self._total == 1) if done.run.fair else []
-            shown = [*heading, columns_line(self._name_width), *shown]
-            self._has_heading = True
+        shown: list[Line] = []
+        if self._last is None:
+            shown += fairness_lines(done.run, is_alone=self._total == 1) if done.run.fair else []
+            shown.append(self._table.columns())
+        shown += self._table.rows(done, self._last)
+        self._last = done.run
         if self._total == 1:
             shown += run_details(done.result)
         if (view := spec_view(done.run.spec)) is not None:
@@ -61,32 +68,102 @@ class RunScreen:
             shown += coverage_table(done.result)
         styled_lines.write(shown, sys.stdout)
 
-    def finish(self, finished: list[FinishedRun], wrong_specs: int) -> None:
-        """Show the counterexamples, and the total of several runs.
+    def show_violations(self, finished: list[FinishedRun]) -> None:
+        """Show the violations: of several specs, only the unexpected ones.
 
-        If the runs are of several specs, only unexpected counterexamples are shown.
+        If they are of one run, the steps of the first counterexample are shown, otherwise a finding for each property.
         """
-        shown: list[Line] = []
-        for done in finished:
-            if self._is_one_spec or not done.is_as_expected:
-                for violation in done.result.violations:
-                    shown += [BLANK, *counterexample_lines(done.run.spec, done.run.name, violation)]
-        if self._total > 1:
-            shown += [BLANK, self._total_line(finished, wrong_specs)]
+        found = found_violations(finished)
+        if self._with_traces:
+            by_run = [[item for item in found if item.run is done.run] for done in finished]
+            shown = [row for items in by_run if items for row in steps_lines(items, self._pages)]
+            styled_lines.write(shown, sys.stdout)
+            return
+        if not self._is_one_spec:
+            found = [item for item in found if not item.is_expected]
+        if not found:
+            return
+        summarized = found
+        shown = []
+        if len({id(item.run) for item in found}) == 1:
+            first = found[0]
+            same = same_schedules(first.run.spec, [item.violation for item in found])[0]
+            shown += steps_lines([item for item in found if item.violation in same], self._pages)
+            summarized = [item for item in found if item.violation not in same]
+        if summarized:
+            shown += [BLANK, *summary_lines(summarized, self._pages)]
+        if any(item.violation.trace for item in summarized):
+            pages = "" if self._pages is not None else "; --out DIR writes a page for each counterexample"
+            self._hint = [line((f"--trace shows the steps{pages}", "dim"))]
         styled_lines.write(shown, sys.stdout)
 
-    def _total_line(self, finished: list[FinishedRun], wrong_specs: int) -> Line:
-        seconds = sum(done.result.seconds + done.result.compile_seconds for done in finished)
-        wrong = sum(not done.is_as_expected and not done.is_open for done in finished)
-        counts = {
-            "not as expected": wrong,
-            "stopped before the answer": sum(done.is_open for done in finished),
-            "wrong specs": wrong_specs,
-            "not started": self._total - len(finished) - wrong_specs,
-        }
-        problems = [f"{count} {label}" for label, count in counts.items() if count]
-        total = f"{len(finished)} runs, {seconds:.1f} s: {', '.join(problems) or 'all as expected'}"
-        return line((total, "bold red" if wrong or wrong_specs else "bold yellow" if problems else "bold green"))
+    def finish(
+        self, finished: list[FinishedRun], *, wrong_specs: int, seconds: float, written: list[str], notes: list[str]
+    ) -> None:
+        """Show the written files and, as the last line, the verdict of the command.
+
+        `seconds` is the time of the command. `notes` name further reasons for a failure.
+        """
+        shown = [BLANK, *self._hint]
+        if written:
+            shown.append(line(("written: ", "dim"), ", ".join(written)))
+        if self._total == 1 and finished:
+            verdict = _single_verdict(finished[0], seconds, notes)
+        else:
+            counts = {"wrong specs": wrong_specs, "not started": self._total - len(finished) - wrong_specs}
+            verdict = _total_verdict(finished, counts, seconds, notes)
+        styled_lines.write([*shown, verdict], sys.stdout)
+
+
+def _single_verdict(done: FinishedRun, seconds: float, notes: list[str]) -> Line:
+    """Return the verdict of a command with one run: `retry/retry: no_duplicate is violated (0.3 s)`."""
+    comparison = done.comparison
+    expected = ""
+    if comparison is not None and not done.is_open:
+        expected = ", as expected" if comparison.matches else ", not as expected"
+    text = "; ".join([f"{done.run.name}: {_answer(done)}{expected}", *notes])
+    return line((f"{text} ({seconds:.1f} s)", _verdict_style([done], bool(notes))))
+
+
+def _answer(done: FinishedRun) -> str:
+    verdict = "incomplete" if done.is_open else done.result.verdict
+    names = list(dict.fromkeys(violation.property for violation in done.result.violations))
+    return {
+        "holds": "every property holds" if done.run.properties else "explored, it has no property",
+        "violated": f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} violated",
+        "error": "a value leaves the bounds of its type",
+        "incomplete": "stopped before the answer",
+    }[verdict]
+
+
+def _total_verdict(finished: list[FinishedRun], others: dict[str, int], seconds: float, notes: list[str]) -> Line:
+    """Return the verdict of several runs: `5 runs in 3.7 s: 1 holds, 4 violated; all as expected`."""
+    verdicts = Counter[str](done.result.verdict for done in finished)
+    holding = {1: "1 holds"}.get(verdicts["holds"], f"{verdicts['holds']} hold")
+    labels = {"violated": "violated", "error": "out of bounds"}
+    found = [holding] if verdicts["holds"] else []
+    found += [f"{verdicts[verdict]} {label}" for verdict, label in labels.items() if verdicts[verdict]]
+    compared = [done.comparison for done in finished if done.comparison is not None and not done.is_open]
+    counts = {
+        "not as expected": sum(not comparison.matches for comparison in compared),
+        "stopped before the answer": sum(done.is_open for done in finished),
+        **others,
+    }
+    problems = [f"{count} {label}" for label, count in counts.items() if count] + notes
+    if not problems and compared:
+        problems = ["all as expected"]
+    text = "; ".join(part for part in (", ".join(found), ", ".join(problems)) if part)
+    has_failed = bool(notes) or bool(others["wrong specs"])
+    style = _verdict_style(finished, has_failed)
+    if style == "bold green" and others["not started"]:
+        style = "bold yellow"
+    return line((f"{len(finished)} runs in {seconds:.1f} s: {text}", style))
+
+
+def _verdict_style(finished: list[FinishedRun], has_failed: bool) -> str:
+    if has_failed or any(not done.is_as_expected and not done.is_open for done in finished):
+        return "bold red"
+    return "bold yellow" if any(done.is_open for done in finished) else "bold green"
 
 
 def fairness_lines(run: Run, *, is_alone: bool) -> list[Line]:
@@ -105,55 +182,6 @@ def _promise(fair: tuple[str, Fairness]) -> str:
         return f"{name} {fairness.strength}"
     scope = f"for each {' and '.join(fairness.for_each)}" if fairness.for_each else "as a whole"
     return f"{name} {fairness.strength} {scope}"
-
-
-def columns_line(name_width: int) -> Line:
-    """Return the line above the rows."""
-    columns = f"{'':<{name_width}}  {'verdict':<10}  {'distinct':>12}  {'depth':>5}  {'seconds':>8}"
-    return line((columns, "dim"))
-
-
-def row(name: str, name_width: int, result: Result, comparison: ExpectationComparison | None) -> list[Line]:
-    """Return the row of a run, and below it the differences from the expectation."""
-    figures = f"{result.distinct_states:>12,}  {result.depth:>5}  {result.seconds:>8.2f}"
-    spans: list[Span] = [
-        (f"{name:<{name_width}}  ", ""),
-        (f"{result.verdict:<10}", _verdict_style(result, comparison)),
-        (f"  {figures}  ", ""),
-    ]
-    if comparison is not None:
-        spans.append(_answer(comparison))
-    spans.append((_found_text(result), "dim"))
-    lines = [line(*spans)]
-    if comparison is not None and not comparison.is_open:
-        lines += [line((f"    {sentence}", "red")) for sentence in comparison.sentences]
-    lines += [line((f"    {sentence}", "yellow")) for sentence in undecided_sentences(result)]
-    return lines
-
-
-def _answer(comparison: ExpectationComparison) -> Span:
-    if comparison.is_open:
-        return "stopped ", "yellow"
-    return ("ok      ", "green") if comparison.matches else ("differs ", "bold red")
-
-
-def _verdict_style(result: Result, comparison: ExpectationComparison | None) -> str:
-    return "green" if comparison is not None and comparison.matches else _STYLES[result.verdict]
-
-
-def _found_text(result: Result) -> str:
-    """Return the violated properties, each with the length of its counterexample, or what stopped the run."""
-    found = [_violation_text(violation) for violation in result.violations]
-    if not found and result.ended != "complete":
-        found = [end_text(result)]
-    counted = [f"orbits of {', '.join(result.symmetry)}"] if result.symmetry else []
-    return "; ".join([*counted, *([", ".join(found)] if found else [])])
-
-
-def _violation_text(violation: Violation) -> str:
-    if violation.kind == "reachable":
-        return f"{violation.property} never"
-    return f"{violation.property} {violation.length}"
 
 
 def run_details(result: Result) -> list[Line]:

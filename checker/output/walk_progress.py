@@ -61,6 +61,9 @@ class WalkProgress:
         if self._live is None:
             self._live = Live(console=Console(file=self._stream), transient=True, auto_refresh=False)
             self._live.start()
+        if len(text) > self._live.console.width:
+            # The rate and the times are at the end: what must go is the name.
+            text = text.removeprefix(f"{self._name}: ")
         self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
 

@@ -12,20 +12,20 @@ from traces.walks.local_walks import LocalWalks
 
 
 def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> list[Line]:
-    """Return what the walks found; `left_out` names the properties that walks do not check."""
+    """Return what the walks found, the verdict last; `left_out` names the properties that walks do not check."""
     walks = f"{made.walks:,} walk{'' if made.walks == 1 else 's'}"
     steps = f"{made.steps:,} step{'' if made.steps == 1 else 's'}"
     if made.found:
         names = ", ".join(f"{name} in walk {found.walk}" for name, found in made.found.items())
-        head = line((f"violation found: {names}", "red"))
+        verdict = line((f"{run.name}: violation found: {names}", "bold red"))
     else:
-        style = "green" if made.is_whole else "yellow"
-        head = line((f"no violation in {walks}", style), (" (interrupted)" if not made.is_whole else "", style))
+        interrupted = "" if made.is_whole else " (interrupted)"
+        style = "bold green" if made.is_whole else "bold yellow"
+        verdict = line((f"{run.name}: no violation in {walks}{interrupted}", style))
     about = "about " if made.sampling else ""
     rate = made.steps / max(seconds, 1e-6)
     lines = [
         line((run.name, "bold")),
-        head,
         line(f"  {walks} of at most {made.depth} steps, seed {made.seed}: {steps}"),
         line(f"  {about}{made.distinct_states:,} distinct states visited; other states were not checked"),
         line(f"  {seconds:.2f} s, {rate:,.0f} steps per second"),
@@ -36,7 +36,7 @@ def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) 
         lines += [BLANK, *counterexample_lines(run.spec, run.name, found.violation)]
         if found.violation.length < found.found_length:
             lines.append(line((f"  the walk had {found.found_length} states; this trace leaves steps out", "dim")))
-    return lines
+    return [*lines, BLANK, verdict]
 
 
 def walks_to_json(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def test_a_trace_is_saved_in_the_format_of_its_ending(tmp_path):
     trace = explore(TwoPhaseHasty, managers=2).trace
     assert read_trace(trace.save(tmp_path / "trace.json")).property == "refines"
     assert trace.save(tmp_path / "trace.html").read_text().startswith("<!DOCTYPE html>")
-    assert "receive_decision(m1)" in trace.save(tmp_path / "trace.txt").read_text()
+    assert "receive_decision(manager=m1)" in trace.save(tmp_path / "trace.txt").read_text()
     assert json.loads(trace.save(tmp_path / "trace.itf.json").read_text())["vars"]
     assert json.loads(json.dumps(trace.to_dict())) == trace.to_dict()
     with pytest.raises(InputError, match="unknown ending"):

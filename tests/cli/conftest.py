@@ -19,8 +19,9 @@ class Outcome:
 
 
 @pytest.fixture(autouse=True)
-def outside_of_github(monkeypatch):
-    """Remove the variables of a GitHub runner, so that tests behave the same there."""
+def usual_environment(monkeypatch):
+    """Remove the variables of a GitHub runner and of a terminal, so that tests behave the same there."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
 

@@ -211,7 +211,7 @@ def test_annotations_in_a_github_workflow(checker, mine, monkeypatch):
     (command,) = [line for line in outcome.err.splitlines() if line.startswith("::")]
     line = line_of(TOY_TEXT, "def logs_agree")
     assert command.startswith(f"::error file=mine.py,line={line},endLine={line + 6},title=mine/log%3A logs_agree::")
-    assert "%0A" in command and "write(b" in command
+    assert "%0A" in command and "write(leader=b" in command
     json.loads(outcome.out)
 
 

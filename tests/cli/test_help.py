@@ -101,7 +101,8 @@ def test_the_list_of_commands_imports_no_engine_and_no_spec():
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_use_is_one_sentence(checker, arguments, says):
+def test_a_wrong_use_is_one_sentence(checker, arguments, says, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
     outcome = checker(*arguments)
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.startswith("error: ") and says in outcome.err and outcome.err.count("\n") == 1

@@ -112,7 +112,8 @@ def test_out_writes_trace_and_text_and_the_trace_can_be_shown(run, checker, tmp_
         f"{stem}{ending}" for ending in endings if ending != ".svg"
     ]
     text = (tmp_path / "new" / "folder" / f"{stem}.txt").read_text()
-    assert text.partition("\n  found by")[0] in outcome.out
+    head, steps = text.partition("\n  found by")[0].split("\n\n", 1)
+    assert steps in outcome.out and head.splitlines()[1].replace(":", ", as expected:") in outcome.out
     shown = checker("show", tmp_path / "new" / "folder" / f"{stem}.json", "--spec", TOY)
     assert (shown.status, shown.err) == (0, "")
     assert shown.out == text

@@ -22,7 +22,8 @@ def walks(spec, *properties, **options):
 def test_walks_without_a_violation_decide_nothing(checker):
     outcome = checker("run", "examples/peterson/exclusive", "--simulate", "300", "--depth", "60", "--seed", "7")
     assert outcome.status == 0
-    assert "no violation in 300 walks\n" in outcome.out and "holds" not in outcome.out
+    assert outcome.out.endswith("\n\nexamples/peterson/exclusive: no violation in 300 walks\n")
+    assert "holds" not in outcome.out
     assert "  20 distinct states visited; other states were not checked\n" in outcome.out
 
 
@@ -30,7 +31,9 @@ def test_a_violation_is_shown_and_written(checker, tmp_path):
     options = ("--simulate", "300", "--seed", "7", "--out", tmp_path)
     outcome = checker("run", "examples/peterson_hasty", *options, "--json", tmp_path / "found.json")
     assert outcome.status == 1
-    assert "violation found: mutual_exclusion in walk" in outcome.out and "counterexample of" in outcome.out
+    last = outcome.out.splitlines()[-1]
+    assert last.startswith("examples/peterson_hasty/swapped_steps: violation found: mutual_exclusion in walk ")
+    assert "counterexample of" in outcome.out
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["walks"], found["failed_walks"], found["seed"]) == (found["violations"][0]["walk"] + 1, 1, 7)
     assert any(path.suffix == ".json" and EXCLUSION in path.name for path in tmp_path.iterdir())

@@ -99,17 +99,25 @@ def test_an_initial_state_can_violate_a_refinement() -> None:
 
 
 def test_the_text_shows_both_traces_side_by_side() -> None:
-    spec = TwoPhaseHasty(managers=2)
-    (violation,) = native.explore(spec, PLAN).violations
-    text = plain(counterexample_lines(spec, "two_phase_hasty", violation)).splitlines()
+    text = text_of(TwoPhaseHasty(managers=1))
     beside = [line.split("  |  ")[1] for line in text if "  |  transaction_commit: " in line]
     assert [part.removeprefix("transaction_commit: ") for part in beside] == [
         "initial state",
-        "prepare(m1)",
-        "nothing changes",
         "nothing changes",
         "no step",
     ]
+
+
+def test_long_lines_of_the_abstract_trace_are_below_those_of_the_step() -> None:
+    text = text_of(TwoPhaseHasty(managers=2))
+    step = text.index("  2  prepare(manager=m1)")
+    assert text[step + 3 : step + 5] == ["     transaction_commit: prepare(m1)", "     at[m1]  working  ->  prepared"]
+    assert max(map(len, text)) <= 80
+
+
+def text_of(spec: TwoPhaseHasty) -> list[str]:
+    (violation,) = native.explore(spec, PLAN).violations
+    return plain(counterexample_lines(spec, "two_phase_hasty", violation)).splitlines()
 
 
 def test_the_page_shows_the_abstract_step_of_each_step() -> None:

@@ -18,7 +18,7 @@ def violation_of(spec, *properties):
 def test_text_of_a_counterexample():
     spec = Log()
     assert plain(counterexample_lines(spec, "toy/log", violation_of(spec, "logs_agree"))) == (
-        "toy/log  replicas=2, log_size=1\n"
+        "toy/log\n"
         "logs_agree is violated: counterexample of 5 states\n"
         "  offset 0: b1 has r0@1, b2 has r0@2, follower\n"
         "  a = b1, b = b2, offset = 0: self.is_same(a, b, offset) is false: "
@@ -30,21 +30,21 @@ def test_text_of_a_counterexample():
         "     head  Head(leader=none, epoch=0)\n"
         "     isr   {b1, b2}\n"
         "\n"
-        "  2  elect(b1)\n"
+        "  2  elect(replica=b1)\n"
         "     role[b1]     follower  ->  leader\n"
         "     head.leader  none      ->  b1\n"
         "     head.epoch   0         ->  1\n"
         "\n"
-        "  3  write(b1)\n"
+        "  3  write(leader=b1)\n"
         "     log[b1]  + r0@1\n"
         "\n"
-        "  4  elect(b2)\n"
+        "  4  elect(replica=b2)\n"
         "     role[b1]     leader    ->  follower\n"
         "     role[b2]     follower  ->  leader\n"
         "     head.leader  b1        ->  b2\n"
         "     head.epoch   1         ->  2\n"
         "\n"
-        "  5  write(b2)\n"
+        "  5  write(leader=b2)\n"
         "     log[b2]  + r0@2\n"
     )
 

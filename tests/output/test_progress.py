@@ -2,6 +2,8 @@
 
 import io
 
+import pytest
+
 from checker.output import progress as display
 from checker.run.plan import ExplorationProgress
 
@@ -12,6 +14,29 @@ def test_exploration_text():
     assert display.exploration_text(SEEN, 1000.0) == (
         "level 3, 2,000 distinct, 5,000 generated, queue 40, 1,000/s, 123 MB, 2 s"
     )
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (140, "a/b/c_d: level 3, 2,000 distinct, 5,000 generated, queue 40, 1,000/s, 123 MB, 2 s"),
+        (80, "c_d: level 3, 2,000 distinct, 5,000 generated, queue 40, 1,000/s, 123 MB, 2 s"),
+        (60, "c_d: level 3, 2,000 distinct, queue 40, 1,000/s, 2 s"),
+        (48, "level 3, 2,000 distinct, queue 40, 1,000/s, 2 s"),
+        (20, "2,000 distinct, queue 40, 1,000/s, 2 s"),
+    ],
+)
+def test_a_narrow_terminal_keeps_the_rate_the_queue_and_the_time(width, text):
+    assert display.fitting_text("a/b/c_d", SEEN, 1000.0, width) == text
+
+
+def test_a_long_name_never_hides_the_figures():
+    name = "replication/kip101/three_replicas_three_epochs"
+    for states in (10**3, 10**6, 10**9):
+        progress = ExplorationProgress(40, states, 3 * states, states // 10, 3600.0, 10**9)
+        text = display.fitting_text(name, progress, 10**6, 80)
+        assert len(text) <= 80
+        assert f"queue {states // 10:,}, 1,000,000/s, " in text and text.endswith(" 3600 s")
 
 
 def forecast(**changes):

@@ -43,7 +43,7 @@ def test_unexpected_verdict_fails_with_the_counterexample_and_no_traceback(proje
             "*toy/log/two_leaders*",
             "expected every property to hold, but logs_agree is violated (5 states)",
             "*logs_agree is violated: counterexample of 5 states",
-            "  5  *(b*)",
+            "  5  write(leader=b*)",
             "FAILED specs/toy.py::toy/log/two_leaders*",
         ]
     )

@@ -1,3 +1,3 @@
 """The fixtures of the command line."""
 
-from tests.cli.conftest import checker, outside_of_github  # noqa: F401 - fixtures
+from tests.cli.conftest import checker, usual_environment  # noqa: F401 - fixtures

@@ -10,11 +10,11 @@ from checker.explain.step_sentences import first_sentence
 from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.output.counterexample_text import constants_text
+from checker.output.counterexample_text import constants_text, non_default_constants
 from checker.output.lasso_text import owed_text
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import lasso_view
-from checker.output.page.render import STEPS_SCRIPT, PageContext, non_default_constants, render
+from checker.output.page.render import STEPS_SCRIPT, PageContext, render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, legend_of
 from checker.run.result import TraceStep, Violation

@@ -16,7 +16,7 @@ from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.output.counterexample_text import constants_text
+from checker.output.counterexample_text import constants_text, non_default_constants
 from checker.output.page.story import Story, legend_of, story_of
 from checker.output.page.timeline import timeline
 from checker.run.result import Kind, Violation
@@ -146,12 +146,6 @@ def _environment(package: str | None) -> Environment:
 @functools.cache
 def _resource(name: str) -> str:
     return resources.files("checker.output.page").joinpath(name).read_text(encoding="utf-8").strip()
-
-
-def non_default_constants(spec: Spec) -> dict[str, int | bool | str]:
-    """Return the constants of a spec that differ from their defaults."""
-    declared = spec.declared_constants
-    return {name: value for name, value in spec.constants.items() if value != declared[name].default}
 
 
 def _paragraphs(text: str) -> list[str]:
