@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from checker.cli.declaration import CommandGroup, argument, option
-from checker.cli.options import JsonFile, MaxStates, OutFolder, Workers
+from checker.cli.options import JsonFile, Master, MaxStates, OutFolder, Workers
 from kafka_tools.advise.versions import LATEST, OLDEST
 
 
@@ -101,6 +101,44 @@ def advise(
     return execute(files, options)
 
 
+def audit(
+    folders: Annotated[list[Path], argument("DIR", help="Partition folders or folders of log.dirs, of any brokers.")],
+    no_crc: Annotated[
+        bool, option("--no-crc", help="Do not compute the checksums of batches: read headers only.")
+    ] = False,
+    compacted: Annotated[
+        bool, option("--compacted", help="The topics are compacted, where no cleaner-offset-checkpoint says so.")
+    ] = False,
+    workers: Workers = None,
+    engine: Annotated[
+        Literal["native", "spark"] | None,
+        option(help="Read in worker processes, or in a Spark task for each part (default: native)."),
+    ] = None,
+    master: Master = None,
+    json: JsonFile = "",
+) -> int:
+    """Audit the log segments of partitions as they are on a broker's disk.
+
+    The command finds damaged batches, missing offsets, broken rules of leader epochs, sequences and transactions,
+    records that are in the log twice, wrong snapshots and indexes, and copies that differ. It never writes to the
+    folders. The brokers may run. It needs the extra `audit`.
+
+    Exit status: 0 nothing found, 1 damage or a broken rule of the log, 2 wrong input, 3 not everything could be read.
+    """
+    from kafka_tools.audit.audit_command import AuditSettings, audit_logs
+
+    settings = AuditSettings(
+        folders=tuple(folders),
+        checks_crc=not no_crc,
+        is_compacted=compacted,
+        workers=workers,
+        engine=engine,
+        master=master,
+        json=json,
+    )
+    return audit_logs(settings)
+
+
 def pages(
     folder: Annotated[Path, argument("FOLDER", help="The folder of the pages (default: docs).")] = Path("docs"),
     check: Annotated[
@@ -168,4 +206,4 @@ def record(
     record_run(log, setup)
 
 
-app = CommandGroup("Tools that know Kafka.", commands=[advise, pages, record])
+app = CommandGroup("Tools that know Kafka.", commands=[advise, audit, pages, record])

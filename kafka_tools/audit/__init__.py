@@ -1,0 +1,1 @@
+"""The command `audit`: partition folders of a broker, checked without a broker."""

@@ -1,0 +1,368 @@
+"""The audit of a partition: its parts in order, and what only the whole log can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_analysis.audit.findings import Finding, Kind
+from spark_analysis.audit.part_audit import PartResult, PartTask, broken_findings, has_same_records, last_rows, limited
+from spark_analysis.audit.partition_folder import (
+    ABORTED,
+    OFFSET_INDEX,
+    PartitionFolder,
+    Segment,
+    index_entries,
+    snapshot_entries,
+)
+from spark_analysis.audit.producer_rules import Pair, broken_rules, by_producer, repeated_batches
+from spark_analysis.audit.record_batches import CONTROL, ROW, Part, Row, Rows
+from spark_analysis.audit.transactions import TransactionState
+
+PART_BYTES = 64 << 20
+"""The bytes of a part: a task reads as many, and holds the rows of their batches."""
+
+LONGEST_TRANSACTION_MS = 900_000
+"""`transaction.max.timeout.ms`, by default: a coordinator aborts a transaction that is open for longer."""
+
+
+@dataclass(frozen=True)
+class RepeatedBatch:
+    """A batch that is in the log twice: offsets, epochs, sequences and leader epochs of both.
+
+    `timestamp` is the one of the first record, in milliseconds since 1970.
+    """
+
+    producer: int
+    records: int
+    first_offset: int
+    first_epoch: int
+    first_sequence: int
+    first_leader_epoch: int
+    second_offset: int
+    second_epoch: int
+    second_sequence: int
+    second_leader_epoch: int
+    timestamp: int
+
+
+@dataclass(frozen=True)
+class PartitionReport:
+    """The result for a partition's folder. Offsets are None for an empty log.
+
+    `end_offset` is one after the last offset. `open_transactions` counts those at the end of the log.
+    """
+
+    path: str
+    name: str
+    segments: int
+    batches: int
+    records: int
+    bytes: int
+    first_offset: int | None
+    end_offset: int | None
+    high_watermark: int | None
+    producers: int
+    open_transactions: int
+    aborted_transactions: int
+    findings: tuple[Finding, ...]
+    repeated: tuple[RepeatedBatch, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the audit found nothing but notes."""
+        return all(finding.kind.is_note for finding in self.findings)
+
+
+def part_tasks(folder: PartitionFolder, *, checks_crc: bool, part_bytes: int = PART_BYTES) -> list[PartTask]:
+    """Return the parts of a partition, in order. The offset index says where batches begin inside a segment."""
+    snapshots = [int(path.stem) for path in folder.snapshots if path.stem.isdigit()]
+    tasks = []
+    for segment in folder.segments:
+        is_last = segment.number == len(folder.segments) - 1
+        following = None if is_last else folder.segments[segment.number + 1].base_offset
+        for part, low, high in _parts(segment, part_bytes):
+            within = [
+                offset
+                for offset in snapshots
+                if offset > low and (high is None or offset <= high) and (following is None or offset <= following)
+            ]
+            tasks.append(
+                PartTask(
+                    folder=str(folder.path),
+                    path=segment.path,
+                    base_offset=segment.base_offset,
+                    part=part,
+                    is_last=is_last,
+                    checks_crc=checks_crc,
+                    cleaned=folder.cleaned,
+                    epochs=folder.epochs,
+                    snapshots=tuple(within),
+                )
+            )
+    return tasks
+
+
+def _parts(segment: Segment, part_bytes: int) -> Iterator[tuple[Part, int, int | None]]:
+    """Yield the parts of a segment with the offsets of their borders; None: the end of the segment."""
+    entries = index_entries(segment.path.with_suffix(".index"), OFFSET_INDEX)
+    start, low = 0, segment.base_offset
+    while start + part_bytes < segment.bytes:
+        number = int(np.searchsorted(entries["position"], start + part_bytes))
+        if number == len(entries) or not start < int(entries[number]["position"]) < segment.bytes:
+            break
+        end = int(entries[number]["position"])
+        # The entry's offset is the last one of the batches at this position. See `_index` of part_audit.
+        high = segment.base_offset + int(entries[number]["relative_offset"])
+        yield Part(segment.number, start, end, segment.bytes), low, high
+        start, low = end, high
+    yield Part(segment.number, start, segment.bytes, segment.bytes), low, None
+
+
+@dataclass
+class PartitionAudit:
+    """Joins the results of a partition's parts, in order."""
+
+    folder: PartitionFolder
+    findings: list[Finding] = field(default_factory=list)
+    repeated: list[RepeatedBatch] = field(default_factory=list)
+    transactions: TransactionState = field(default_factory=TransactionState)
+    tail: Rows = field(default_factory=lambda: np.zeros(0, ROW))
+    first: Row | None = None
+    last: Row | None = None
+    damage: int = 0
+    is_after_unread: bool = False
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+
+    def add(self, result: PartResult) -> None:
+        """Add the next part."""
+        self.batches += result.batches
+        self.records += result.records
+        self.bytes += result.bytes
+        self.findings += result.findings
+        if result.first is not None:
+            self._join_offsets(result)
+            self._join_producers(result)
+        file = self._file(result.part.number)
+        for sentence in self.transactions.add(result.transactions):
+            self.findings.append(Finding(Kind.TRANSACTION, sentence, str(self.folder.path), file))
+        self.repeated += [_repeated(pair) for pair in result.repeated]
+        self.damage += result.damage
+        if result.snapshot is not None:
+            self.findings += limited(self._snapshot(result.snapshot))
+
+    def skip(self) -> None:
+        """Note that a part could not be read: nothing is known of what follows it."""
+        self.damage += 1
+        self.is_after_unread = True
+
+    def add_finding(self, kind: Kind, text: str, task: PartTask) -> None:
+        """Add a finding about the offset index of a part's segment."""
+        self.findings.append(Finding(kind, text, str(self.folder.path), task.path.with_suffix(".index").name))
+
+    def _file(self, segment: int) -> str:
+        return self.folder.segments[segment].path.name
+
+    def _join_offsets(self, result: PartResult) -> None:
+        first = result.first
+        assert first is not None
+        if self.last is None:
+            self.first = first
+        elif not self.is_after_unread:
+            self._compare(self.last, first)
+        self.last, self.is_after_unread = result.last, False
+
+    def _compare(self, before: Row, row: Row) -> None:
+        """Compare the last batch of a part with the first of the next one."""
+        expected, offset = int(before["last_offset"]) + 1, int(row["first_offset"])
+        place = (str(self.folder.path), self._file(int(row["segment"])), int(row["position"]), offset)
+        if offset < expected:
+            text = f"the batch begins with offset {offset} after offset {expected - 1}"
+            self.findings.append(Finding(Kind.OFFSET_BACK, text, *place))
+        elif offset > expected and offset > self.folder.cleaned and before["magic"] == row["magic"] == 2:
+            self.damage += 1
+            text = f"offsets {expected} to {offset - 1} are missing"
+            self.findings.append(Finding(Kind.OFFSET_GAP, text, *place))
+        if 0 <= row["leader_epoch"] < before["leader_epoch"]:
+            text = f"leader epoch {row['leader_epoch']} after {before['leader_epoch']}"
+            self.findings.append(Finding(Kind.LEADER_EPOCH, text, *place))
+
+    def _join_producers(self, result: PartResult) -> None:
+        head, tail = result.head, result.tail
+        head["damage"] += self.damage
+        tail["damage"] += self.damage
+        both = np.concatenate([self.tail, head])
+        is_new = np.arange(len(both)) >= len(self.tail)
+        order = np.argsort(both["producer_id"], kind="stable")
+        both, is_new = both[order], is_new[order]
+        is_compacted = len(head) > 0 and int(head["first_offset"].min()) < self.folder.cleaned
+        broken = list(broken_rules(both, is_new, is_compacted=is_compacted))
+        file = self._file(result.part.number)
+        self.findings += limited(broken_findings(str(self.folder.path), file, broken))
+        paths = self._paths()
+        self.repeated += [_repeated(pair) for pair in repeated_batches(both, is_new) if has_same_records(pair, paths)]
+        self.tail = last_rows(by_producer(np.concatenate([self.tail, tail])))
+
+    def _paths(self) -> dict[int, Path]:
+        return {segment.number: segment.path for segment in self.folder.segments}
+
+    def _snapshot(self, offset: int) -> Iterator[Finding]:
+        """Yield the entries of a producer snapshot that differ from the state that the log gives at its offset."""
+        path = self.folder.path / f"{offset:020}.snapshot"
+        try:
+            entries = snapshot_entries(path)
+        except (OSError, ValueError) as error:
+            yield Finding(Kind.WRONG_FILE, str(error), str(self.folder.path), path.name)
+            return
+        if self.damage or self.last is None or int(self.last["last_offset"]) + 1 != offset:
+            # The state at this offset is not known.
+            return
+        start = int(self.first["first_offset"]) if self.first is not None else 0
+        states = _producer_states(self.tail)
+        for entry in entries:
+            producer = int(entry["producer_id"])
+            if producer not in states:
+                # Retention removed its batches.
+                continue
+            for name, wanted in states[producer]._asdict().items():
+                if (found := int(entry[name])) != wanted:
+                    text = f"producer {producer}: {name.replace('_', ' ')} is {found}, the log gives {wanted}"
+                    yield Finding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
+            begun, found = self.transactions.open.get(producer, (-1, 0))[0], int(entry["transaction_first_offset"])
+            is_in_log = found == -1 or found >= max(start, self.folder.cleaned)
+            if found != begun and is_in_log:
+                text = f"producer {producer}: the first offset of the transaction is {found}, the log gives {begun}"
+                yield Finding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
+
+    def report(self) -> PartitionReport:
+        """Return the result, after all parts were added."""
+        last_timestamp = int(self.last["max_timestamp"]) if self.last is not None else 0
+        self.findings += limited(self._open_transactions(last_timestamp))
+        if not self.damage:
+            self.findings += limited(self._aborted_index())
+        self.findings += self._bounds()
+        self.findings += limited(self._repeated_findings())
+        folder = self.folder
+        return PartitionReport(
+            path=str(folder.path),
+            name=folder.name,
+            segments=len(folder.segments),
+            batches=self.batches,
+            records=self.records,
+            bytes=self.bytes,
+            first_offset=None if self.first is None else int(self.first["first_offset"]),
+            end_offset=None if self.last is None else int(self.last["last_offset"]) + 1,
+            high_watermark=folder.high_watermark,
+            producers=len(np.unique(self.tail["producer_id"])),
+            open_transactions=len(self.transactions.open),
+            aborted_transactions=len(self.transactions.aborted),
+            findings=(*folder.findings, *self.findings),
+            repeated=tuple(self.repeated),
+        )
+
+    def _open_transactions(self, last_timestamp: int) -> Iterator[Finding]:
+        for producer, (first, timestamp) in self.transactions.open.items():
+            waited = last_timestamp - timestamp
+            is_hanging = waited > LONGEST_TRANSACTION_MS and not self.damage
+            text = f"producer {producer}: the transaction that begins at offset {first} has no marker"
+            if is_hanging:
+                text += f", {waited / 60_000:.0f} minutes later in the log; read_committed consumers stop there"
+            yield Finding(
+                Kind.TRANSACTION if is_hanging else Kind.OPEN_TRANSACTION, text, str(self.folder.path), offset=first
+            )
+
+    def _aborted_index(self) -> Iterator[Finding]:
+        """Yield aborted transactions that the index does not have, and entries without an aborted transaction."""
+        if self.first is None or self.folder.cleaned > int(self.first["first_offset"]):
+            return
+        start = int(self.first["first_offset"])
+        indexed = {}
+        for segment in self.folder.segments:
+            for entry in index_entries(segment.path.with_suffix(".txnindex"), ABORTED):
+                indexed[int(entry["producer_id"]), int(entry["last"])] = (int(entry["first"]), segment)
+        for ended in self.transactions.aborted:
+            found = indexed.pop((ended.producer, ended.last), None)
+            if found is None:
+                text = (
+                    f"producer {ended.producer}: the transaction of offsets {ended.first} to {ended.last} was aborted "
+                    "and no .txnindex has it; read_committed consumers read its records"
+                )
+                yield Finding(Kind.ABORTED_INDEX, text, str(self.folder.path), offset=ended.first)
+            elif found[0] != ended.first:
+                text = f"producer {ended.producer}: the transaction begins at {ended.first}, in the index at {found[0]}"
+                yield Finding(
+                    Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(found[1]), offset=ended.first
+                )
+        for (producer, last), (first, segment) in indexed.items():
+            if first >= start:
+                text = f"producer {producer}: offsets {first} to {last} are an aborted transaction in the index only"
+                yield Finding(Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(segment), offset=first)
+
+    def _bounds(self) -> Iterator[Finding]:
+        """Yield the high watermark and the log start, if they are outside the log."""
+        if self.first is None or self.last is None:
+            return
+        start, end = int(self.first["first_offset"]), int(self.last["last_offset"]) + 1
+        high_watermark, log_start = self.folder.high_watermark, self.folder.log_start
+        if high_watermark is not None and high_watermark > end:
+            text = f"the high watermark of replication-offset-checkpoint is {high_watermark}, the log ends at {end}"
+            yield Finding(Kind.BOUNDS, text, str(self.folder.path), offset=end)
+        if log_start is not None and not self.folder.segments[0].base_offset <= log_start <= end:
+            text = f"the log start of log-start-offset-checkpoint is {log_start}, the log has offsets {start} to {end}"
+            yield Finding(Kind.BOUNDS, text, str(self.folder.path), offset=start)
+
+    def _repeated_findings(self) -> Iterator[Finding]:
+        for batch in self.repeated:
+            text = (
+                f"producer {batch.producer}: the {batch.records} records of offset {batch.first_offset} "
+                f"(epoch {batch.first_epoch}, sequence {batch.first_sequence}) are in the log again "
+                f"(epoch {batch.second_epoch}, sequence {batch.second_sequence})"
+            )
+            yield Finding(Kind.DUPLICATE_BATCH, text, str(self.folder.path), offset=batch.second_offset)
+
+
+class _ProducerState(NamedTuple):
+    """What a snapshot has of a producer; -1 where the epoch has no batch with records."""
+
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+
+
+def _producer_states(tail: Rows) -> dict[int, _ProducerState]:
+    """Return the producers' states after the last batches of each, as `ProducerStateEntry` computes them."""
+    states: dict[int, _ProducerState] = {}
+    for row in tail:
+        producer, epoch = int(row["producer_id"]), int(row["producer_epoch"])
+        if not row["attributes"] & CONTROL:
+            states[producer] = _ProducerState(epoch, int(row["last_sequence"]), int(row["last_offset"]))
+        elif producer not in states or states[producer].producer_epoch != epoch:
+            states[producer] = _ProducerState(epoch, -1, -1)
+    return states
+
+
+def _repeated(pair: Pair) -> RepeatedBatch:
+    first, second = pair.first, pair.second
+    return RepeatedBatch(
+        producer=int(first["producer_id"]),
+        records=int(first["records"]),
+        first_offset=int(first["first_offset"]),
+        first_epoch=int(first["producer_epoch"]),
+        first_sequence=int(first["first_sequence"]),
+        first_leader_epoch=int(first["leader_epoch"]),
+        second_offset=int(second["first_offset"]),
+        second_epoch=int(second["producer_epoch"]),
+        second_sequence=int(second["first_sequence"]),
+        second_leader_epoch=int(second["leader_epoch"]),
+        timestamp=int(first["base_timestamp"]),
+    )
+
+
+def _index_name(segment: Segment) -> str:
+    return segment.path.with_suffix(".txnindex").name

@@ -1,0 +1,239 @@
+"""The files of a partition's folder on a broker's disk, and the checkpoint files of the log directory above it.
+
+Nothing here writes. Formats: `CheckpointFile` (text: version, number of entries, one entry a line),
+`OffsetIndex` (8 bytes an entry), `TimeIndex` (12), `AbortedTxn` (34), `ProducerSnapshot` (10 bytes, then 46 an entry).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.errors import InputError
+from spark_analysis.audit.findings import Finding, Kind
+from spark_analysis.audit.record_batches import crc32c
+
+Entries = npt.NDArray[Any]
+
+OFFSET_INDEX = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
+TIME_INDEX = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
+ABORTED = np.dtype(
+    [("version", ">i2"), ("producer_id", ">i8"), ("first", ">i8"), ("last", ">i8"), ("last_stable_offset", ">i8")]
+)
+SNAPSHOT = np.dtype(
+    [
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("last_sequence", ">i4"),
+        ("last_offset", ">i8"),
+        ("offset_delta", ">i4"),
+        ("timestamp", ">i8"),
+        ("coordinator_epoch", ">i4"),
+        ("transaction_first_offset", ">i8"),
+    ]
+)
+_SNAPSHOT_HEADER = 10
+
+_LARGEST_OFFSET = (1 << 63) - 1
+
+EVERY_OFFSET = 1 << 62
+"""The offset below which a log is compacted, if all of it is."""
+
+_FOLDER = re.compile(r"(?P<topic>[\w.-]+)-(?P<partition>\d+)")
+_LEFTOVER = re.compile(r".*(\.deleted|\.cleaned|\.swap|\.snapshot\.tmp)")
+_SPECIAL_FOLDER = re.compile(r".*\.[0-9a-f]{32}-(delete|stray|future)")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment file: its number in the partition, its path, the offset of its name, its size when it was listed."""
+
+    number: int
+    path: Path
+    base_offset: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class LogDirectory:
+    """The checkpoint files of a log directory, by partition; None where the directory has no such file."""
+
+    high_watermarks: dict[str, int] | None = None
+    log_starts: dict[str, int] | None = None
+    cleaned: dict[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class PartitionFolder:
+    """A partition's folder: its segments in order, its epochs, and what the log directory says about it.
+
+    `epochs` has (leader epoch, first offset) of leader-epoch-checkpoint, None without the file. `cleaned` is the offset
+    below which the log cleaner removed records, 0 if it removed none. `findings` are those of listing the folder.
+    """
+
+    path: Path
+    name: str
+    segments: tuple[Segment, ...]
+    epochs: tuple[tuple[int, int], ...] | None
+    high_watermark: int | None
+    log_start: int | None
+    cleaned: int
+    findings: tuple[Finding, ...] = ()
+    snapshots: tuple[Path, ...] = ()
+
+    @property
+    def is_of_compacted_topic(self) -> bool:
+        """Whether the topic is one of Kafka's own, which are compacted."""
+        return self.name.startswith(("__consumer_offsets-", "__transaction_state-", "__share_group_state-"))
+
+
+def folders_of(path: Path) -> Iterator[Path]:
+    """Yield the partition folders that a path stands for: itself, or those of a log directory.
+
+    Raises InputError if it is neither.
+    """
+    if not path.is_dir():
+        raise InputError(f"{path} is not a folder: name a partition's folder, or a folder of log.dirs")
+    if any(path.glob("*.log")) and _FOLDER.fullmatch(path.name):
+        yield path
+        return
+    found = sorted(child for child in path.iterdir() if _is_partition(child))
+    if not found:
+        raise InputError(
+            f"{path} has no partitions: name a partition's folder, such as orders-0 with its *.log files, "
+            "or a folder of log.dirs"
+        )
+    yield from found
+
+
+def _is_partition(path: Path) -> bool:
+    return (
+        path.is_dir()
+        and _FOLDER.fullmatch(path.name) is not None
+        and not _SPECIAL_FOLDER.fullmatch(path.name)
+        and not path.name.startswith("__cluster_metadata-")
+    )
+
+
+def left_out(path: Path) -> list[str]:
+    """Return the names of folders of a log directory that the audit does not read: deleted, stray, future, metadata."""
+    if not path.is_dir():
+        return []
+    return sorted(
+        child.name
+        for child in path.iterdir()
+        if child.is_dir() and (_SPECIAL_FOLDER.fullmatch(child.name) or child.name.startswith("__cluster_metadata-"))
+    )
+
+
+def log_directory(path: Path) -> LogDirectory:
+    """Return the checkpoint files of a log directory."""
+    return LogDirectory(
+        _offsets(path / "replication-offset-checkpoint"),
+        _offsets(path / "log-start-offset-checkpoint"),
+        _offsets(path / "cleaner-offset-checkpoint"),
+    )
+
+
+def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = False) -> PartitionFolder:
+    """List a partition's folder. Sizes are those of this moment: a broker may append while the audit runs."""
+    findings: list[Finding] = []
+    segments: list[Segment] = []
+    for file in sorted(path.glob("*.log")):
+        if not re.fullmatch(r"[0-9]{20}", file.stem) or int(file.stem) > _LARGEST_OFFSET:
+            text = "the name of a segment is its first offset, with 20 digits"
+            findings.append(Finding(Kind.WRONG_FILE, text, str(path), file.name))
+            continue
+        segments.append(Segment(len(segments), file, int(file.stem), file.stat().st_size))
+    leftovers = sorted(file.name for file in path.iterdir() if _LEFTOVER.fullmatch(file.name))
+    if leftovers:
+        text = f"files that a broker removes when it starts: {', '.join(leftovers[:5])}"
+        findings.append(Finding(Kind.UNCHECKED, text, str(path)))
+    try:
+        epochs = leader_epochs(path / "leader-epoch-checkpoint")
+    except ValueError as error:
+        epochs = None
+        findings.append(Finding(Kind.WRONG_FILE, str(error), str(path), "leader-epoch-checkpoint"))
+    known = directory.cleaned or {}
+    cleaned = known.get(path.name, 0)
+    folder = PartitionFolder(
+        path=path,
+        name=path.name,
+        segments=tuple(segments),
+        epochs=epochs,
+        high_watermark=(directory.high_watermarks or {}).get(path.name),
+        log_start=(directory.log_starts or {}).get(path.name),
+        cleaned=cleaned,
+        findings=tuple(findings),
+        snapshots=tuple(sorted(path.glob("*.snapshot"))),
+    )
+    return replace(folder, cleaned=EVERY_OFFSET) if is_compacted or folder.is_of_compacted_topic else folder
+
+
+def _offsets(path: Path) -> dict[str, int] | None:
+    """Return the entries of a checkpoint file: topic, partition and offset a line; None if it cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return {
+            f"{topic}-{partition}": int(offset) for topic, partition, offset in (line.split() for line in lines[2:])
+        }
+    except (OSError, ValueError):
+        return None
+
+
+def leader_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
+    """Return the entries of leader-epoch-checkpoint, None if there is no file; raise ValueError if it is damaged."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the file cannot be read: {error}") from None
+    try:
+        entries = tuple((int(epoch), int(offset)) for epoch, offset in (line.split() for line in lines[2:] if line))
+        if lines[0] != "0" or int(lines[1]) != len(entries):
+            raise ValueError
+    except (ValueError, IndexError):
+        raise ValueError("the file is not version 0 with as many entries as it says") from None
+    if any(later <= earlier for (earlier, _), (later, _) in itertools.pairwise(entries)) or any(
+        later < earlier for (_, earlier), (_, later) in itertools.pairwise(entries)
+    ):
+        raise ValueError("its epochs and offsets do not increase")
+    return entries
+
+
+def index_entries(path: Path, kind: np.dtype[Any]) -> Entries:
+    """Return the entries of an index file, without the zeros of the part that a broker reserved."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        data = b""
+    entries = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
+    used = np.flatnonzero(entries.view(np.uint8).reshape(-1, kind.itemsize).any(axis=1))
+    return entries[: int(used[-1]) + 1] if len(used) else entries[:0]
+
+
+def snapshot_entries(path: Path) -> Entries:
+    """Return the entries of a producer snapshot; raise ValueError if it is damaged."""
+    data = path.read_bytes()
+    if len(data) < _SNAPSHOT_HEADER:
+        raise ValueError(f"the snapshot has {len(data)} bytes, less than its header")
+    version, crc, count = (
+        int.from_bytes(data[:2], "big"),
+        int.from_bytes(data[2:6], "big"),
+        int.from_bytes(data[6:10], "big"),
+    )
+    if version != 1:
+        raise ValueError(f"the snapshot has version {version}, not 1")
+    if len(data) != _SNAPSHOT_HEADER + count * SNAPSHOT.itemsize:
+        raise ValueError(f"the snapshot has {len(data)} bytes, which is not the size of {count} entries")
+    if crc32c(memoryview(data)[6:]) != crc:
+        raise ValueError("the checksum of the snapshot is wrong")
+    return np.frombuffer(data, SNAPSHOT, count, _SNAPSHOT_HEADER)

@@ -1,0 +1,75 @@
+"""A log directory that a broker of Kafka 4.3.1 wrote, and changes of its files.
+
+`kafka-4.3.1-log.tar.xz` has three partitions, without the reserved zeros of the last indexes:
+- orders-0: three idempotent librdkafka producers (none, gzip, lz4) and one that is not, in four segments;
+- payments-0: two transactional librdkafka producers, 121 transactions, a fifth of them aborted, the last one open;
+- restarted-0: entry I7 of the catalogue. A Java producer lost three responses, the broker was restarted with SIGTERM,
+  and the producer sent the three batches again under a new epoch.
+"""
+
+from __future__ import annotations
+
+import struct
+import tarfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from spark_analysis.audit.audit import AuditReport, AuditTask, audit, in_processes
+from spark_analysis.audit.record_batches import crc32c
+
+ARCHIVE = Path(__file__).with_name("kafka-4.3.1-log.tar.xz")
+
+BASE_OFFSET, LENGTH, LEADER_EPOCH, MAGIC, CRC, ATTRIBUTES = (
+    (0, ">q"),
+    (8, ">i"),
+    (12, ">i"),
+    (16, ">b"),
+    (17, ">I"),
+    (21, ">h"),
+)
+PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, RECORDS = (43, ">q"), (51, ">h"), (53, ">i"), (57, ">i")
+MAX_TIMESTAMP = (35, ">q")
+"""The place of a field in a batch, and its format."""
+
+
+def extract(folder: Path) -> Path:
+    """Extract the log directory and return its path."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "broker1"
+
+
+def audited(*paths: Path, part_bytes: int = 1 << 20, checks_crc: bool = True) -> AuditReport:
+    """Audit folders in this process."""
+    task = AuditTask(paths, checks_crc=checks_crc, part_bytes=part_bytes)
+    return audit(task, in_processes(1, threading.Event()))
+
+
+def batches(data: bytes) -> list[tuple[int, int]]:
+    """Return the position and the size of each batch of an undamaged segment."""
+    found, position = [], 0
+    while position < len(data):
+        size = 12 + struct.unpack_from(">i", data, position + 8)[0]
+        found.append((position, size))
+        position += size
+    return found
+
+
+def field(data: bytes, position: int, place: tuple[int, str]) -> int:
+    """Return a field of the batch at a position."""
+    return int(struct.unpack_from(place[1], data, position + place[0])[0])
+
+
+def with_field(data: bytes, position: int, place: tuple[int, str], value: int) -> bytes:
+    """Return a segment with another value of a field of the batch at a position, and a right checksum."""
+    changed = bytearray(data)
+    struct.pack_into(place[1], changed, position + place[0], value)
+    size = 12 + struct.unpack_from(">i", data, position + 8)[0]
+    struct.pack_into(">I", changed, position + CRC[0], crc32c(bytes(changed[position + 21 : position + size])))
+    return bytes(changed)
+
+
+def change(path: Path, edit: Callable[[bytes], bytes]) -> None:
+    """Replace the content of a file."""
+    path.write_bytes(edit(path.read_bytes()))
