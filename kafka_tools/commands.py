@@ -116,6 +116,7 @@ def audit(
     ] = None,
     master: Master = None,
     json: JsonFile = "",
+    html: Annotated[Path | None, option(metavar="FILE", help="Write the result as a page to this file.")] = None,
 ) -> int:
     """Audit the log segments of partitions as they are on a broker's disk.
 
@@ -135,6 +136,7 @@ def audit(
         engine=engine,
         master=master,
         json=json,
+        html=html,
     )
     return audit_logs(settings)
 

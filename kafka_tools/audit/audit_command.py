@@ -33,6 +33,7 @@ class AuditSettings:
     engine: str | None = None
     master: str | None = None
     json: str = ""
+    html: Path | None = None
 
 
 def audit_logs(settings: AuditSettings) -> int:
@@ -43,11 +44,11 @@ def audit_logs(settings: AuditSettings) -> int:
 
     if settings.master is not None and settings.engine == "native":
         raise InputError("--master needs --engine spark")
-    check_outputs({"--json": settings.json}, [])
-    if settings.json and settings.json != STANDARD_OUTPUT and _is_inside(Path(settings.json), settings.folders):
-        raise InputError(
-            f"--json {settings.json} is inside an audited folder, where the audit never writes: name another"
-        )
+    outputs = {"--json": settings.json, "--html": settings.html}
+    check_outputs(outputs, [])
+    for option, name in outputs.items():
+        if name and str(name) != STANDARD_OUTPUT and _is_inside(Path(name), settings.folders):
+            raise InputError(f"{option} {name} is inside an audited folder, where the audit never writes: name another")
     task = AuditTask(settings.folders, settings.checks_crc, settings.is_compacted)
     begun = time.monotonic()
     with interruptible() as cancelled, _runner(settings, cancelled) as run:
@@ -60,6 +61,11 @@ def audit_logs(settings: AuditSettings) -> int:
         else:
             with open_for_writing(Path(settings.json)) as stream:
                 stream.write(text)
+    if settings.html is not None:
+        from spark_analysis.audit.audit_page import audit_page
+
+        with open_for_writing(settings.html) as stream:
+            stream.write(audit_page(report, seconds))
     if settings.json != STANDARD_OUTPUT:
         styled_lines.write(list(report_lines(report, seconds)), sys.stdout)
     if not report.is_sound:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from checker.run.process_pool import results_in_order
 from spark_analysis.audit.copies import CopyTask, compared_copies
-from spark_analysis.audit.findings import Finding, Kind
+from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.part_audit import PartResult, PartTask, audit_part
 from spark_analysis.audit.partition_audit import PART_BYTES, PartitionAudit, PartitionReport, part_tasks
 from spark_analysis.audit.partition_folder import PartitionFolder, folders_of, log_directory, opened_folder
@@ -47,13 +47,13 @@ class AuditReport:
     """
 
     partitions: tuple[PartitionReport, ...]
-    differences: tuple[Finding, ...]
+    differences: tuple[AuditFinding, ...]
     unread: tuple[Unread, ...]
     compared: int = 0
     is_interrupted: bool = False
 
     @property
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[AuditFinding]:
         """All findings, by partition."""
         yield from itertools.chain(*(report.findings for report in self.partitions), self.differences)
 
@@ -123,12 +123,12 @@ def _join(
     return False
 
 
-def _differences(folders: list[PartitionFolder], unread: list[Unread]) -> tuple[tuple[Finding, ...], int]:
+def _differences(folders: list[PartitionFolder], unread: list[Unread]) -> tuple[tuple[AuditFinding, ...], int]:
     """Compare the copies of each partition with the first of them; return the differences and the number of pairs."""
     copies: dict[str, list[PartitionFolder]] = defaultdict(list)
     for folder in folders:
         copies[folder.name].append(folder)
-    found: list[Finding] = []
+    found: list[AuditFinding] = []
     compared = 0
     for first, *others in copies.values():
         for other in others:

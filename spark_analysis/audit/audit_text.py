@@ -12,7 +12,7 @@ from typing import Any
 
 from checker.output.styled_lines import BLANK, Line, line
 from spark_analysis.audit.audit import AuditReport
-from spark_analysis.audit.findings import Finding
+from spark_analysis.audit.findings import AuditFinding
 from spark_analysis.audit.partition_audit import PartitionReport
 
 FORMAT_VERSION = 1
@@ -47,14 +47,16 @@ def _partition_lines(report: PartitionReport) -> Iterator[Line]:
     yield from _finding_lines(found, _SHOWN_FINDINGS)
     yield from _finding_lines(notes, _SHOWN_NOTES)
     if report.repeated:
-        yield from _repeated_lines(report)
-    if found:
-        yield from _look_lines(found[0], report)
+        records, *rest = duplicate_sentences(report)
+        yield line((f"  {records}", "bold red"))
+        yield from (line(f"      {sentence}") for sentence in rest)
+    if found and (command := look_command(report)):
+        yield line(("  To look at it: ", "dim"), command)
     if report.findings:
         yield BLANK
 
 
-def _finding_lines(findings: list[Finding], shown: int) -> Iterator[Line]:
+def _finding_lines(findings: list[AuditFinding], shown: int) -> Iterator[Line]:
     for finding in findings[:shown]:
         place = f" at {finding.place}" if finding.place else ""
         label = "note: " if finding.kind.is_note else ""
@@ -65,35 +67,30 @@ def _finding_lines(findings: list[Finding], shown: int) -> Iterator[Line]:
         yield line(f"  and {', '.join(f'{count} more: {kind}' for kind, count in kinds.items())}")
 
 
-def _repeated_lines(report: PartitionReport) -> Iterator[Line]:
-    """Say how many records are in the log twice, when they were made, and under which leader epochs."""
+def duplicate_sentences(report: PartitionReport) -> Iterator[str]:
+    """Yield how many records are in the log twice, when they were made, under which leader epochs, and why."""
     records = sum(batch.records for batch in report.repeated)
     times = [batch.timestamp for batch in report.repeated]
     begin, end = _time(min(times)), _time(max(times))
-    when = f"made {begin}" if begin == end else f"made between {begin} and {end}"
+    when = begin if begin == end else f"between {begin} and {end}"
     epochs = sorted({(batch.first_leader_epoch, batch.second_leader_epoch) for batch in report.repeated})
     changes = ", ".join(f"{first} and again under {second}" for first, second in epochs)
-    yield line(
-        (f"  {records} {_plural('record', records)} {'is' if records == 1 else 'are'} in the log twice", "bold red")
-    )
-    yield line(f"      {when}; appended under leader epoch {changes}")
-    yield line(
-        "      The client sent them again under a new producer epoch, because the leader had lost the sequences of"
-    )
-    yield line(
-        "      the last batches: after a restart it keeps one batch of each producer. See docs/idempotence.md, I7."
-    )
+    yield f"{records} {_plural('record', records)} {'is' if records == 1 else 'are'} in the log twice."
+    yield f"Made {when}; appended under leader epoch {changes}."
+    yield "The client sent them again under a new producer epoch, because the leader did not know their sequences."
+    yield "A leader that was restarted knows only the last batch of each producer: see docs/idempotence.md, I7."
 
 
-def _look_lines(finding: Finding, report: PartitionReport) -> Iterator[Line]:
-    """Give the command of Kafka that prints the batches around a finding."""
-    file = finding.file if finding.file.endswith(".log") else _segment_of(finding, report)
-    if file:
-        path = shlex.quote(str(Path(report.path) / file))
-        yield line(("  To look at it: ", "dim"), f"kafka-dump-log.sh --files {path}")
+def look_command(report: PartitionReport) -> str:
+    """Return the command of Kafka that prints the batches around the first finding; empty if it has no place."""
+    for finding in report.findings:
+        file = finding.file if finding.file.endswith(".log") else _segment_of(finding, report)
+        if not finding.kind.is_note and file:
+            return f"kafka-dump-log.sh --files {shlex.quote(str(Path(report.path) / file))}"
+    return ""
 
 
-def _segment_of(finding: Finding, report: PartitionReport) -> str:
+def _segment_of(finding: AuditFinding, report: PartitionReport) -> str:
     """Return the name of the segment file that has the offset of a finding, or an empty text."""
     if finding.offset is None:
         return ""
@@ -103,20 +100,29 @@ def _segment_of(finding: Finding, report: PartitionReport) -> str:
 
 
 def _verdict_lines(report: AuditReport, seconds: float) -> Iterator[Line]:
+    style = "bold red" if not report.is_sound else "bold green" if report.is_complete else "bold yellow"
+    yield line((verdict_text(report), style), f"; {read_text(report, seconds)}")
+
+
+def verdict_text(report: AuditReport) -> str:
+    """Return the verdict in a few words."""
+    found = [finding for finding in report.findings if not finding.kind.is_note]
+    kinds = ", ".join(f"{kind}: {number}" for kind, number in Counter(item.kind.value for item in found).items())
+    text = f"{len(found)} {_plural('finding', len(found))} ({kinds})" if found else "no findings"
+    if report.is_complete:
+        return text
+    why = "the audit was interrupted" if report.is_interrupted else "not everything was read"
+    return f"{text}, and {why}" if found else f"undecided: {why}"
+
+
+def read_text(report: AuditReport, seconds: float) -> str:
+    """Return what was read, and in what time."""
     size = sum(partition.bytes for partition in report.partitions)
     batches = sum(partition.batches for partition in report.partitions)
     count = len(report.partitions)
-    read = f"{count} {_plural('partition', count)}, {batches:,} batches, {size / 1e6:,.1f} MB in {seconds:.1f} s"
     copies = f", {report.compared} {_plural('copy', report.compared)} compared" if report.compared else ""
-    found = [finding for finding in report.findings if not finding.kind.is_note]
-    if found:
-        kinds = ", ".join(f"{kind}: {number}" for kind, number in Counter(item.kind.value for item in found).items())
-        yield line((f"{len(found)} {_plural('finding', len(found))}", "bold red"), f" ({kinds}); {read}{copies}")
-    elif report.is_complete:
-        yield line(("no findings", "bold green"), f"; {read}{copies}")
-    if not report.is_complete:
-        why = "the audit was interrupted" if report.is_interrupted else "not everything was read"
-        yield line((f"undecided: {why}", "bold yellow"), "" if found else f"; {read}{copies}")
+    read = f"{count} {_plural('partition', count)}, {batches:,} batches, {size / 1e6:,.1f} MB in {seconds:.1f} s"
+    return f"{read}{copies}"
 
 
 def report_data(report: AuditReport) -> dict[str, Any]:
@@ -143,11 +149,11 @@ def report_data(report: AuditReport) -> dict[str, Any]:
     }
 
 
-def _finding_data(finding: Finding) -> dict[str, Any]:
+def _finding_data(finding: AuditFinding) -> dict[str, Any]:
     return {**dataclasses.asdict(finding), "kind": finding.kind.name.lower(), "is_note": finding.kind.is_note}
 
 
-def _style(finding: Finding) -> str:
+def _style(finding: AuditFinding) -> str:
     return "yellow" if finding.kind.is_note else "red"
 
 

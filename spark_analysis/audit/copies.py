@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark_analysis.audit.findings import Finding, Kind
+from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.partition_folder import PartitionFolder
 from spark_analysis.audit.record_batches import BadPlace, Part, Row, Rows, scan
 
@@ -23,7 +23,7 @@ class CopyTask:
     second: PartitionFolder
 
 
-def compared_copies(task: CopyTask) -> tuple[Finding, ...]:
+def compared_copies(task: CopyTask) -> tuple[AuditFinding, ...]:
     """Return the first difference of two copies, with both batches. Raises OSError.
 
     Replicas store the same batches, byte by byte. Below the lower high watermark a difference is a broken promise.
@@ -52,8 +52,8 @@ def compared_copies(task: CopyTask) -> tuple[Finding, ...]:
     return ()
 
 
-def _finding(task: CopyTask, kind: Kind, text: str, offset: int) -> Finding:
-    return Finding(kind, text, str(task.first.path), offset=offset)
+def _finding(task: CopyTask, kind: Kind, text: str, offset: int) -> AuditFinding:
+    return AuditFinding(kind, text, str(task.first.path), offset=offset)
 
 
 def _described(row: Row) -> str:

@@ -21,7 +21,7 @@ class Kind(Enum):
     SEQUENCE_GAP = "sequence numbers missing"
     SEQUENCE_BACK = "sequence goes back"
     DUPLICATE_SEQUENCE = "batch appended twice"
-    DUPLICATE_BATCH = "batch appended again under a newer epoch"
+    DUPLICATE_BATCH = "repeated batch"
     EPOCH_BACK = "producer epoch goes back"
     SNAPSHOT = "producer snapshot"
     TRANSACTION = "transaction"
@@ -43,7 +43,7 @@ _NOTES = frozenset({Kind.BEING_WRITTEN, Kind.EXPIRED_PRODUCER, Kind.OPEN_TRANSAC
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """A finding: the folder and file, the byte position in the file, the first offset that it concerns.
 
     `position` and `offset` are None where the finding has none.

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from spark_analysis.audit.findings import Finding, Kind
-from spark_analysis.audit.partition_folder import OFFSET_INDEX, index_entries
+from spark_analysis.audit.findings import AuditFinding, Kind
+from spark_analysis.audit.partition_folder import OFFSET_INDEX, TIME_INDEX, index_entries
 from spark_analysis.audit.producer_rules import WINDOW, Broken, Pair, broken_rules, by_producer, repeated_batches
 from spark_analysis.audit.record_batches import CONTROL, HEADER_BYTES, ROW, BadPlace, Part, Row, Rows, scan
 from spark_analysis.audit.transactions import TransactionPart, transactions_of
@@ -59,7 +59,7 @@ class PartResult:
     batches: int
     records: int
     bytes: int
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     first: Row | None
     last: Row | None
     head: Rows
@@ -98,7 +98,8 @@ def _joined(task: PartTask, blocks: list[Rows], bad: list[BadPlace]) -> list[Par
     rows = np.concatenate(blocks) if blocks else np.zeros(0, ROW)
     gaps = _count_damage(rows, bad, task)
     findings = [_bad_finding(task, place) for place in bad]
-    findings += [*_offsets(task, rows), *_record_counts(task, rows), *_leader_epochs(task, rows), *_index(task, rows, bad)]
+    findings += [*_offsets(task, rows), *_record_counts(task, rows)]
+    findings += [*_leader_epochs(task, rows), *_index(task, rows, bad)]
     damaged = np.isin(rows["position"], [place.position for place in bad if place.is_checksum])
     ends = [place.end for place in bad]
     if len(rows):
@@ -107,7 +108,7 @@ def _joined(task: PartTask, blocks: list[Rows], bad: list[BadPlace]) -> list[Par
 
 
 def _pieces(
-    task: PartTask, rows: Rows, damaged: npt.NDArray[np.bool_], findings: list[Finding], damage: int, end: int
+    task: PartTask, rows: Rows, damaged: npt.NDArray[np.bool_], findings: list[AuditFinding], damage: int, end: int
 ) -> list[PartResult]:
     """Divide a part at the offsets of producer snapshots."""
     borders = [int(np.searchsorted(rows["first_offset"], offset)) for offset in task.snapshots]
@@ -139,7 +140,7 @@ def _piece(
     task: PartTask,
     rows: Rows,
     damaged: npt.NDArray[np.bool_],
-    findings: list[Finding],
+    findings: list[AuditFinding],
     damage: int,
     snapshot: int | None,
     end: int,
@@ -173,16 +174,16 @@ def _is_compacted(task: PartTask, rows: Rows) -> bool:
     return len(rows) > 0 and int(rows[0]["first_offset"]) < task.cleaned
 
 
-def broken_findings(folder: str, file: str, broken: list[Broken]) -> Iterator[Finding]:
+def broken_findings(folder: str, file: str, broken: list[Broken]) -> Iterator[AuditFinding]:
     """Yield broken rules as findings."""
     for rule in broken:
-        yield Finding(rule.kind, rule.text, folder, file, int(rule.row["position"]), int(rule.row["first_offset"]))
+        yield AuditFinding(rule.kind, rule.text, folder, file, int(rule.row["position"]), int(rule.row["first_offset"]))
 
 
-def limited(findings: Iterator[Finding]) -> Iterator[Finding]:
+def limited(findings: Iterator[AuditFinding]) -> Iterator[AuditFinding]:
     """Yield the first findings of each kind, and one that counts the others of the kind."""
     counts: dict[Kind, int] = {}
-    last: dict[Kind, Finding] = {}
+    last: dict[Kind, AuditFinding] = {}
     for finding in findings:
         counts[finding.kind] = counts.get(finding.kind, 0) + 1
         if counts[finding.kind] <= _SHOWN:
@@ -191,17 +192,17 @@ def limited(findings: Iterator[Finding]) -> Iterator[Finding]:
     for kind, count in counts.items():
         if count > _SHOWN:
             text = f"{count - _SHOWN} more of this kind follow, the last at offset {last[kind].offset}"
-            yield Finding(kind, text, last[kind].folder, last[kind].file)
+            yield AuditFinding(kind, text, last[kind].folder, last[kind].file)
 
 
-def _bad_finding(task: PartTask, place: BadPlace) -> Finding:
+def _bad_finding(task: PartTask, place: BadPlace) -> AuditFinding:
     if place.is_checksum:
         kind, text = Kind.CHECKSUM, place.reason
     elif place.is_incomplete:
         kind, text = (Kind.BEING_WRITTEN if task.is_last else Kind.CUT_OFF), place.reason
     else:
         kind, text = Kind.UNREADABLE, f"{place.reason}; {place.end - place.position} bytes are skipped"
-    return Finding(kind, text, task.folder, task.path.name, place.position)
+    return AuditFinding(kind, text, task.folder, task.path.name, place.position)
 
 
 def _count_damage(rows: Rows, bad: list[BadPlace], task: PartTask) -> int:
@@ -227,7 +228,7 @@ def _is_gap(rows: Rows, cleaned: int) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _offsets(task: PartTask, rows: Rows) -> Iterator[Finding]:
+def _offsets(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
     if len(rows) and rows[0]["position"] == 0 and task.part.number == 0 and rows[0]["magic"] == 2:
         # The log begins here. Between two segments, `partition_audit` finds what is missing.
         first = int(rows[0]["first_offset"])
@@ -248,7 +249,7 @@ def _offsets(task: PartTask, rows: Rows) -> Iterator[Finding]:
             yield _at(task, Kind.OFFSET_GAP, f"offsets {before + 1} to {first - 1} are missing", rows[index])
 
 
-def _record_counts(task: PartTask, rows: Rows) -> Iterator[Finding]:
+def _record_counts(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
     spans = rows["last_offset"] - rows["first_offset"] + 1
     wrong = (rows["magic"] == 2) & (
         (rows["records"] > spans) | ((rows["records"] != spans) & (rows["first_offset"] >= task.cleaned))
@@ -258,7 +259,7 @@ def _record_counts(task: PartTask, rows: Rows) -> Iterator[Finding]:
         yield _at(task, Kind.RECORD_COUNT, text, rows[index])
 
 
-def _leader_epochs(task: PartTask, rows: Rows) -> Iterator[Finding]:
+def _leader_epochs(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
     """Yield the batches whose leader epoch goes back, or is not that of leader-epoch-checkpoint."""
     rows = rows[rows["leader_epoch"] >= 0]
     for index in (np.flatnonzero(rows["leader_epoch"][1:] < rows["leader_epoch"][:-1]) + 1)[:_SHOWN]:
@@ -276,7 +277,7 @@ def _leader_epochs(task: PartTask, rows: Rows) -> Iterator[Finding]:
         yield _at(task, Kind.LEADER_EPOCH, text, rows[index])
 
 
-def _index(task: PartTask, rows: Rows, bad: list[BadPlace]) -> Iterator[Finding]:
+def _index(task: PartTask, rows: Rows, bad: list[BadPlace]) -> Iterator[AuditFinding]:
     """Yield the entries of the offset index from which a reader would miss records.
 
     A reader of offset o starts at the position of the last entry whose offset is at most o: the position must be a
@@ -303,7 +304,7 @@ def _index(task: PartTask, rows: Rows, bad: list[BadPlace]) -> Iterator[Finding]
         entry = np.flatnonzero(inside)[number]
         reason = "is after a batch with that offset" if is_batch[number] else "is not the begin of a batch"
         text = f"entry {entry}: offset {offsets[entry]} has position {positions[entry]}, which {reason}"
-        yield Finding(Kind.INDEX, text, task.folder, file.name)
+        yield AuditFinding(Kind.INDEX, text, task.folder, file.name)
 
 
 def _index_order(task: PartTask) -> Iterator[PartResult]:
@@ -317,12 +318,24 @@ def _index_order(task: PartTask) -> Iterator[PartResult]:
     findings = []
     for number in (np.flatnonzero((offsets[1:] <= offsets[:-1]) | (positions[1:] <= positions[:-1])) + 1)[:1]:
         text = f"entry {number} is not larger than the one before"
-        findings.append(Finding(Kind.INDEX, text, task.folder, file.name))
+        findings.append(AuditFinding(Kind.INDEX, text, task.folder, file.name))
     for number in np.flatnonzero((positions >= task.part.file_bytes) | (positions < 0) | (offsets < 0))[:1]:
         text = f"entry {number} has position {positions[number]}, the segment has {task.part.file_bytes} bytes"
-        findings.append(Finding(Kind.INDEX, text, task.folder, file.name))
+        findings.append(AuditFinding(Kind.INDEX, text, task.folder, file.name))
+    findings += _time_index_order(task)
     if findings:
         yield replace(_empty(task), findings=tuple(findings))
+
+
+def _time_index_order(task: PartTask) -> Iterator[AuditFinding]:
+    """Yield the first entry of the time index whose time stamp or offset is smaller than that of the one before."""
+    file = task.path.with_suffix(".timeindex")
+    entries = index_entries(file, TIME_INDEX)
+    stamps, offsets = entries["timestamp"].astype("i8"), entries["relative_offset"].astype("i8")
+    wrong = (stamps[1:] < stamps[:-1]) | (offsets[1:] < offsets[:-1]) | (offsets[1:] < 0)
+    for number in (np.flatnonzero(wrong) + 1)[:1]:
+        text = f"entry {number} is smaller than the one before"
+        yield AuditFinding(Kind.INDEX, text, task.folder, file.name)
 
 
 def _empty(task: PartTask) -> PartResult:
@@ -330,8 +343,8 @@ def _empty(task: PartTask) -> PartResult:
     return PartResult(task.part, 0, 0, 0, (), None, None, rows, rows, 0, TransactionPart(), end=task.part.start)
 
 
-def _at(task: PartTask, kind: Kind, text: str, row: Row) -> Finding:
-    return Finding(kind, text, task.folder, task.path.name, int(row["position"]), int(row["first_offset"]))
+def _at(task: PartTask, kind: Kind, text: str, row: Row) -> AuditFinding:
+    return AuditFinding(kind, text, task.folder, task.path.name, int(row["position"]), int(row["first_offset"]))
 
 
 def _first_rows(grouped: Rows) -> Rows:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_analysis.audit.findings import Finding, Kind
+from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.part_audit import PartResult, PartTask, broken_findings, has_same_records, last_rows, limited
 from spark_analysis.audit.partition_folder import (
     ABORTED,
@@ -69,7 +69,7 @@ class PartitionReport:
     producers: int
     open_transactions: int
     aborted_transactions: int
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     repeated: tuple[RepeatedBatch, ...]
 
     @property
@@ -128,7 +128,7 @@ class PartitionAudit:
     """Joins the results of a partition's parts, in order."""
 
     folder: PartitionFolder
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
     repeated: list[RepeatedBatch] = field(default_factory=list)
     transactions: TransactionState = field(default_factory=TransactionState)
     tail: Rows = field(default_factory=lambda: np.zeros(0, ROW))
@@ -151,7 +151,7 @@ class PartitionAudit:
             self._join_producers(result)
         file = self._file(result.part.number)
         for sentence in self.transactions.add(result.transactions):
-            self.findings.append(Finding(Kind.TRANSACTION, sentence, str(self.folder.path), file))
+            self.findings.append(AuditFinding(Kind.TRANSACTION, sentence, str(self.folder.path), file))
         self.repeated += [_repeated(pair) for pair in result.repeated]
         self.damage += result.damage
         if result.snapshot is not None:
@@ -164,7 +164,7 @@ class PartitionAudit:
 
     def add_finding(self, kind: Kind, text: str, task: PartTask) -> None:
         """Add a finding about the offset index of a part's segment."""
-        self.findings.append(Finding(kind, text, str(self.folder.path), task.path.with_suffix(".index").name))
+        self.findings.append(AuditFinding(kind, text, str(self.folder.path), task.path.with_suffix(".index").name))
 
     def _file(self, segment: int) -> str:
         return self.folder.segments[segment].path.name
@@ -184,14 +184,14 @@ class PartitionAudit:
         place = (str(self.folder.path), self._file(int(row["segment"])), int(row["position"]), offset)
         if offset < expected:
             text = f"the batch begins with offset {offset} after offset {expected - 1}"
-            self.findings.append(Finding(Kind.OFFSET_BACK, text, *place))
+            self.findings.append(AuditFinding(Kind.OFFSET_BACK, text, *place))
         elif offset > expected and offset > self.folder.cleaned and before["magic"] == row["magic"] == 2:
             self.damage += 1
             text = f"offsets {expected} to {offset - 1} are missing"
-            self.findings.append(Finding(Kind.OFFSET_GAP, text, *place))
+            self.findings.append(AuditFinding(Kind.OFFSET_GAP, text, *place))
         if 0 <= row["leader_epoch"] < before["leader_epoch"]:
             text = f"leader epoch {row['leader_epoch']} after {before['leader_epoch']}"
-            self.findings.append(Finding(Kind.LEADER_EPOCH, text, *place))
+            self.findings.append(AuditFinding(Kind.LEADER_EPOCH, text, *place))
 
     def _join_producers(self, result: PartResult) -> None:
         head, tail = result.head, result.tail
@@ -212,13 +212,13 @@ class PartitionAudit:
     def _paths(self) -> dict[int, Path]:
         return {segment.number: segment.path for segment in self.folder.segments}
 
-    def _snapshot(self, offset: int) -> Iterator[Finding]:
+    def _snapshot(self, offset: int) -> Iterator[AuditFinding]:
         """Yield the entries of a producer snapshot that differ from the state that the log gives at its offset."""
         path = self.folder.path / f"{offset:020}.snapshot"
         try:
             entries = snapshot_entries(path)
         except (OSError, ValueError) as error:
-            yield Finding(Kind.WRONG_FILE, str(error), str(self.folder.path), path.name)
+            yield AuditFinding(Kind.WRONG_FILE, str(error), str(self.folder.path), path.name)
             return
         if self.damage or self.last is None or int(self.last["last_offset"]) + 1 != offset:
             # The state at this offset is not known.
@@ -233,12 +233,12 @@ class PartitionAudit:
             for name, wanted in states[producer]._asdict().items():
                 if (found := int(entry[name])) != wanted:
                     text = f"producer {producer}: {name.replace('_', ' ')} is {found}, the log gives {wanted}"
-                    yield Finding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
+                    yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
             begun, found = self.transactions.open.get(producer, (-1, 0))[0], int(entry["transaction_first_offset"])
             is_in_log = found == -1 or found >= max(start, self.folder.cleaned)
             if found != begun and is_in_log:
                 text = f"producer {producer}: the first offset of the transaction is {found}, the log gives {begun}"
-                yield Finding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
+                yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
 
     def report(self) -> PartitionReport:
         """Return the result, after all parts were added."""
@@ -266,18 +266,18 @@ class PartitionAudit:
             repeated=tuple(self.repeated),
         )
 
-    def _open_transactions(self, last_timestamp: int) -> Iterator[Finding]:
+    def _open_transactions(self, last_timestamp: int) -> Iterator[AuditFinding]:
         for producer, (first, timestamp) in self.transactions.open.items():
             waited = last_timestamp - timestamp
             is_hanging = waited > LONGEST_TRANSACTION_MS and not self.damage
             text = f"producer {producer}: the transaction that begins at offset {first} has no marker"
             if is_hanging:
                 text += f", {waited / 60_000:.0f} minutes later in the log; read_committed consumers stop there"
-            yield Finding(
+            yield AuditFinding(
                 Kind.TRANSACTION if is_hanging else Kind.OPEN_TRANSACTION, text, str(self.folder.path), offset=first
             )
 
-    def _aborted_index(self) -> Iterator[Finding]:
+    def _aborted_index(self) -> Iterator[AuditFinding]:
         """Yield aborted transactions that the index does not have, and entries without an aborted transaction."""
         if self.first is None or self.folder.cleaned > int(self.first["first_offset"]):
             return
@@ -293,18 +293,18 @@ class PartitionAudit:
                     f"producer {ended.producer}: the transaction of offsets {ended.first} to {ended.last} was aborted "
                     "and no .txnindex has it; read_committed consumers read its records"
                 )
-                yield Finding(Kind.ABORTED_INDEX, text, str(self.folder.path), offset=ended.first)
+                yield AuditFinding(Kind.ABORTED_INDEX, text, str(self.folder.path), offset=ended.first)
             elif found[0] != ended.first:
                 text = f"producer {ended.producer}: the transaction begins at {ended.first}, in the index at {found[0]}"
-                yield Finding(
+                yield AuditFinding(
                     Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(found[1]), offset=ended.first
                 )
         for (producer, last), (first, segment) in indexed.items():
             if first >= start:
                 text = f"producer {producer}: offsets {first} to {last} are an aborted transaction in the index only"
-                yield Finding(Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(segment), offset=first)
+                yield AuditFinding(Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(segment), offset=first)
 
-    def _bounds(self) -> Iterator[Finding]:
+    def _bounds(self) -> Iterator[AuditFinding]:
         """Yield the high watermark and the log start, if they are outside the log."""
         if self.first is None or self.last is None:
             return
@@ -312,19 +312,19 @@ class PartitionAudit:
         high_watermark, log_start = self.folder.high_watermark, self.folder.log_start
         if high_watermark is not None and high_watermark > end:
             text = f"the high watermark of replication-offset-checkpoint is {high_watermark}, the log ends at {end}"
-            yield Finding(Kind.BOUNDS, text, str(self.folder.path), offset=end)
+            yield AuditFinding(Kind.BOUNDS, text, str(self.folder.path), offset=end)
         if log_start is not None and not self.folder.segments[0].base_offset <= log_start <= end:
             text = f"the log start of log-start-offset-checkpoint is {log_start}, the log has offsets {start} to {end}"
-            yield Finding(Kind.BOUNDS, text, str(self.folder.path), offset=start)
+            yield AuditFinding(Kind.BOUNDS, text, str(self.folder.path), offset=start)
 
-    def _repeated_findings(self) -> Iterator[Finding]:
+    def _repeated_findings(self) -> Iterator[AuditFinding]:
         for batch in self.repeated:
             text = (
-                f"producer {batch.producer}: the {batch.records} records of offset {batch.first_offset} "
-                f"(epoch {batch.first_epoch}, sequence {batch.first_sequence}) are in the log again "
+                f"producer {batch.producer}: the batch of offset {batch.first_offset} "
+                f"(epoch {batch.first_epoch}, sequence {batch.first_sequence}) is in the log again "
                 f"(epoch {batch.second_epoch}, sequence {batch.second_sequence})"
             )
-            yield Finding(Kind.DUPLICATE_BATCH, text, str(self.folder.path), offset=batch.second_offset)
+            yield AuditFinding(Kind.DUPLICATE_BATCH, text, str(self.folder.path), offset=batch.second_offset)
 
 
 class _ProducerState(NamedTuple):

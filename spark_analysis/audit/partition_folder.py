@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.errors import InputError
-from spark_analysis.audit.findings import Finding, Kind
+from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.record_batches import crc32c
 
 Entries = npt.NDArray[Any]
@@ -85,7 +85,7 @@ class PartitionFolder:
     high_watermark: int | None
     log_start: int | None
     cleaned: int
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
     snapshots: tuple[Path, ...] = ()
 
     @property
@@ -144,23 +144,23 @@ def log_directory(path: Path) -> LogDirectory:
 
 def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = False) -> PartitionFolder:
     """List a partition's folder. Sizes are those of this moment: a broker may append while the audit runs."""
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     segments: list[Segment] = []
     for file in sorted(path.glob("*.log")):
         if not re.fullmatch(r"[0-9]{20}", file.stem) or int(file.stem) > _LARGEST_OFFSET:
             text = "the name of a segment is its first offset, with 20 digits"
-            findings.append(Finding(Kind.WRONG_FILE, text, str(path), file.name))
+            findings.append(AuditFinding(Kind.WRONG_FILE, text, str(path), file.name))
             continue
         segments.append(Segment(len(segments), file, int(file.stem), file.stat().st_size))
     leftovers = sorted(file.name for file in path.iterdir() if _LEFTOVER.fullmatch(file.name))
     if leftovers:
         text = f"files that a broker removes when it starts: {', '.join(leftovers[:5])}"
-        findings.append(Finding(Kind.UNCHECKED, text, str(path)))
+        findings.append(AuditFinding(Kind.UNCHECKED, text, str(path)))
     try:
         epochs = leader_epochs(path / "leader-epoch-checkpoint")
     except ValueError as error:
         epochs = None
-        findings.append(Finding(Kind.WRONG_FILE, str(error), str(path), "leader-epoch-checkpoint"))
+        findings.append(AuditFinding(Kind.WRONG_FILE, str(error), str(path), "leader-epoch-checkpoint"))
     known = directory.cleaned or {}
     cleaned = known.get(path.name, 0)
     folder = PartitionFolder(

@@ -30,7 +30,7 @@ def test_duplicates_are_counted_without_reading_a_value(log_directory, capsys):
     assert "3 records are in the log twice" in shown
     assert "appended under leader epoch 0 and again under 2" in shown
     assert "kafka-dump-log.sh --files" in shown
-    assert shown.splitlines()[-1].startswith("3 findings (batch appended again under a newer epoch: 3); 3 partitions")
+    assert shown.splitlines()[-1].startswith("3 findings (repeated batch: 3); 3 partitions")
 
 
 def test_json(log_directory, tmp_path, capsys):
@@ -44,6 +44,13 @@ def test_json(log_directory, tmp_path, capsys):
     capsys.readouterr()
     assert main(["audit", str(log_directory / "orders-0"), "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["verdict"] == "sound"
+
+
+def test_page(log_directory, tmp_path, capsys):
+    page = tmp_path / "audit.html"
+    assert main(["audit", str(log_directory), "--html", str(page)]) == 1
+    text = page.read_text()
+    assert "3 records are in the log twice." in text and "3 findings" in text and "payments-0" in text
 
 
 def test_unreadable_file_is_undecided(log_directory, capsys):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.audit.findings import Finding, Kind
+from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.record_batches import crc32c
 from tests.audit.real_log import (
     BASE_OFFSET,
@@ -41,7 +41,7 @@ def log_directory(original: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(original, tmp_path / "broker1"))
 
 
-def findings(*paths: Path) -> list[Finding]:
+def findings(*paths: Path) -> list[AuditFinding]:
     return [finding for finding in audited(*paths).findings if not finding.kind.is_note]
 
 
@@ -267,6 +267,12 @@ def test_wrong_index_entries(log_directory):
                 # A larger offset with the same position is a reader's longer way, not a wrong one.
                 continue
             assert kinds(folder) == {Kind.INDEX}, (number, place)
+
+
+def test_wrong_time_index(log_directory):
+    folder = log_directory / "orders-0"
+    change(folder / f"{FIRST}.timeindex", lambda data: data[:12] + bytes(4) + data[16:])
+    assert kinds(folder) == {Kind.INDEX}
 
 
 @pytest.mark.parametrize("part_bytes", [2000, 4000])

@@ -40,6 +40,7 @@ BASES = {
     ("cache", "show"): (),
     ("cache", "clear"): (),
     ("advise",): ("{properties}",),
+    ("audit",): ("{partition}",),
     ("record",): ("{folder}/log.jsonl",),
     ("pages",): ("{folder}",),
 }

@@ -25,6 +25,9 @@ def places(tmp_path_factory):
     found["properties"].write_text("acks=all\n")
     found["folder"] = folder / "folder"
     found["folder"].mkdir()
+    found["partition"] = folder / "orders-0"
+    found["partition"].mkdir()
+    (found["partition"] / f"{0:020}.log").write_bytes(b"")
     return found
 
 
