@@ -28,6 +28,9 @@ TRIAL, SMALL, BILLION = Constants(3, 2, 2, 3), Constants(3, 2, 2, 4), Constants(
 STATES = {TRIAL: 9_985_570, SMALL: 113_065_123}
 """The states that earlier runs found, of both stores for the smaller one."""
 
+EVERY = {TRIAL: "2s", SMALL: "5s", BILLION: "2m"}
+"""The time between two checkpoints: short enough that the run has one when it is killed."""
+
 _DISTINCT = re.compile(r"([\d,]+) distinct")
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -57,7 +60,7 @@ def main(
     screen = tables.console()
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-", dir=os.environ.get("TMPDIR", "/var/tmp")) as name:
         try:
-            _measure(constants, states, killed_at, every or ("2s" if quick else "2m"), Path(name), screen, only_killed)
+            _measure(constants, states, killed_at, every or EVERY[constants], Path(name), screen, only_killed)
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
             raise SystemExit(1) from None
