@@ -1,4 +1,4 @@
-"""Graphs in Graphviz's DOT language: counterexamples as chains of states, and complete small state spaces."""
+"""Graphs in Graphviz's DOT language: complete small state spaces, and the parts that all graphs share."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from checker.errors import BoundsError, InputError, MissingExtraError
-from checker.explain.differences import StateChange, came_and_went, changes
+from checker.explain.differences import StateChange, came_and_went
 from checker.language.interpreter import BoundsFailure, State, Step, call_text
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.output.counterexample_text import state_lines
-from checker.output.lasso_text import owed_text
 from checker.output.styled_lines import plain
 from checker.printable import printable
 from checker.run.plan import DEADLOCK
-from checker.run.result import Violation
 
 if TYPE_CHECKING:
     from graphviz import Digraph
@@ -25,40 +23,8 @@ MOST_STATES = 300
 """Largest number of states in a state graph: a larger graph is unreadable, and its layout takes minutes."""
 
 _FONT = {"fontname": "monospace", "fontsize": "10"}
-_BAD = {"color": "#b3261e", "penwidth": "3", "style": "filled", "fillcolor": "#fdecea"}
-
-
-def trace_graph(spec: Spec, violation: Violation) -> Digraph:
-    """Return a counterexample as a chain: the initial state in full, then the changes of each step.
-
-    A lasso ends with an edge back to the first state of its loop. Each state of the loop names what stays owed.
-    """
-    graph = _digraph(violation.property)
-    trace = violation.trace if violation.closing_step is None else violation.trace[:-1]
-    for number, step in enumerate(trace, 1):
-        before = trace[number - 2].state if number > 1 else None
-        label = f"{number}\n" + (
-            _state_text(spec, step.state) if before is None else _changes_text(spec, before, step.state)
-        )
-        mark = _mark(spec, violation, number)
-        graph.node(str(number), _left(f"{label}\n{mark}" if mark else label), **(_BAD if mark else {}))
-        if before is not None:
-            graph.edge(str(number - 1), str(number), _escaped(f" {step}"))
-    if violation.loop_start is not None:
-        closing = " stays for ever" if violation.closing_step is None else f" {violation.closing_step}\n for ever"
-        graph.edge(str(len(trace)), str(violation.loop_start + 1), _escaped(closing), color=_BAD["color"], penwidth="3")
-    if violation.failed_action is not None and trace:
-        graph.node("error", _left(f"{violation.failed_action} cannot be executed"), **_BAD)
-        graph.edge(str(len(trace)), "error", _escaped(f" {violation.failed_action}"))
-    return graph
-
-
-def _mark(spec: Spec, violation: Violation, number: int) -> str:
-    """Return the last line of a state that shows the violation: the last state, or a state of the loop of a lasso."""
-    if violation.loop_start is not None:
-        return owed_text(spec, violation, number - 1) if number > violation.loop_start else ""
-    is_last = number == len(violation.trace) and violation.failed_action is None
-    return f"{violation.property} is violated" if is_last else ""
+BAD = {"color": "#b3261e", "penwidth": "3", "style": "filled", "fillcolor": "#fdecea"}
+"""The attributes of a node that shows a violation."""
 
 
 def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
@@ -66,7 +32,7 @@ def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
 
     Initial states have a double frame. Raises InputError if there are more than `MOST_STATES` states.
     """
-    graph = _digraph(spec.name)
+    graph = digraph(spec.name)
     numbers: dict[State, int] = {}
     for state in spec.initial_states():
         _number(spec, numbers, state)
@@ -79,7 +45,7 @@ def state_graph(spec: Spec, properties: tuple[str, ...]) -> Digraph:
             false.append(DEADLOCK)
         label = _state_text(spec, state) + "".join(f"\n✗ {name}" for name in false)
         shape = {"peripheries": "2"} if number < initial else {}
-        graph.node(str(number), _left(label), **shape, **(_BAD if false else {}))
+        graph.node(str(number), left_aligned(label), **shape, **(BAD if false else {}))
         _add_steps(graph, spec, properties, numbers, state, steps)
         _add_failures(graph, number, failures)
     return graph
@@ -128,15 +94,15 @@ def _add_steps(
     for target, found in by_target.items():
         broken = [name for name in rules if not spec.holds(name, found[0].state, state)]
         label = "\n".join([*(str(step) for step in found), *(f"✗ {name}" for name in broken)])
-        style = {"color": _BAD["color"], "penwidth": _BAD["penwidth"]} if broken else {}
-        graph.edge(str(numbers[state]), str(target), _escaped(label), **style)
+        style = {"color": BAD["color"], "penwidth": BAD["penwidth"]} if broken else {}
+        graph.edge(str(numbers[state]), str(target), centred(label), **style)
 
 
 def _add_failures(graph: Digraph, number: int, failures: list[BoundsFailure]) -> None:
     for failure in failures:
         node = f"{number} fails {failure.instance}"
-        graph.node(node, _left(f"✗ {failure.message}"), **_BAD)
-        graph.edge(str(number), node, _escaped(call_text(failure.action, failure.arguments)))
+        graph.node(node, left_aligned(f"✗ {failure.message}"), **BAD)
+        graph.edge(str(number), node, centred(call_text(failure.action, failure.arguments)))
 
 
 def _is_false(spec: Spec, name: str, state: State) -> bool:
@@ -148,7 +114,8 @@ def _is_false(spec: Spec, name: str, state: State) -> bool:
         return True
 
 
-def _digraph(name: str) -> Digraph:
+def digraph(name: str) -> Digraph:
+    """Return an empty graph; raise MissingExtraError if the package graphviz is missing."""
     try:
         from graphviz import Digraph
     except ModuleNotFoundError:
@@ -162,23 +129,20 @@ def _state_text(spec: Spec, state: State) -> str:
     return plain(state_lines(spec, state)).rstrip("\n")
 
 
-def _changes_text(spec: Spec, before: State, after: State) -> str:
-    return "\n".join(map(_change_text, changes(spec, before, after))) or "no variable changes"
-
-
-def _change_text(change: StateChange) -> str:
+def change_text(change: StateChange) -> str:
+    """Return a change as one line."""
     items = came_and_went(change)
     if items is None:
         return f"{change.path}: {show(change.before)} -> {show(change.after)}"
     return f"{items.path}: {' '.join(text for text in items.texts if text)}"
 
 
-def _escaped(text: str) -> str:
+def centred(text: str) -> str:
     """Escape text for a label with centred lines."""
     return _lines(text, "\\n").removesuffix("\\n")
 
 
-def _left(text: str) -> str:
+def left_aligned(text: str) -> str:
     """Escape text for a label with left-aligned lines."""
     return _lines(text, "\\l")
 
