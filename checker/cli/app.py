@@ -31,6 +31,7 @@ app = PluginGroup(
         CommandEntry(
             "list", "List families, specs, constants, scenarios and properties.", "checker.cli.list:list_specs"
         ),
+        CommandEntry("init", "Write a first spec with its tests and a workflow.", "checker.cli.init:init"),
         CommandEntry("run", "Explore every reachable state and check the properties.", "checker.cli.run:run"),
         CommandEntry("show", "Replay a saved counterexample and show it.", "checker.cli.show:show"),
         CommandEntry("prove", "Prove invariants with Z3, or search for short violations.", "checker.cli.prove:prove"),
