@@ -15,7 +15,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "language.md"
 
 def block_with(text: str) -> str:
     """Return the only Python block of the page that contains a text."""
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python[^\n]*\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (found,) = [block for block in blocks if text in block]
     return found
 

@@ -101,7 +101,7 @@ def render() -> str:
         ),
         paragraph(SOURCES),
         "## Regenerate this page",
-        "```\npython -m checker pages\n```",
+        "```sh\npython -m checker pages\n```",
     )
 
 

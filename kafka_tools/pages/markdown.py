@@ -18,7 +18,7 @@ def code(calls: Iterable[str]) -> str:
     """Return calls as a block of code with lines of at most `WIDTH` characters; a call is not broken."""
     # textwrap does not break lines at a no-break space.
     lines = textwrap.wrap(", ".join(call.replace(" ", "\u00a0") for call in calls), WIDTH)
-    return "\n".join(("```", *lines, "```")).replace("\u00a0", " ")
+    return "\n".join(("```text", *lines, "```")).replace("\u00a0", " ")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

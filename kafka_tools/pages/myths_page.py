@@ -35,7 +35,7 @@ def render() -> str:
         paragraph(DEFAULTS),
         table(("releases", *(f"`{name}`" for name in PRODUCER_SETTINGS)), _default_rows()),
         "## Regenerate this page",
-        "```\npython -m checker pages\n```",
+        "```sh\npython -m checker pages\n```",
     )
 
 

@@ -91,7 +91,7 @@ def render() -> str:
             map(_rule_row, sorted(CHANGES.values(), key=lambda change: release_number(change.since))),
         ),
         "## Regenerate this page",
-        "```\npython -m checker pages\n```",
+        "```sh\npython -m checker pages\n```",
     )
 
 
