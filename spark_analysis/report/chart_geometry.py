@@ -65,12 +65,12 @@ class Series:
 
 
 def share_chart(series: Sequence[Series], last_step: int, says: str) -> Chart:
-    """Return the chart of shares of walks over steps."""
+    """Return the chart of shares of walks over steps, of which the first is the initial state."""
     most = max((y for found in series for _, y in found.points), default=0.0)
     top = _above(most)
     up = _linear_ticks(top, share_text)
     across = [(float(step), f"{step:,}") for step in _round_steps(last_step)]
-    return _chart(series, across, up, (0.0, float(last_step)), top, "steps", says, is_log=False)
+    return _chart(series, across, up, (1.0, float(last_step)), top, "step", says, is_log=False)
 
 
 def growth_chart(series: Sequence[Series], walks: int, says: str) -> Chart:
@@ -153,7 +153,7 @@ def _linear_ticks(top: float, text: Any) -> list[tuple[float, str]]:
 
 def _round_steps(last: int) -> list[int]:
     step = next((size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if last / size <= 10), max(1, last // 10))
-    return list(range(0, last + 1, step))
+    return [1, *(number for number in range(step, last + 1, step) if 2 * number > step + 2)]
 
 
 def share_text(share: float) -> str:

@@ -25,7 +25,7 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
         found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
         series = _series([(name_of(entry), entry) for entry in found])
         return (
-            [("", chart_geometry.share_chart(series, data["depth"], "walks that have violated a property"), 0)]
+            [("", chart_geometry.share_chart(series, data["depth"] + 1, "walks that have violated a property"), 0)]
             if series
             else []
         )
@@ -35,7 +35,9 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
         chosen = sorted(entries, key=lambda pair: (-pair[1]["rate"], pair[0]["number"]))[:MOST_LINES]
         if chosen:
             series = _series([(constants_text(found["swept"]), entry) for found, entry in chosen])
-            chart = chart_geometry.share_chart(series, data["depth"], f"walks that have violated {failure['property']}")
+            chart = chart_geometry.share_chart(
+                series, data["depth"] + 1, f"walks that have violated {failure['property']}"
+            )
             result.append((name_of(failure), chart, len(entries) - len(chosen)))
     return result
 
@@ -49,7 +51,8 @@ def _series(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Series]:
 
 
 def _curve(entry: Mapping[str, Any]) -> list[tuple[float, float]]:
-    return [(step, share) for step, _, _, share in entry["curve"]]
+    # The data has the number of actions before the violation, the chart has the step: step 1 is the initial state.
+    return [(actions + 1, share) for actions, _, _, share in entry["curve"]]
 
 
 def name_of(failure: Mapping[str, Any]) -> str:

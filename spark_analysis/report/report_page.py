@@ -15,7 +15,10 @@ from spark_analysis.report.chart_geometry import count_text, share_text
 
 @dataclass(frozen=True)
 class PropertyRow:
-    """A row of the first table: a property with the results of the walks and of the exploration."""
+    """A row of the first table: a property with the results of the walks and of the exploration.
+
+    `soonest`, `one_in_a_hundred_by` and `half_by` are numbers of steps: step 1 is the initial state.
+    """
 
     name: str
     is_error: bool
@@ -95,7 +98,8 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
     ]
 
     def soonest(key: str) -> int | None:
-        return min((entry[key] for entry in same if entry[key] is not None), default=None)
+        # The data has the number of actions before the violation.
+        return min((entry[key] + 1 for entry in same if entry[key] is not None), default=None)
 
     causes = tuple(
         number

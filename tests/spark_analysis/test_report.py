@@ -13,10 +13,12 @@ import pytest
 from checker.cli.app import main
 from checker.engines.python.explorer import explore
 from checker.errors import UserError
+from checker.output.page.render import MOST_BYTES
 from checker.run.plan import Plan
 from spark_analysis.report import make_report as reports
 from spark_analysis.report.make_report import dot_of, report_on
 from spark_analysis.report.report_page import walk_report_page
+from tests.page_checks import problems_of
 from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 from traces import trace_file
 from traces.replay import replay
@@ -127,6 +129,32 @@ def test_page_is_self_contained_and_its_links_are_valid(made):
     assert set(pages) <= set(page.links)
     assert not re.search(r"https?://", text)
     assert "are violated" in text and "not_two_behind" in text
+
+
+def test_page_counts_steps_as_counterexamples_do(made):
+    _, _, found = made
+    text = walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
+    for failure in found.data["configurations"][0]["failures"]:
+        # The first state of the walk is step 1.
+        first = min(walk["found_length"] for walk in found.data["clusters"] if walk["property"] == failure["property"])
+        assert first == failure["soonest"] + 1
+        assert f'<td class="figure">step {first}</td>' in text
+    for cause in found.data["clusters"]:
+        assert f"<li><span>{cause['length']}</span> <code>{cause['schedule'][-1]['action']}(" in text
+        assert f"Violated by step {cause['length']}: " in text
+    assert not re.search(r"\d steps", text)
+
+
+@pytest.mark.browser
+def test_page_is_readable(made, browser, tmp_path):
+    _, _, found = made
+    text = walk_report_page(found.data, [None] * len(found.clusters), {}, "python -m checker report DIR")
+    assert len(text.encode()) < MOST_BYTES
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert problems_of(page) == []
+    page.close()
 
 
 def test_tree_of_schedules_names_every_cause(made):
