@@ -177,16 +177,22 @@ def test_the_compare_view(open_page, kip101):
     ]
     origin = origin_of(spec, "replication/kip101", None, "replication/kip101", "python -m checker run")
     page = open_page(comparison_as_page(Counterexample(spec, violation, origin), sides))
-    assert position(page) == 12
+    # The page opens where the first of the two parts from the original.
+    assert position(page) == 3
     columns = page.locator(".step.now .side")
     assert columns.count() == 3
+    page.keyboard.press("End")
+    assert position(page) == 12
     assert "diverges here" not in columns.nth(1).text_content()
     assert "diverges here" in columns.nth(2).text_content()
     assert "require(self.may_join_isr(leader, follower)) is false" in columns.nth(2).text_content()
+    # The parts that differ are marked on both sides: b3 joins two in-sync replica sets on one side only.
+    assert columns.nth(0).locator(".member.unlike").count() == columns.nth(2).locator(".member.unlike").count() == 2
     page.locator(".conclusions a").first.click()
     assert position(page) == 3
     page.keyboard.press("ArrowLeft")
     assert position(page) == 2
+    assert columns.locator(".unlike").count() == 0
 
 
 def test_markup_in_names_is_not_executed(open_page):

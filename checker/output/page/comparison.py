@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checker.explain.lane_owners import FailureBindings
 from checker.explain.step_sentences import first_sentence
@@ -17,6 +17,7 @@ from checker.output.page.lasso import lasso_view
 from checker.output.page.render import STEPS_SCRIPT, PageContext, render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, legend_of
+from checker.output.page.view_differences import PartKey, differing_parts
 from checker.run.result import TraceStep, Violation
 
 
@@ -44,13 +45,17 @@ class ComparedSpec:
 
 @dataclass(frozen=True)
 class ComparedView:
-    """One column at one step: a drawing, or tables if no variable has lanes."""
+    """One column at one step: a drawing, or tables if no variable has lanes.
+
+    `differs` are the parts that differ from the first column; in the first column, those that differ from any other.
+    """
 
     column: ComparedSpec
     step: ComparedStep
     diverges_here: bool
     view: StateView | None
     tables: tuple[StateTable, ...]
+    differs: frozenset[PartKey] = frozenset()
 
 
 def original_column(spec: Spec, violation: Violation, name: str) -> ComparedSpec:
@@ -87,6 +92,7 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
         views = [
             _view(column, renderer, index, is_violated) for column, renderer in zip(columns, renderers, strict=True)
         ]
+        views = _with_differences(views)
         steps.append({"number": index + 1, "call": call, "summary": _summary(original.spec, step), "views": views})
     return render(
         "comparison.html.j2",
@@ -117,6 +123,13 @@ def _view(column: ComparedSpec, renderer: StateRenderer | None, index: int, is_v
     view = renderer.draw(before, step.state, is_violated=is_violated) if renderer is not None else None
     shown = () if view is not None else tables(column.spec, before, step.state)
     return ComparedView(column, step, index + 1 in column.divergences, view, shown)
+
+
+def _with_differences(views: list[ComparedView]) -> list[ComparedView]:
+    first, *others = views
+    found = [differing_parts(first.view or first.tables, view.view or view.tables) for view in others]
+    differs = [frozenset[PartKey]().union(*found), *found]
+    return [replace(view, differs=parts) for view, parts in zip(views, differs, strict=True)]
 
 
 def _summary(spec: Spec, step: TraceStep | None) -> str:

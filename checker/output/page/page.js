@@ -113,6 +113,7 @@
   // Without this script a link jumps to the section of its step. With it, the section is shown in place.
   for (const step of steps) step.removeAttribute("id");
   document.documentElement.classList.add("js");
-  // The violation is at the last step, or in the loop.
-  show(stepOfAddress() || loop || last);
+  // The violation is at the last step, or in the loop. A comparison opens where the specs part.
+  const opens = Number(document.querySelector(".player").dataset.opens || 0);
+  show(stepOfAddress() || opens || loop || last);
 })();
