@@ -42,9 +42,10 @@ def replayed(path: Path, spec_file: Path | None = None) -> Counterexample:
     except UserError as error:
         raise InputError(f"{_named(path, error.message)}{_changed_text(file, entry)}") from None
     is_same = file.origin.fingerprint == trace_file.fingerprint_of(entry.spec)
-    description = entry.description(file.origin.scenario, spec.constants)
+    scenario = entry.scenario(file.origin.scenario, spec.constants)
+    description = scenario.description if scenario is not None else ""
     origin = dataclasses.replace(file.origin, spec=entry.name, target=entry.target, constants=dict(spec.constants))
-    return Counterexample(spec, violation, origin, description, () if is_same else (_CHANGED,))
+    return Counterexample(spec, violation, origin, description, () if is_same else (_CHANGED,), scenario)
 
 
 def _check_names(file: trace_file.TraceFile, entry: registry.SpecEntry) -> None:

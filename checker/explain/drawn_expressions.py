@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from checker.errors import InputError
+from checker.language.drawing import Drawing
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.values import show
@@ -48,3 +49,14 @@ def evaluate(spec: Spec, expression: str, state: State, given: Mapping[str, Any]
 def evaluate_text(spec: Spec, template: str, state: State, given: Mapping[str, Any]) -> str:
     """Return the text of an f-string of a drawing in a state; call it inside `with spec.bound():`."""
     return str(evaluate(spec, f"f{template!r}", state, given))
+
+
+def item_text(drawing: Drawing, name: str, item: Any) -> str:
+    """Return an item of the collection `name` as the drawing labels it; raise InputError if the label is wrong."""
+    label = drawing.item_labels.get(name, "{}")
+    if "{}" in label:
+        return label.replace("{}", show(item))
+    try:
+        return label.format(item=item)
+    except (AttributeError, KeyError, IndexError, ValueError) as error:
+        raise InputError(f"the label {label} of items of {name} cannot be evaluated: {error}") from None

@@ -52,6 +52,14 @@ def executed(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) 
     return tuple(tracer.listings())
 
 
+def evaluated(spec: Spec, name: str, state: State, old: State | None) -> tuple[ExecutedFunction, ...]:
+    """Return the functions that a property calls in a state or, if `old` is given, for the step from `old` to it."""
+    tracer = _LineTracer(_roots(type(spec)))
+    with traced(tracer.on_call), contextlib.suppress(Disabled, BoundsError, SpecError):
+        spec.holds(name, state, old)
+    return tuple(tracer.listings())
+
+
 class _LineTracer:
     """Records the executed lines and the called functions in files below the folders `roots`."""
 

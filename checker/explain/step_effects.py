@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.explain.differences import StateChange, came_and_went, changes_within
+from checker.explain.drawn_expressions import item_text
 from checker.explain.lane_owners import LaneOwner, lane_owners, type_of, value_of
 from checker.language.drawing import Drawing, Log
 from checker.language.interpreter import State
@@ -26,12 +27,16 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class StepEffect:
-    """A change in a lane: the title of the lane, whether it is a single lane, the kind, and a clause."""
+    """A change in a lane: the title of the lane, whether it is a single lane, the kind, and a clause.
+
+    `short` is the clause without the name of the lane.
+    """
 
     lane: str
     is_single: bool
     kind: EffectKind
     text: str
+    short: str
 
 
 def step_effects(spec: Spec, drawing: Drawing, before: State, after: State) -> list[StepEffect]:
@@ -93,8 +98,8 @@ class _LaneEffects:
             if name not in lane.crowned and name not in lane.members and name != lane.alive:
                 yield from self._of_items(name, title, "value")
 
-    def _effect(self, kind: EffectKind, text: str) -> StepEffect:
-        return StepEffect(self._owner.title, self._owner.member is None, kind, text)
+    def _effect(self, kind: EffectKind, text: str, short: str = "") -> StepEffect:
+        return StepEffect(self._owner.title, self._owner.member is None, kind, text, short or text)
 
     def _values(self, name: str) -> tuple[Any, Any]:
         return value_of(self._old, self._owner, name), value_of(self._new, self._owner, name)
@@ -109,20 +114,23 @@ class _LaneEffects:
         noun = self._of(log.title or (log.name if "." not in log.name else "log").replace("_", " "))
         if lost:
             verb = "is" if len(lost) == 1 else "are"
-            yield self._effect("lost", f"{self._items(log.name, lost)} {verb} gone from {noun}")
+            yield self._effect(
+                "lost", f"{self._items(log.name, lost)} {verb} gone from {noun}", f"loses {self._items(log.name, lost)}"
+            )
         if gained:
             offset = f" at offset {start}" if isinstance(type_of(self._spec, self._owner, log.name), SeqType) else ""
             yield self._effect("appended", f"{noun} gets {self._items(log.name, gained)}{offset}")
         for name, label in log.markers.items():
             before, after = self._values(name)
             if with_markers and before != after:
-                yield self._effect("offset", f"{self._of(label)} {show(before)} → {show(after)}")
+                moved = f"{show(before)} → {show(after)}"
+                yield self._effect("offset", f"{self._of(label)} {moved}", f"{label} {moved}")
 
     def _of_leader(self, name: str, words: str) -> Iterator[StepEffect]:
         before, after = self._values(name)
         if isinstance(after, bool):
             if after and not before:
-                yield self._effect("members", f"{self._owner.title} {words}")
+                yield self._effect("members", f"{self._owner.title} {words}", words)
         elif before != after:
             yield self._effect("leader" if after is not None else "members", f"{words}: {show(after)}")
 
@@ -131,31 +139,35 @@ class _LaneEffects:
         before, after = self._values(name)
         if before == after or name in self._channels:
             return
-        noun = title if self._owner.member is None and kind != "members" else self._of(title)
+        own = title if self._owner.member is None and kind != "members" else self._of(title)
         declared = type_of(self._spec, self._owner, name)
-        parts = [StateChange(noun, before, after)]
+        parts = [StateChange("", before, after)]
         if declared is not None and kind != "members":
-            parts = list(changes_within(noun, declared, before, after))
+            parts = list(changes_within("", declared, before, after))
         for part in parts:
             text = self._text(name, part, is_whole=kind == "members")
             if text:
-                yield self._effect(kind, text)
+                yield self._effect(kind, f"{own}{text}", f"{title}{text}")
 
     def _text(self, name: str, change: StateChange, is_whole: bool) -> str:
         """Return a change as text; "" if only the order of the items differs."""
         items = came_and_went(change) if not is_whole else None
         if items is None:
-            return f"{change.path} {_short(change.before)} → {_short(change.after)}"
+            return f"{_path(change.path)} {_short(change.before)} → {_short(change.after)}"
         parts = [f"- {self._items(name, items.lost)}"] if items.lost else []
         parts += [f"+ {self._items(name, items.got)}"] if items.got else []
-        return " ".join((items.path, *parts)) if parts else ""
+        return " ".join((_path(items.path), *parts)) if parts else ""
 
     def _items(self, name: str, items: list[Any]) -> str:
-        label = self._drawing.item_labels.get(name, "{}")
-        return ", ".join(label.replace("{}", _short(item)) for item in items)
+        return ", ".join(_short(item_text(self._drawing, name, item)) for item in items)
+
+
+def _path(path: str) -> str:
+    """Return a path within a value as it follows a title: `[p1]` is "of p1" in most texts, a field is a word."""
+    return path.replace(".", " ")
 
 
 def _short(value: Any) -> str:
     """Return the text of a value, cut after a line."""
-    text = show(value)
+    text = value if isinstance(value, str) else show(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

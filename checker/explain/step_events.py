@@ -17,12 +17,17 @@ from checker.run.result import TraceStep
 
 @dataclass(frozen=True)
 class StepEvent:
-    """A step of a trace: its kind, the title of its lane ("" if it has none), its label, and what it changes."""
+    """A step of a trace: its kind, the title of its lane ("" if it has none), its label, and what it changes.
 
+    `is_named`: the drawing declares the label, and it is not empty in this step.
+    """
+
+    action: str
     kind: EventKind
     lane: str
     label: str
     effects: tuple[StepEffect, ...]
+    is_named: bool = False
 
 
 def step_event(spec: Spec, drawing: Drawing, before: State, step: TraceStep) -> StepEvent:
@@ -37,7 +42,12 @@ def step_event(spec: Spec, drawing: Drawing, before: State, step: TraceStep) -> 
         label = evaluate_text(spec, declared.label, before, given) if declared.label else ""
     lane = lane or _inferred_lane(owners, step.action, given, effects)
     return StepEvent(
-        declared.kind or _kind(effects), lane, label or _action_label(step.action, owners, given), tuple(effects)
+        step.action,
+        declared.kind or _kind(effects),
+        lane,
+        label or _action_label(step.action, owners, given),
+        tuple(effects),
+        bool(label),
     )
 
 

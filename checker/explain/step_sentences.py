@@ -9,12 +9,14 @@ from typing import Any
 
 from checker.explain.differences import came_and_went, changes
 from checker.explain.drawn_expressions import evaluate_text
+from checker.explain.message_transfers import transfers
 from checker.explain.step_effects import EffectKind
 from checker.explain.step_events import StepEvent, arguments_by_name, step_event
+from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.run.result import ActionCall, Violation
+from checker.run.result import ActionCall, TraceStep, Violation
 
 _ORDER: tuple[EffectKind, ...] = ("lost", "appended", "leader", "items", "members", "offset", "value")
 """The order of effects in a sentence. That a lane stops or starts is what the action says."""
@@ -34,20 +36,23 @@ class StepSentence:
 
 def step_sentences(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
     """Return a sentence for each step of a violation's trace, the initial state and a failed action included."""
-    return tuple(sentence for sentence, _ in _described(spec, violation))
+    return tuple(sentence for sentence, _ in described_steps(spec, violation.trace, violation.failed_action))
 
 
 def short_story(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
     """Return the sentences of the steps that matter.
 
     These are failures, restarts, elections, truncations, appended records, changes of what a single participant (the
-    producer, the controller) has, and the last step. Without a drawing it is every step.
+    producer, the controller) has, the steps of a loop, and the last step. Of a spec that declares no drawing it is
+    every step.
     """
-    found = _described(spec, violation)
+    found = described_steps(spec, violation.trace, violation.failed_action)
     return tuple(
         sentence
         for index, (sentence, event) in enumerate(found)
-        if index == len(found) - 1 or (index > 0 and (event is None or _matters(event)))
+        if index == len(found) - 1
+        or (violation.loop_start is not None and index > violation.loop_start)
+        or (index > 0 and (spec.draws is None or event is None or _matters(event)))
     )
 
 
@@ -65,21 +70,31 @@ def _matters(event: StepEvent) -> bool:
     )
 
 
-def _described(spec: Spec, violation: Violation) -> list[tuple[StepSentence, StepEvent | None]]:
-    """Return the sentence and the event of each step; the event is None without a drawing."""
-    trace = violation.trace
+def described_steps(
+    spec: Spec, trace: tuple[TraceStep, ...], failed: ActionCall | None = None
+) -> list[tuple[StepSentence, StepEvent | None]]:
+    """Return the sentence and the event of each step of a trace.
+
+    The event is None for the initial state, for a failed action, and without a drawing.
+    """
     found: list[tuple[StepSentence, StepEvent | None]] = []
+    drawing = drawing_of(spec)
+    lost: dict[int, list[str]] = {}
+    for found_message in transfers(spec, trace):
+        if found_message.is_lost and found_message.arrived is not None:
+            ends = f"from {found_message.source} to {found_message.target}"
+            lost.setdefault(found_message.arrived, []).append(f"the message {found_message.text!r} {ends} is lost")
     for number, step in enumerate(trace, 1):
         if step.action is None:
             found.append((StepSentence(number, str(step), _initial_sentence(spec)), None))
             continue
         before = trace[number - 2].state
-        event = step_event(spec, spec.draws, before, step) if spec.draws is not None else None
+        event = step_event(spec, drawing, before, step) if drawing is not None else None
         is_declared = spec.draws is not None and bool(spec.draws.event_of(step.action).says)
         effects = _effect_texts(event, is_declared) if event is not None else _changes(spec, before, step.state)
-        text = _sentence(_action_clause(spec, before, ActionCall(step.action, step.arguments)), effects)
+        clause = _action_clause(spec, before, ActionCall(step.action, step.arguments))
+        text = _sentence(clause, [*lost.get(number, []), *effects])
         found.append((StepSentence(number, str(step), text), event))
-    failed = violation.failed_action
     if failed is not None and trace:
         clause = _action_clause(spec, trace[-1].state, failed)
         found.append((StepSentence(len(trace) + 1, str(failed), f"{clause}: it leaves the bounds of a type."), None))
@@ -101,7 +116,11 @@ def _sentence(clause: str, effects: list[str]) -> str:
 def _effect_texts(event: StepEvent, is_declared: bool) -> list[str]:
     """Return the effects of a step; a declared sentence leaves out values, of which the drawing has many."""
     order = _ORDER[:-1] if is_declared else _ORDER
-    shown = [effect for effect in event.effects if effect.kind in order]
+    shown = [
+        effect
+        for effect in event.effects
+        if effect.kind in order and (effect.kind != "members" or effect.is_single or not is_declared)
+    ]
     return [effect.text for effect in sorted(shown, key=lambda effect: order.index(effect.kind))]
 
 

@@ -154,8 +154,8 @@ class Event:
 class Drawing:
     """The drawing of a spec: its lanes in their order, the channels and arrows between them, and the events.
 
-    `item_labels` maps names of collections to the labels of their items, `{"acked": "r{}"}`; without it an item is
-    shown as it is.
+    `item_labels` maps names of collections to the labels of their items: `{"acked": "r{}"}`, or with a field of a
+    struct `{"log": "s{item.sequence}"}`. Without it an item is shown as it is.
     """
 
     lanes: tuple[Lane, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import html
-import importlib
 import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -304,11 +303,6 @@ class Spec(Interpreter, metaclass=SpecClass):
                     message = f"constant {name} cannot be left unbounded: {method} may restrict it for an assumption"
                     raise SpecError(message)
 
-    def explore(self) -> Any:
-        """Return a `checker.ExploredPath` in the first initial state: steps are taken by hand, and it draws itself."""
-        # By its name, and only when it is called: the language depends on none of its users.
-        return importlib.import_module("checker").ExploredPath(self)
-
     def __repr__(self) -> str:
         constants = ", ".join(f"{name}={value!r}" for name, value in self.constants.items())
         return f"{type(self).__name__}({constants})"
@@ -452,7 +446,8 @@ class Scenario:
     counterexample (None leaves it open). `properties` names the properties to check (None: all). With `deadlock`, a
     state without successors violates the built-in property `deadlock`. `fair` changes the fairness of actions:
     `{"retry": None}` removes the promise that `retry` is fair (see `Spec.with_fairness`). With `symmetry` the explorer
-    stores one state for all that differ only in the names of the members of symmetric domains.
+    stores one state for all that differ only in the names of the members of symmetric domains. `fixed_by` is the name
+    of the scenario that shows the remedy, `SPEC/SCENARIO` within the family.
     """
 
     spec: type[Spec]
@@ -464,6 +459,7 @@ class Scenario:
     description: str = ""
     fair: FairnessChanges = field(default_factory=dict)
     symmetry: bool = False
+    fixed_by: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
@@ -525,6 +521,7 @@ class Bug:
         repaired = self.fixed_spec or self.spec
         remedy = self.remedy or (f"Fixed: {self.description}" if self.description else "")
         faulty = {**self.size, **self.faulty}
+        fixed_name = self.fixed_name or f"{self.name}_fixed"
         found = [
             Scenario(
                 self.spec,
@@ -534,9 +531,9 @@ class Bug:
                 list(self.violates),
                 description=self.description,
                 fair=self.fair,
+                fixed_by=f"{repaired.name}/{fixed_name}",
             )
         ]
-        fixed_name = self.fixed_name or f"{self.name}_fixed"
         sizes = {fixed_name: self.size, f"{fixed_name}_larger": self.larger}
         return found + [
             Scenario(

@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 # The command line imports this module whenever it starts, so it imports nothing that takes time.
 if TYPE_CHECKING:
-    from checker.language.spec import Spec
+    from checker.language.spec import Scenario, Spec
     from checker.run.result import Violation
     from traces.trace_file import Origin
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A violation with its trace and origin; `description` is that of its scenario, `notes` are about the trace."""
+    """A violation with its trace and origin; `description` is that of its scenario, `notes` are about the trace.
+
+    `scenario` is the scenario that the trace violates, None without one.
+    """
 
     spec: Spec
     violation: Violation
     origin: Origin
     description: str = ""
     notes: tuple[str, ...] = ()
+    scenario: Scenario | None = None
 
 
 class Writer(Protocol):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from checker.explain.differences import StateChange, changes_within
 from checker.explain.lane_owners import LaneOwner, lane_owners
+from checker.explain.message_transfers import MessageTransfer, transfers
 from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -17,7 +18,6 @@ from checker.language.types import MapType, StructType, TupleType, Type
 from checker.language.values import show
 from checker.output.graphs import BAD, centred, change_text, digraph, left_aligned
 from checker.output.lasso_text import owed_text
-from checker.output.page.messages import MessageTransfer, transfers
 from checker.output.page.story import bindings_of
 from checker.run.result import ActionCall, TraceStep, Violation
 

@@ -49,10 +49,15 @@ class SpecEntry:
 
     def description(self, scenario: str | None, constants: Mapping[str, int | bool | str]) -> str:
         """Return the description of a scenario, or "" if the constants are not those of the scenario."""
+        found = self.scenario(scenario, constants)
+        return found.description if found is not None else ""
+
+    def scenario(self, name: str | None, constants: Mapping[str, int | bool | str]) -> Scenario | None:
+        """Return a scenario by its name, or None if the constants are not those of the scenario."""
         for found in self.scenarios:
-            if found.name == scenario and self.spec(**found.constants).constants == constants:
-                return found.description
-        return ""
+            if found.name == name and self.spec(**found.constants).constants == constants:
+                return found
+        return None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,24 @@
 Source: `ProducerStateManager`, `ProducerAppendInfo`, `UnifiedLog` of Apache Kafka (see `producer_state`).
 """
 
-from checker.language import Bug, Constant, Map, Option, Scenario, Struct, action, invariant, lemma, reachable, require
+from checker.language import (
+    Arrow,
+    Bug,
+    Constant,
+    Drawing,
+    Event,
+    Lane,
+    Log,
+    Map,
+    Option,
+    Scenario,
+    Struct,
+    action,
+    invariant,
+    lemma,
+    reachable,
+    require,
+)
 from specs.broker.producer_state import (
     Answer,
     Batch,
@@ -46,6 +63,47 @@ class LeaderState(ProducerState):
 
     answer = Answer
     verified = Map(Partition, Option(Verification))
+
+    draws = Drawing(
+        Lane("client", facts={"answer": "last answer"}),
+        Lane(
+            "leader of",
+            each=Partition,
+            logs=(Log("log", colour="sequence", at=("offset", "o")),),
+            boxes={"cached": "remembered batches"},
+            facts={
+                "producer_epoch": "producer epoch",
+                "forgotten": "batches before expiry",
+                "verified": "verification",
+            },
+        ),
+        arrows=(
+            Arrow(
+                "produce",
+                "'client'",
+                "partition",
+                "batch with sequence {sequence}, {records} record{'s'[:records - 1]}",
+            ),
+        ),
+        events=(
+            Event(
+                "produce",
+                "The client sends a batch: sequence {sequence}, {records} record{'s'[:records - 1]}, epoch {epoch}",
+            ),
+            Event(
+                "restart",
+                "The broker restarts and loads the producer state of its snapshot at the end of the log, which has the "
+                "last {snapshot_batches} of up to {cache_size} batches",
+                "restart: loads snapshot",
+                kind="restart",
+            ),
+            Event("truncate_to", "A new leader's log diverges at offset {end}: the log is truncated", "truncation"),
+            Event(
+                "expire_producer", "The producer's state expires: the leader forgets it", "expiry", kind="lost state"
+            ),
+        ),
+        item_labels={"log": "seq {item.sequence}", "cached": "seq {item.sequence}"},
+    )
 
     @action
     def produce(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence, records: RecordCount):
@@ -140,7 +198,7 @@ class LeaderState(ProducerState):
         )
 
     @invariant(
-        says="{p} would not recognise a retry of the batch at offset {o}: {self.log[p]}, cached {self.cached[p]}"
+        says="{p} would not recognise a retry of {self.log[p][o]} at offset {o}: it remembers {self.cached[p]} only"
     )
     def retries_recognised(self):
         """A retry of each of the last `cache_size` batches of the current epoch is answered as a duplicate."""
@@ -262,7 +320,8 @@ scenarios = [
         {"retries_recognised": 4},
         size=dict(restarts=True),
         fixed=dict(snapshot_batches=2),
-        description="Two batches, a restart: the end-of-log snapshot keeps only the second; the first's retry is new.",
+        description="Two batches, a restart: the snapshot at the end of the log keeps only the second, so that the "
+        "leader does not recognise a retry of the first.",
         fixed_name="i7_restart_whole_cache",
         remedy="I7 with a snapshot that holds the whole cache, after a restart.",
     ),

@@ -4,11 +4,26 @@ from checker.language import Arrow, Drawing, Event, Lane, Log
 from specs.replication.state import Replica
 
 _ANSWER = (
-    "{'diverges: ' + str(answers[follower].diverging) if answers[follower].diverging is not None else "
-    "(str(answers[follower].record) + ', ' if answers[follower].record is not None else '') "
+    "{'logs diverge: ' + str(answers[follower].diverging) if answers[follower].diverging is not None else "
+    "('record ' + str(answers[follower].record) + ', ' if answers[follower].record is not None else '') "
     "+ 'HW ' + str(answers[follower].high_watermark)}"
 )
 """The label of an answer to a fetch: the record and the high watermark, or where the logs diverge."""
+
+_FROM_THE_FILE = (
+    "{'. But it appends what the file of ' + str(leader[follower]) + ' has at this offset by now, '"
+    " + (str(log[leader[follower]][len(log[follower])])"
+    " if len(log[follower]) < len(log[leader[follower]]) else 'nothing')"
+    " if sends_lazily and answers[follower].record is not None and log[leader[follower]][len(log[follower]):"
+    "len(log[follower]) + 1] != [answers[follower].record] else ''}"
+)
+"""The end of a sentence if a leader sends what its file has when it sends, and that is another record by now."""
+
+_OTHER_RECORD = (
+    "{'not ' + str(answers[follower].record) + ': the file has changed'"
+    " if sends_lazily and answers[follower].record is not None and log[leader[follower]][len(log[follower]):"
+    "len(log[follower]) + 1] != [answers[follower].record] else ''}"
+)
 
 DRAWING = Drawing(
     Lane("producer", boxes={"acked": "acknowledged records"}),
@@ -70,37 +85,37 @@ DRAWING = Drawing(
             "{follower} learns that {requests[epoch].leader} leads in epoch {epoch}, and follows it"
             "{', after it has truncated its log to its high watermark ' + str(high_watermark[follower])"
             " if truncation == 'high_watermark' and len(log[follower]) > high_watermark[follower] else ''}",
-            "follows {requests[epoch].leader}, epoch {epoch}",
+            "follows {requests[epoch].leader}",
         ),
         Event("become_leaderless", "{replica} learns that the partition has no leader in epoch {epoch}", "no leader"),
-        Event("leader_append", "{leader}, which believes that it leads, appends a producer's record", "append"),
-        Event("follower_ask_epoch_end", "{follower} asks {leader[follower]} where its last epoch ends", "ask"),
+        Event(
+            "leader_append",
+            "{leader}{', which still believes that it leads,' if quorum.leader != leader else ''} "
+            "appends the producer's record r{next_record_id}",
+        ),
+        Event("follower_ask_epoch_end", "{follower} asks {leader[follower]} where its last epoch ends"),
         Event(
             "leader_answer_epoch_end",
             "{questions[follower].leader} answers {follower} where epoch {questions[follower].epoch} ends in its log",
-            "answer",
         ),
         Event(
             "follower_truncate",
             "{follower} truncates its log by the answer of {leader[follower]}: {epoch_ends[follower]}",
-            "apply the answer",
         ),
         Event(
             "follower_fetch",
             "{follower} fetches from {leader[follower]}, from offset {len(log[follower])} on",
-            "fetch from {len(log[follower])}",
         ),
         Event(
             "leader_handle_fetch",
             "{fetches[follower].leader} handles the fetch of {follower} from offset {fetches[follower].offset}"
             "{', sent in epoch ' + str(fetches[follower].leader_epoch)"
             " if fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}",
-            "handle fetch",
         ),
         Event(
             "follower_receive",
-            "{follower} gets the answer of {leader[follower]}: " + _ANSWER,
-            "apply answer",
+            "{follower} gets the answer of {leader[follower]}: " + _ANSWER + _FROM_THE_FILE,
+            _OTHER_RECORD,
         ),
         Event(
             "follower_take_high_watermark",
@@ -115,13 +130,12 @@ DRAWING = Drawing(
         Event(
             "controller_handle_alter_partition",
             "The controller handles the request of {leader} for the ISR {str(pending[leader].isr)}",
-            "handle AlterPartition",
         ),
-        Event("leader_learn_isr", "{leader} learns from the metadata that the ISR is {str(quorum.isr)}", "learn ISR"),
+        Event("leader_learn_isr", "{leader} learns from the metadata that the ISR is {str(quorum.isr)}"),
         Event(
             "controller_fence",
             "The controller fences {broker}"
-            "{', of which the process is down' if broker not in alive else ', of which the session has timed out'}",
+            "{', which is down' if broker not in alive else ', because its session has timed out'}",
             "fence {broker}",
             "'controller'",
         ),
@@ -147,7 +161,9 @@ DRAWING = Drawing(
         Event("broker_checkpoint", "{broker} writes its high watermark {high_watermark[broker]} to disk", "checkpoint"),
         Event("broker_reconnect", "{broker} reaches the controller again, which unfences it", "unfenced"),
         Event(
-            "consumer_read", "The consumer reads the record at offset {len(consumed)} from {replica}", "consumer reads"
+            "consumer_read",
+            "The consumer reads r{log[replica][len(consumed)].id} at offset {len(consumed)} from {replica}",
+            "consumer reads r{log[replica][len(consumed)].id}",
         ),
     ),
     item_labels={"acked": "r{}", "consumed": "r{}"},

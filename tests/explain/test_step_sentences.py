@@ -67,11 +67,11 @@ def texts(spec, name, sentences=step_sentences):
     return [found.text for found in sentences(spec, violation)]
 
 
-def test_sentences_of_a_spec_without_a_drawing_have_arguments_and_every_difference():
+def test_sentences_of_a_spec_that_declares_no_drawing_have_arguments_and_every_difference():
     assert texts(Forgetful(), "keeps_running") == [
         "Both nodes run; the logs are empty.",
-        "The node n2 that runs writes value 1: log[n2] + 1.",
-        "The process of n2 ends: up[n2] yes → no.",
+        "The node n2 that runs writes value 1: n2's log + 1.",
+        "The process of n2 ends: n2's up yes → no.",
     ]
 
 

@@ -102,9 +102,9 @@ def test_slider_buttons_list_and_overview_move_through_the_steps(open_page, kip1
     assert position(page) == 4
     page.locator(".step-list a").nth(8).click()
     assert position(page) == 9
-    page.locator(".timeline .column").nth(1).click()
+    page.locator(".chart-row").nth(1).click()
     assert position(page) == 2
-    assert page.locator(".timeline .now").count() == 1
+    assert page.locator(".chart-drawing .now").count() == 1
 
 
 def test_play_stops_at_the_last_step(open_page, kip101_page):
@@ -133,7 +133,7 @@ def test_steps_go_round_the_loop_of_a_lasso(open_page):
     assert page.locator("#position").text_content() == "1 / 4"
     page.locator(".fairness a").first.click()
     assert position(page) == 3
-    assert page.locator(".loop-arrow").is_visible()
+    assert page.locator(".chart-loop").is_visible()
 
 
 def test_a_system_that_stays_ends_with_its_last_step(open_page):

@@ -16,9 +16,9 @@ from checker.cli.app import main
 from checker.engines.python.explorer import explore
 from checker.language import Spec
 from checker.output.lasso_text import loop_text, owed_text
+from checker.output.page.chart import chart
 from checker.output.page.render import PageContext, counterexample_page
 from checker.output.page.story import story_of
-from checker.output.page.timeline import timeline
 from checker.output.sequence_graph import sequence_graph
 from checker.output.writers.itf import to_itf
 from checker.run.plan import Plan
@@ -182,15 +182,14 @@ def test_page_of_a_system_that_stays():
     assert "data-loop=" not in page
 
 
-def test_the_overview_has_an_arrow_from_the_last_column_to_the_first_of_the_loop():
-    story = story_of(*lasso("is_done"))
-    drawn = timeline(story)
-    across = {number: x for number, x, _, _ in drawn.columns}
-    assert drawn.loop.path.startswith(f"M{across[4]},")
-    assert f"H{across[2] + 8} " in drawn.loop.path
-    assert (drawn.loop.x, drawn.loop.width) == (across[2] - drawn.column / 2, 3 * drawn.column)
-    assert drawn.loop.text == "state 4 is state 2 again"
-    assert timeline(story_of(*lasso("is_done", stutters=True))).loop.text == "stays in state 3 for ever"
+def test_the_chart_marks_the_rows_of_the_loop():
+    spec, violation = lasso("is_done")
+    drawn = chart(spec, violation.trace, violation)
+    assert [row.is_in_loop for row in drawn.rows] == [False, True, True, True]
+    assert (drawn.loop.top, drawn.loop.bottom) == (drawn.rows[1].top, drawn.height)
+    assert drawn.loop.text == "State 4 is state 2 again: this repeats for ever."
+    spec, violation = lasso("is_done", stutters=True)
+    assert chart(spec, violation.trace, violation).loop.text == "The system stays in state 3 for ever."
 
 
 def test_the_lane_that_the_property_is_about_is_marked_in_the_loop_only():

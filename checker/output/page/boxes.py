@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.language.declared_types import declared_fields
 from checker.language.types import BagType, MapType, SeqType, SetType
 from checker.language.values import show
+
+Text = Callable[[Any], str]
+"""A function that returns the text of an item."""
 
 ItemChange = Literal["kept", "added", "removed"]
 """The effect of a step on an item. A `removed` item is shown struck through at this step and omitted afterwards."""
@@ -24,27 +27,30 @@ class Box:
     index: int | str | None = None
 
 
-def rows_of_boxes(title: str, before: Any, after: Any) -> Iterator[tuple[str, tuple[Box, ...]]]:
-    """Iterate over the rows (title, boxes) of a collection; a map of collections has one row per key."""
+def rows_of_boxes(title: str, before: Any, after: Any, text: Text = show) -> Iterator[tuple[str, tuple[Box, ...]]]:
+    """Iterate over the rows (title, boxes) of a collection; a map of collections has one row per key.
+
+    `text` returns the text of an item.
+    """
     kind = getattr(after, "type", None)
     if not isinstance(kind, MapType):
-        yield title, boxes_of(before, after)
+        yield title, boxes_of(before, after, text)
         return
     keys = [show(key) for key in kind.key.values()]
     values = list(zip(keys, before.items_in_order(), after.items_in_order(), strict=True))
     if isinstance(kind.value, (SeqType, SetType, BagType)):
         for key, old, new in values:
-            yield (f"{title} {key}" if len(keys) > 1 else title), boxes_of(old, new)
+            yield (f"{title} {key}" if len(keys) > 1 else title), boxes_of(old, new, text)
         return
-    yield title, tuple(box for key, old, new in values for box in _entry_boxes(key, old, new))
+    yield title, tuple(box for key, old, new in values for box in _entry_boxes(key, old, new, text))
 
 
-def _entry_boxes(key: str, old: Any, new: Any) -> tuple[Box, ...]:
+def _entry_boxes(key: str, old: Any, new: Any, text: Text) -> tuple[Box, ...]:
     """Return the box of an unchanged map entry, or the boxes of the old and the new entry."""
-    return (Box(show(new), "kept", key),) if old == new else _replaced(key, old, new)
+    return (Box(text(new), "kept", key),) if old == new else _replaced(key, old, new, text)
 
 
-def boxes_of(before: Any, after: Any) -> tuple[Box, ...]:
+def boxes_of(before: Any, after: Any, text: Text = show) -> tuple[Box, ...]:
     """Return the boxes of a collection after a step, including the items that the step removed."""
     old, new = _items(before), _items(after)
     is_sequence = isinstance(getattr(after, "type", None), SeqType)
@@ -53,24 +59,24 @@ def boxes_of(before: Any, after: Any) -> tuple[Box, ...]:
         removed, added = old[start:end], new[new_start:new_end]
         indices = list(range(new_start, new_end)) if is_sequence else [None] * len(added)
         if edit == "replace" and len(removed) == len(added):
-            boxes += [box for found in zip(indices, removed, added, strict=True) for box in _replaced(*found)]
+            boxes += [box for found in zip(indices, removed, added, strict=True) for box in _replaced(*found, text)]
             continue
         if edit != "equal":
-            boxes += [Box(show(item), "removed") for item in removed]
+            boxes += [Box(text(item), "removed") for item in removed]
         change: ItemChange = "kept" if edit == "equal" else "added"
-        boxes += [Box(show(item), change, index) for index, item in zip(indices, added, strict=True)]
+        boxes += [Box(text(item), change, index) for index, item in zip(indices, added, strict=True)]
     return tuple(boxes)
 
 
-def _replaced(index: int | str | None, old: Any, new: Any) -> tuple[Box, ...]:
+def _replaced(index: int | str | None, old: Any, new: Any, text: Text) -> tuple[Box, ...]:
     """Return the boxes of a replaced item."""
-    if show(old) != show(new):
-        return Box(show(old), "removed"), Box(show(new), "added", index)
+    if text(old) != text(new):
+        return Box(text(old), "removed"), Box(text(new), "added", index)
     # Both are printed alike, because `shows` of the struct leaves out the changed fields: name these.
     fields = [
         f"{name} {show(new.field(name))}" for name in declared_fields(type(new)) if new.field(name) != old.field(name)
     ]
-    return (Box(f"{show(new)}, {', '.join(fields)}", "added", index),)
+    return (Box(f"{text(new)}, {', '.join(fields)}", "added", index),)
 
 
 def _items(value: Any) -> list[Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from checker.explain.drawn_expressions import item_text
 from checker.explain.lane_owners import FailureBindings, LaneOwner, identity, is_of, lane_owners, type_of, value_of
 from checker.language.drawing import Drawing, Log
 from checker.language.interpreter import State
@@ -115,7 +117,7 @@ class StateRenderer:
     """
 
     def __init__(self, spec: Spec, drawing: Drawing, bindings: FailureBindings, last: State):
-        self._spec, self._bindings = spec, bindings
+        self._spec, self._drawing, self._bindings = spec, drawing, bindings
         self.owners = lane_owners(spec, drawing)
         with spec.bound():
             self._violating_items = list(self._items_at_failure(spec.in_state(last)))
@@ -160,7 +162,12 @@ class StateRenderer:
         boxes = tuple(
             row
             for name, title in lane.boxes.items()
-            for row in rows_of_boxes(title, value_of(old, owner, name), value_of(new, owner, name))
+            for row in rows_of_boxes(
+                title,
+                value_of(old, owner, name),
+                value_of(new, owner, name),
+                functools.partial(item_text, self._drawing, name),
+            )
         )
         facts = tuple(
             _fact(title, value_of(old, owner, name), value_of(new, owner, name)) for name, title in lane.facts.items()
@@ -190,7 +197,7 @@ class StateRenderer:
             change: ItemChange = "kept" if offset < kept or item is None else "added" if is_new else "removed"
             cells.append(
                 LogCell(
-                    show(item) if item is not None else "",
+                    item_text(self._drawing, log.name, item) if item is not None else "",
                     change,
                     _colour(item, log),
                     is_committed=is_new and offset < committed,

@@ -35,7 +35,7 @@
     position.textContent = current + " / " + last + (loop && current >= loop ? " ↻" : "");
     document.getElementById("back").disabled = current === 1;
     document.getElementById("forward").disabled = current === last && !loop;
-    scrollIntoItsBox(".timeline", ".timeline .now");
+    scrollIntoItsBox(".chart", ".chart-steps .now");
     scrollIntoItsBox(".step-list", ".step-list .now");
   }
 

@@ -12,13 +12,15 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from checker.explain.differences import came_and_went
+from checker.explain.executed_lines import ExecutedFunction, evaluated
+from checker.explain.step_sentences import short_story
 from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
 from checker.output.counterexample_text import constants_text, non_default_constants
+from checker.output.page.chart import chart
 from checker.output.page.story import Story, legend_of, story_of
-from checker.output.page.timeline import timeline
 from checker.run.result import Kind, Violation
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ STEPS_SCRIPT = "page.js"
 MOST_BYTES = 200_000
 """Size limit of a page in bytes, because CI runs keep pages as artifacts."""
 
+_PROPERTY_FUNCTIONS = 3
+"""Functions of the violated property whose source is shown: the property and the helpers that it calls first."""
+
 _FEWER_FUNCTIONS = (12, 3, 1, 0)
 """Numbers of functions with source per step, tried in this order until the page is within `MOST_BYTES`."""
 
@@ -56,6 +61,9 @@ class PageContext:
     The other fields are for counterexamples to induction: `verdict` replaces the verdict in the headline, `label`
     states whether the first state is reachable (`is_real`), `first` is the heading of the first state and `begins` a
     sentence about it.
+
+    `checked` are the properties that the scenario checks (None: all), `remedy` is the scenario with the remedy, and
+    `tickets` are the tickets that the description names, with their addresses.
     """
 
     name: str
@@ -67,6 +75,9 @@ class PageContext:
     is_real: bool = True
     first: str = "Initial state"
     begins: str = "The trace starts in this state."
+    checked: tuple[str, ...] | None = None
+    remedy: str = ""
+    tickets: tuple[tuple[str, str], ...] = ()
 
 
 def counterexample_page(spec: Spec, violation: Violation, context: PageContext) -> str:
@@ -75,15 +86,24 @@ def counterexample_page(spec: Spec, violation: Violation, context: PageContext) 
 
 
 def page_of(spec: Spec, violation: Violation, context: PageContext, story: Story) -> str:
-    """Return the page of a violation and its story; a page above `MOST_BYTES` shows less source in each step."""
+    """Return the page of a violation and its story.
+
+    A page above `MOST_BYTES` shows less source in each step and, without source, only the variables that change.
+    """
+    overview = {
+        "is_compact": False,
+        "chart": chart(spec, violation.trace, violation),
+        "sentences": short_story(spec, violation),
+        "property_source": _property_source(spec, violation),
+    }
     for functions in _FEWER_FUNCTIONS:
-        page = _page(spec, violation, context, story.with_listings(functions))
+        page = _page(spec, violation, context, story.with_listings(functions), overview)
         if len(page.encode()) <= MOST_BYTES:
-            break
-    return page
+            return page
+    return _page(spec, violation, context, story.with_listings(0), overview | {"is_compact": True})
 
 
-def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) -> str:
+def _page(spec: Spec, violation: Violation, context: PageContext, story: Story, overview: dict[str, Any]) -> str:
     drawing = drawing_of(spec)
     sentence, _, reason = violation.explanation.partition("\n")
     return render(
@@ -101,8 +121,21 @@ def _page(spec: Spec, violation: Violation, context: PageContext, story: Story) 
         context=context,
         story=story,
         legend=legend_of(drawing) if drawing is not None else None,
-        timeline=timeline(story),
+        **overview,
     )
+
+
+def _property_source(spec: Spec, violation: Violation) -> tuple[ExecutedFunction, ...]:
+    """Return the source of the violated property, with the lines that it executes at its violation."""
+    name, trace = violation.property, violation.trace
+    if (
+        violation.kind not in ("invariant", "step_invariant")
+        or spec.roles.get(name) not in (Role.INVARIANT, Role.STEP_INVARIANT, Role.LEMMA)
+        or not trace
+    ):
+        return ()
+    old = trace[-2].state if violation.kind == "step_invariant" else None
+    return evaluated(spec, name, trace[-1].state, old)[:_PROPERTY_FUNCTIONS]
 
 
 def render(

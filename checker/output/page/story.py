@@ -11,6 +11,7 @@ from checker.explain.differences import StateChange, changes
 from checker.explain.executed_lines import ExecutedFunction, executed
 from checker.explain.failures import failure_bindings
 from checker.explain.lane_owners import FailureBindings, lane_owners
+from checker.explain.message_transfers import MessageTransfer, transfers
 from checker.explain.refinements import AbstractStep, abstract_spec, abstract_steps, refinements_of
 from checker.explain.step_sentences import first_sentence
 from checker.language.default_drawing import drawing_of
@@ -22,7 +23,6 @@ from checker.language.values import show
 from checker.output.lasso_text import owed_text
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import LassoView, lasso_view
-from checker.output.page.messages import MessageTransfer, transfers
 from checker.output.page.state_tables import StateTable, tables
 from checker.run.plan import DEADLOCK
 from checker.run.result import ActionCall, TraceStep, Violation

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from checker.output.formats import Counterexample
 from checker.output.page.render import PageContext, counterexample_page
+from checker.output.page.tickets import ticket_links
+from checker.run.expectation import checked_properties
 
 
 def write(counterexample: Counterexample) -> str:
     """Return a counterexample as an HTML page."""
     origin = counterexample.origin
-    context = PageContext(origin.name, origin.command, counterexample.description, counterexample.notes)
+    scenario = counterexample.scenario
+    context = PageContext(
+        origin.name,
+        origin.command,
+        counterexample.description,
+        counterexample.notes,
+        checked=checked_properties(scenario) if scenario is not None else None,
+        remedy=f"{origin.target.rpartition('/')[0]}/{scenario.fixed_by}" if scenario and scenario.fixed_by else "",
+        tickets=ticket_links(type(counterexample.spec), counterexample.description),
+    )
     return counterexample_page(counterexample.spec, counterexample.violation, context)

@@ -8,6 +8,7 @@ from checker.language import (
     Channel,
     Constant,
     Drawing,
+    Event,
     Lane,
     Log,
     Map,
@@ -90,7 +91,39 @@ class IdempotentConnection(TransactionManager, abstract=True):
                 "leader of",
                 lost=("disconnect", "disconnect_while_handling", "restart_broker", "move_leader"),
                 answered="answered",
+                says="{'answer to ' * message.answered}batch {message.batch.id}"
+                "{(' (seq ' + str(message.batch.sequence) + ')') * (not message.answered)}{': ' * message.answered}"
+                "{(str(message.error) if str(message.error) != 'none' else 'success') * message.answered}",
             ),
+        ),
+        events=(
+            Event(
+                "drain",
+                "The client sends batch {queue[partition][0]}",
+            ),
+            Event("receive_response", "The client reads the response to batch {requests[partition][0].batch.id}"),
+            Event(
+                "handle_produce",
+                "{'The leader recognises batch ' if is_duplicate(partition, unhandled(partition)) else"
+                " 'The leader appends batch ' if str(check(partition, unhandled(partition))) == 'none' else"
+                " 'The leader refuses batch '}{unhandled(partition).id}"
+                "{' as a duplicate' if is_duplicate(partition, unhandled(partition)) else"
+                " ', sequence ' + str(unhandled(partition).sequence)}",
+                "{'duplicate' if is_duplicate(partition, unhandled(partition)) else"
+                " '' if str(check(partition, unhandled(partition))) == 'none' else 'refuses'}",
+            ),
+            Event(
+                "append_but_time_out",
+                "The leader appends the batch, but replication is late, and the request times out",
+                "appends, but too late",
+            ),
+            Event("disconnect", "The connection to the leader is lost, with the requests in flight", kind="disconnect"),
+            Event(
+                "disconnect_while_handling",
+                "The connection is lost while the leader handles a request",
+                kind="disconnect",
+            ),
+            Event("restart_broker", "The broker restarts: connections and requests are lost", kind="restart"),
         ),
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +14,10 @@ from checker.explain.drawn_expressions import evaluate, evaluate_text
 from checker.explain.lane_owners import LaneOwner, is_of, lane_owners
 from checker.explain.step_events import arguments_by_name, lane_title
 from checker.language.default_drawing import drawing_of
-from checker.language.drawing import Arrow, Channel, Drawing
+from checker.language.drawing import Arrow, Channel
+from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import MapType
+from checker.language.types import MapType, OptionType
 from checker.language.values import show
 from checker.run.result import TraceStep
 
@@ -58,7 +61,10 @@ def transfers(spec: Spec, trace: tuple[TraceStep, ...]) -> list[MessageTransfer]
     with spec.bound():
         owners = lane_owners(spec, drawing)
         found = [transfer for channel in drawing.channels for transfer in _of_channel(spec, channel, owners, trace)]
-        found += _of_arrows(spec, drawing, owners, trace)
+        for arrow in drawing.arrows:
+            slot = _slot(spec, arrow)
+            steps = _of_arrow_steps(spec, arrow, owners, trace) if slot is None else _of_slot(spec, slot, owners, trace)
+            found += steps
     return sorted(found, key=lambda transfer: (transfer.sent, transfer.arrived or len(trace) + 1))
 
 
@@ -68,15 +74,22 @@ def _of_channel(
     kind = spec.variables[channel.name]
     keys: list[Any] = list(kind.key.values()) if isinstance(kind, MapType) else [None]
     for key in keys:
-        values = [step.state.values[channel.name] for step in trace]
-        contents = [_messages(value[key] if isinstance(kind, MapType) else value, channel) for value in values]
+        values = [(step.state, step.state.values[channel.name]) for step in trace]
+        contents = [
+            _messages(spec, value[key] if isinstance(kind, MapType) else value, channel, state)
+            for state, value in values
+        ]
         source, target = (_title(title, key, owners) for title in (channel.source, channel.target))
         yield from _followed(contents, trace, source, target, channel.lost)
 
 
-def _messages(value: Any, channel: Channel) -> list[_Message]:
+def _messages(spec: Spec, value: Any, channel: Channel, state: State) -> list[_Message]:
     items = [] if value is None else list(value) if hasattr(value, "__iter__") else [value]
-    return [_Message(show(item), bool(channel.answered and item.field(channel.answered))) for item in items]
+    texts = [
+        evaluate_text(spec, channel.says, state, {"message": item}) if channel.says else show(item) for item in items
+    ]
+    answered = [bool(channel.answered and item.field(channel.answered)) for item in items]
+    return [_Message(text, is_answer) for text, is_answer in zip(texts, answered, strict=True)]
 
 
 def _title(title: str, key: Any, owners: list[LaneOwner]) -> str:
@@ -115,15 +128,78 @@ def _followed(
         yield transfer(found, None)
 
 
-def _of_arrows(
-    spec: Spec, drawing: Drawing, owners: list[LaneOwner], trace: tuple[TraceStep, ...]
+def _of_arrow_steps(
+    spec: Spec, arrow: Arrow, owners: list[LaneOwner], trace: tuple[TraceStep, ...]
 ) -> Iterator[MessageTransfer]:
     for number in range(2, len(trace) + 1):
-        for arrow in drawing.arrows:
-            if arrow.action == trace[number - 1].action:
-                transfer = _of_arrow(spec, arrow, owners, trace, number)
-                if transfer is not None:
-                    yield transfer
+        if arrow.action == trace[number - 1].action:
+            transfer = _of_arrow(spec, arrow, owners, trace, number)
+            if transfer is not None:
+                yield transfer
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """The place of an arrow's message: an Option, or a map of options of which the key is the argument `parameter`."""
+
+    arrow: Arrow
+    variable: str
+    parameter: str
+
+
+def _slot(spec: Spec, arrow: Arrow) -> _Slot | None:
+    """Return the place in which a message waits, None if `since` is something else."""
+    found = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", arrow.since)
+    if found is None:
+        return None
+    name, key = found.group(1), found.group(2) or ""
+    kind = spec.variables.get(name)
+    if key:
+        kind = kind.value if isinstance(kind, MapType) else None
+        if key not in [parameter.name for parameter in spec.parameters_of(arrow.action)]:
+            return None
+    return _Slot(arrow, name, key) if isinstance(kind, OptionType) else None
+
+
+def _of_slot(
+    spec: Spec, slot: _Slot, owners: list[LaneOwner], trace: tuple[TraceStep, ...]
+) -> Iterator[MessageTransfer]:
+    """Follow the messages in a place: the arrow's action receives one, any other change loses it."""
+    kind = spec.variables[slot.variable]
+    keys: list[Any] = list(kind.key.values()) if isinstance(kind, MapType) and slot.parameter else [None]
+    for key in keys:
+        values = [step.state.values[slot.variable] for step in trace]
+        contents = [value[key] if slot.parameter else value for value in values]
+        given = {slot.parameter: key} if slot.parameter else {}
+        sent, is_handled = 1, False
+        for number, (old, new) in enumerate(itertools.pairwise(contents), 2):
+            step = trace[number - 1]
+            is_received = step.action == slot.arrow.action and (
+                not slot.parameter or arguments_by_name(spec, step.action, step.arguments)[slot.parameter] == key
+            )
+            # The sender may keep a request after it was handled: it waits for the answer.
+            if old is not None and not is_handled and (is_received or old != new):
+                yield from _in_slot(spec, slot, owners, trace[number - 2].state, given, (sent, number, not is_received))
+            is_handled = old == new and (is_handled or is_received)
+            sent = number if old != new else sent
+        if contents[-1] is not None and not is_handled:
+            yield from _in_slot(spec, slot, owners, trace[-1].state, given, (sent, None, False))
+
+
+def _in_slot(
+    spec: Spec,
+    slot: _Slot,
+    owners: list[LaneOwner],
+    state: State,
+    given: dict[str, Any],
+    steps: tuple[int, int | None, bool],
+) -> Iterator[MessageTransfer]:
+    """Yield the transfer of a message in a state; `steps` are those that send and remove it, and whether it is lost."""
+    arrow = slot.arrow
+    source, target = (lane_title(evaluate(spec, end, state, given), owners) for end in (arrow.source, arrow.target))
+    if source and target and source != target:
+        text = evaluate_text(spec, arrow.says, state, given) if arrow.says else arrow.action.replace("_", " ")
+        yield MessageTransfer(text, source, target, *steps)
 
 
 def _of_arrow(

@@ -1,0 +1,517 @@
+"""The sequence chart of a trace: a row for each step, a column for each lane, and messages as arrows between them.
+
+Heights are pixels and horizontal positions are percentages of the width, so that the chart is as wide as its page and
+its text keeps its size.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from checker.explain.drawn_expressions import item_text
+from checker.explain.lane_owners import FailureBindings, LaneOwner, identity, lane_owners, value_of
+from checker.explain.message_transfers import MessageTransfer, transfers
+from checker.explain.step_effects import StepEffect, is_lane_alive, lost_and_gained
+from checker.explain.step_events import StepEvent
+from checker.explain.step_sentences import StepSentence, described_steps
+from checker.language.default_drawing import drawing_of
+from checker.language.drawing import Drawing, EventKind, Log
+from checker.language.spec import Spec
+from checker.output.page.story import bindings_of
+from checker.run.result import TraceStep, Violation
+
+_NODE, _LINE, _LOG, _GAP, _LABELLED = 24, 15, 27, 8, 13
+"""Pixels: from the top of a row to its node; a line of text; a log; the lower margin; a label's line above an arrow."""
+
+_SENTENCE, _SENTENCE_LINE = 46, 18
+"""Characters of a line of a sentence beside the chart, and its height in pixels."""
+
+_LABEL = 18
+"""Characters of a line of a label."""
+
+_CHARACTER = 7.3
+"""Width of a character in a cell of a log, in pixels."""
+
+_NARROWEST = 80
+"""The least width of a column, in pixels."""
+
+_LONG = 15
+"""A chart with more steps scrolls in a box of its own."""
+
+_SIGNS: dict[EventKind, str] = {
+    "crash": "crash",
+    "power loss": "power loss",
+    "shutdown": "clean shutdown",
+    "restart": "restart",
+    "disconnect": "connection lost",
+    "truncation": "truncation",
+    "election": "election",
+    "timeout": "timeout",
+    "lost state": "state lost",
+}
+"""The kinds of events with a sign of their own, and its meaning in the legend."""
+
+CellStyle = Literal["kept", "added", "removed", "missing"]
+
+
+@dataclass(frozen=True)
+class ChartLane:
+    """A column: its title, and its middle and left edge in percent."""
+
+    title: str
+    x: float
+    left: float
+
+
+@dataclass(frozen=True)
+class ChartRow:
+    """A step: its sentence, and its place in pixels. `y` is the height at which its events are drawn.
+
+    `finding` is a sentence about what the violated property finds.
+    """
+
+    number: int
+    call: str
+    sentence: str
+    top: float
+    height: float
+    y: float
+    is_violated: bool
+    is_in_loop: bool
+    finding: str = ""
+
+
+@dataclass(frozen=True)
+class ChartNode:
+    """An event in a lane at pixel `y`, or a change that a step elsewhere makes ("" as `kind`)."""
+
+    x: float
+    y: float
+    kind: EventKind
+    lines: tuple[str, ...]
+    is_event: bool
+    is_violated: bool
+
+
+@dataclass(frozen=True)
+class ChartCell:
+    """A cell of a log: its left edge from the middle of the lane and its width, in pixels."""
+
+    dx: float
+    width: float
+    text: str
+    style: CellStyle
+    colour: int | None
+    is_open: bool
+    is_violation: bool = False
+
+
+@dataclass(frozen=True)
+class ChartLog:
+    """A log after a step, at the upper edge `y`. A record that was lost stays as a missing cell."""
+
+    x: float
+    y: float
+    cells: tuple[ChartCell, ...]
+
+
+@dataclass(frozen=True)
+class LifeLine:
+    """A part of a lane's line, between two heights."""
+
+    x: float
+    y1: float
+    y2: float
+    style: Literal["runs", "leads", "stopped"]
+
+
+@dataclass(frozen=True)
+class ChartArrow:
+    """A message. `style` is "", "lost", "open" (in flight at the end) or "change" (the effect on another lane)."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    style: Literal["", "lost", "open", "change"]
+    lines: tuple[str, ...]
+    label_x: float
+    label_y: float
+    title: str
+
+
+@dataclass(frozen=True)
+class ChartLoop:
+    """The loop of a lasso, from its first to its last row, with a sentence."""
+
+    top: float
+    bottom: float
+    text: str
+
+
+@dataclass(frozen=True)
+class SequenceChart:
+    """The chart as plain data. `signs` are the kinds of events in it with their meanings, for the legend."""
+
+    lanes: tuple[ChartLane, ...]
+    rows: tuple[ChartRow, ...]
+    life_lines: tuple[LifeLine, ...]
+    stopped: tuple[LifeLine, ...]
+    nodes: tuple[ChartNode, ...]
+    logs: tuple[ChartLog, ...]
+    arrows: tuple[ChartArrow, ...]
+    signs: tuple[tuple[EventKind, str], ...]
+    loop: ChartLoop | None
+    height: float
+    least_width: float
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the chart scrolls in a box of its own."""
+        return len(self.rows) > _LONG
+
+    @property
+    def column(self) -> float:
+        """The width of a column in percent."""
+        return 100 / max(len(self.lanes), 1)
+
+    def has(self, sign: str) -> bool:
+        """Return whether the legend must explain a sign that is no kind of event."""
+        return sign in {
+            *(arrow.style for arrow in self.arrows),
+            *(line.style for line in self.life_lines),
+            *(cell.style for log in self.logs for cell in log.cells),
+            *("open cell" for log in self.logs for cell in log.cells if cell.is_open and cell.text),
+        }
+
+
+def chart(spec: Spec, trace: tuple[TraceStep, ...], violation: Violation | None = None) -> SequenceChart:
+    """Return the chart of a trace; with the violation that it shows, the violating step is marked."""
+    return _ChartBuilder(spec, trace, violation).chart()
+
+
+@dataclass
+class _Row:
+    """A row before its height is known: the nodes and logs of each lane."""
+
+    sentence: StepSentence
+    event: StepEvent | None
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    logs: dict[str, list[tuple[ChartCell, ...]]] = field(default_factory=dict)
+    lane: str = ""
+    top: float = 0
+    height: float = 0
+    lines_above: int = 1
+
+    @property
+    def y(self) -> float:
+        return self.top + _NODE + (self.lines_above - 1) * _LABELLED
+
+
+class _ChartBuilder:
+    def __init__(self, spec: Spec, trace: tuple[TraceStep, ...], violation: Violation | None) -> None:
+        self._spec, self._trace, self._violation = spec, trace, violation
+        drawing = drawing_of(spec)
+        self._drawing = drawing if drawing is not None else Drawing()
+        with spec.bound():
+            self._owners = lane_owners(spec, self._drawing)
+        count = max(len(self._owners), 1)
+        self._x = {owner.title: 100 * (index + 0.5) / count for index, owner in enumerate(self._owners)}
+        failed = violation.failed_action if violation is not None else None
+        self._rows = [_Row(*found) for found in described_steps(spec, trace, failed)]
+        self._transfers = transfers(spec, trace)
+        self._bindings = bindings_of(spec, violation) if violation is not None and trace else FailureBindings()
+        for row in self._rows:
+            row.lane = self._lane(row)
+        self._changes = [change for row in self._rows for change in self._changes_elsewhere(row)]
+
+    def chart(self) -> SequenceChart:
+        self._place_labels()
+        self._place_logs()
+        self._place_rows()
+        nodes = tuple(self._nodes())
+        logs = tuple(self._logs())
+        life_lines = tuple(self._life_lines())
+        kinds = {node.kind for node in nodes}
+        widest = max((sum(cell.width for cell in log.cells) for log in logs), default=0)
+        return SequenceChart(
+            lanes=tuple(ChartLane(title, x, x - 50 / len(self._x)) for title, x in self._x.items()),
+            rows=tuple(self._chart_rows()),
+            life_lines=life_lines,
+            stopped=tuple(line for line in life_lines if line.style == "stopped"),
+            nodes=nodes,
+            logs=logs,
+            arrows=tuple(self._arrows()),
+            signs=tuple((kind, text) for kind, text in _SIGNS.items() if kind in kinds),
+            loop=self._loop(),
+            height=self._bottom,
+            least_width=len(self._x) * max(_NARROWEST, widest + 10),
+        )
+
+    @property
+    def _bottom(self) -> float:
+        return self._rows[-1].top + self._rows[-1].height if self._rows else 0
+
+    def _is_violated(self, number: int) -> bool:
+        if self._violation is None or self._violation.kind in ("walk", "explanation"):
+            return False
+        start = self._violation.loop_start
+        return number == len(self._rows) if start is None else number > start
+
+    def _lane(self, row: _Row) -> str:
+        """Return the lane of a step: unless it is declared, that at which a message of a channel arrives or begins."""
+        if row.event is None:
+            return ""
+        number, declared = row.sentence.number, self._drawing.event_of(row.event.action)
+        is_arrow = any(arrow.action == row.event.action for arrow in self._drawing.arrows)
+        if declared.at or is_arrow or not self._drawing.channels:
+            return row.event.lane
+        arrived = [found.target for found in self._transfers if found.arrived == number and not found.is_lost]
+        sent = [found.source for found in self._transfers if found.sent == number]
+        return next(iter([*arrived, *sent]), row.event.lane)
+
+    def _finding(self, row: _Row) -> str:
+        """Return what the violated property finds in the last step of a trace without a loop."""
+        violation = self._violation
+        if violation is None or violation.loop_start is not None or not self._is_violated(row.sentence.number):
+            return ""
+        return f"{violation.property}: {violation.explanation.partition(chr(10))[0]}"
+
+    # The content of the rows.
+
+    def _changes_elsewhere(self, row: _Row) -> Iterator[tuple[int, str, StepEffect]]:
+        """Yield the number and the lane of a step with each effect on another, single lane that no message shows."""
+        if row.event is None or not row.lane:
+            return
+        number, lane = row.sentence.number, row.lane
+        ends = {(found.source, found.target) for found in self._transfers if number in (found.sent, found.arrived)}
+        for effect in row.event.effects:
+            is_elsewhere = effect.is_single and effect.lane != lane and effect.kind in ("items", "appended")
+            if is_elsewhere and (lane, effect.lane) not in ends and (effect.lane, lane) not in ends:
+                yield number, lane, effect
+
+    def _place_labels(self) -> None:
+        drawn = {(number, effect) for number, _, effect in self._changes}
+        for row in self._rows:
+            event = row.event
+            if event is None:
+                continue
+            number = row.sentence.number
+            if row.lane and self._is_named(row):
+                row.labels.setdefault(row.lane, []).extend(_lines(event.label))
+            for effect in event.effects:
+                if self._is_shown(row, effect) and (number, effect) not in drawn and effect.short not in event.label:
+                    row.labels.setdefault(effect.lane, []).extend(_lines(effect.short))
+        arrows = [
+            (found.sent if found.sent > 1 else found.arrived or 1, _lines(found.text)) for found in self._transfers
+        ]
+        for number, lines in [*arrows, *((number, _lines(effect.short)) for number, _, effect in self._changes)]:
+            self._rows[number - 1].lines_above = max(self._rows[number - 1].lines_above, len(lines))
+
+    def _is_shown(self, row: _Row, effect: StepEffect) -> bool:
+        """Return whether an effect is a label of its lane; a message, a log or a line of the lane shows the others."""
+        if self._spec.draws is None:
+            return effect.kind in ("items", "value")
+        if effect.kind in ("items", "members", "leader"):
+            has_sign = row.event is not None and bool(row.event.kind)
+            return effect.is_single or (has_sign and effect.lane == row.lane and effect.kind == "items")
+        return effect.kind == "offset"
+
+    def _is_named(self, row: _Row) -> bool:
+        """Return whether the label of an event is shown: a message or a longer log often says the same."""
+        event = row.event
+        assert event is not None
+        if event.kind or event.is_named:
+            return True
+        if self._drawing.event_of(event.action).label:
+            return False
+        number = row.sentence.number
+        has_message = any(
+            (found.sent == number and found.source == row.lane) or (found.arrived == number and not found.is_lost)
+            for found in self._transfers
+        )
+        return not has_message and not any(effect.kind == "appended" for effect in event.effects)
+
+    def _place_logs(self) -> None:
+        """Place a log in each row that changes it, and all logs in the last row of a violation."""
+        lost: dict[tuple[str, str], dict[int, Any]] = {}
+        with self._spec.bound():
+            states = [self._spec.in_state(step.state) for step in self._trace]
+            for index, row in enumerate(self._rows[: len(states)]):
+                is_last = self._is_violated(index + 1) and index == len(states) - 1
+                bindings = self._bindings if is_last else FailureBindings()
+                for owner in self._owners:
+                    for log in owner.lane.logs:
+                        before = list(value_of(states[max(index - 1, 0)], owner, log.name))
+                        after = list(value_of(states[index], owner, log.name))
+                        missing = lost.setdefault((owner.title, log.name), {})
+                        if before != after or (index == 0 and after) or (is_last and (after or missing)):
+                            cells = self._cells(owner, log, states[index], before, after, missing, bindings)
+                            row.logs.setdefault(owner.title, []).append(cells)
+
+    def _cells(
+        self,
+        owner: LaneOwner,
+        log: Log,
+        working: Any,
+        before: list[Any],
+        after: list[Any],
+        missing: dict[int, Any],
+        bindings: FailureBindings,
+    ) -> tuple[ChartCell, ...]:
+        start, lost, gained = lost_and_gained(before, after)
+        is_shifted = start == 0 and 0 < len(lost) < len(before) and after == before[len(lost) :] + gained
+        if not is_shifted:
+            missing.update({start + offset: item for offset, item in enumerate(lost)})
+        name = next(iter(log.markers), "")
+        committed = value_of(working, owner, name) if name else None
+        shown: list[tuple[Any, CellStyle, bool]] = []
+        for offset, item in enumerate(after):
+            is_new = offset >= len(after) - len(gained) if is_shifted else offset >= start and bool(gained)
+            missing.pop(offset, None)
+            is_open = isinstance(committed, int) and offset >= committed
+            shown.append((item, "added" if is_new else "kept", is_open))
+        for offset in range(len(after), max(missing, default=-1) + 1):
+            is_now = not is_shifted and start <= offset < start + len(lost)
+            shown.append((missing.get(offset), "removed" if is_now else "missing", False))
+        texts = [item_text(self._drawing, log.name, item) if item is not None else "" for item, _, _ in shown]
+        widths = [max(26.0, _CHARACTER * len(text) + 8) for text in texts]
+        left = -sum(widths) / 2
+        cells = []
+        for offset, ((item, style, is_open), text, width) in enumerate(zip(shown, texts, widths, strict=True)):
+            is_violation = bindings.is_at(owner, log, offset) or (item is not None and bindings.is_about(log, item))
+            place = (round(left, 1), round(width, 1))
+            cells.append(ChartCell(*place, text, style, _colour(item, log), is_open, is_violation))
+            left += width
+        # An empty log is a frame without text.
+        return tuple(cells) or (ChartCell(-13, 26, "", "kept", None, True),)
+
+    # The places.
+
+    def _place_rows(self) -> None:
+        top = 0.0
+        for row in self._rows:
+            inner = max(
+                (
+                    _LINE * len(row.labels.get(title, ())) + _LOG * len(row.logs.get(title, ()))
+                    for title in {*row.labels, *row.logs}
+                ),
+                default=0,
+            )
+            lines = len(textwrap.wrap(row.sentence.text, _SENTENCE)) + len(textwrap.wrap(self._finding(row), _SENTENCE))
+            drawn = _NODE + (row.lines_above - 1) * _LABELLED + _LINE * 0.5 + inner + _GAP if self._owners else 0
+            row.top, row.height = top, max(drawn, lines * _SENTENCE_LINE + 10)
+            top += row.height
+
+    def _chart_rows(self) -> Iterator[ChartRow]:
+        start = self._violation.loop_start if self._violation is not None else None
+        for row in self._rows:
+            number, call, text = row.sentence.number, row.sentence.call, row.sentence.text
+            is_violated, is_in_loop = self._is_violated(number), start is not None and number > start
+            finding = self._finding(row)
+            yield ChartRow(number, call, text, row.top, row.height, row.y, is_violated, is_in_loop, finding)
+
+    def _nodes(self) -> Iterator[ChartNode]:
+        for row in self._rows:
+            lane = row.lane
+            is_last = self._is_violated(row.sentence.number)
+            is_marked = is_last and (self._violation is None or self._violation.loop_start is None)
+            for title in {lane: None, **row.labels} if lane else row.labels:
+                kind: EventKind = row.event.kind if row.event is not None and title == lane else ""
+                lines = tuple(row.labels.get(title, ()))
+                yield ChartNode(self._x[title], row.y, kind, lines, title == lane, is_marked and title == lane)
+
+    def _logs(self) -> Iterator[ChartLog]:
+        for row in self._rows:
+            for title, logs in row.logs.items():
+                y = row.y + _LINE * 0.5 + _LINE * len(row.labels.get(title, ())) + 2
+                for number, cells in enumerate(logs):
+                    yield ChartLog(self._x[title], y + number * _LOG, cells)
+
+    def _life_lines(self) -> Iterator[LifeLine]:
+        """Yield the parts of the lanes' lines: a change of style is at the node of the step that makes it."""
+        with self._spec.bound():
+            states = [self._spec.in_state(step.state) for step in self._trace]
+            for owner in self._owners:
+                styles = [_style(state, owner) for state in states]
+                begin = 0.0
+                for index, style in enumerate(styles):
+                    if index + 1 < len(styles) and styles[index + 1] == style:
+                        continue
+                    end = self._rows[index + 1].y if index + 1 < len(styles) else self._bottom
+                    yield LifeLine(self._x[owner.title], begin, end, style)
+                    begin = end
+
+    def _arrows(self) -> Iterator[ChartArrow]:
+        for found in self._transfers:
+            if found.source in self._x and found.target in self._x:
+                yield self._message(found)
+        for number, lane, effect in self._changes:
+            y = self._rows[number - 1].y
+            yield self._arrow((self._x[lane], y), (self._x[effect.lane], y), "change", effect.short, effect.text)
+
+    def _message(self, found: MessageTransfer) -> ChartArrow:
+        # What is there from the beginning was not sent by a step: the arrow is that of its delivery.
+        sent = found.sent if found.sent > 1 else found.arrived or 1
+        start = (self._x[found.source], self._rows[sent - 1].y)
+        target = self._x[found.target]
+        where = f"{found.source} to {found.target}: {found.text}"
+        if found.arrived is None:
+            end = (start[0] + (target - start[0]) * 0.6, self._bottom - 4)
+            return self._arrow(start, end, "open", found.text, f"{where}, still in flight")
+        y = self._rows[found.arrived - 1].y
+        if found.is_lost:
+            end = (start[0] + (target - start[0]) * 0.6, y)
+            return self._arrow(start, end, "lost", found.text, f"{where}, lost in step {found.arrived}")
+        return self._arrow(start, (target, y), "", found.text, where)
+
+    def _arrow(
+        self,
+        start: tuple[float, float],
+        end: tuple[float, float],
+        style: Literal["", "lost", "open", "change"],
+        text: str,
+        title: str,
+    ) -> ChartArrow:
+        """Return an arrow with its label above it: in the middle, nearer to its end if it crosses rows."""
+        (x1, y1), (x2, y2) = start, end
+        rise = y2 - y1
+        # Messages that leave one event are apart near their ends.
+        part = 1.0 if style == "lost" else 0.5 if rise < 60 else 0.66
+        lines = tuple(_lines(f"{text} (lost)" if style == "lost" else text))
+        label_x, label_y = x1 + (x2 - x1) * part, y1 + rise * part - (11 if style == "lost" else 5)
+        return ChartArrow(x1, y1, x2, y2, style, lines, label_x, label_y - _LABELLED * (len(lines) - 1), title)
+
+    def _loop(self) -> ChartLoop | None:
+        start = self._violation.loop_start if self._violation is not None else None
+        if start is None:
+            return None
+        first, last = self._rows[start], self._rows[-1]
+        stays = start == len(self._rows) - 1
+        text = (
+            f"The system stays in state {start + 1} for ever."
+            if stays
+            else f"State {last.sentence.number} is state {first.sentence.number} again: this repeats for ever."
+        )
+        return ChartLoop(first.top, last.top + last.height, text)
+
+
+def _style(working: Any, owner: LaneOwner) -> Literal["runs", "leads", "stopped"]:
+    if not is_lane_alive(working, owner):
+        return "stopped"
+    leads = any(value_of(working, owner, name) is True for name in owner.lane.crowned)
+    return "leads" if leads else "runs"
+
+
+def _lines(text: str) -> list[str]:
+    """Return a label in lines; a word that is longer than a line is not cut."""
+    return textwrap.wrap(text, _LABEL, break_long_words=False, break_on_hyphens=False)
+
+
+def _colour(item: Any, log: Log) -> int | None:
+    value = identity(item, log)
+    found = value if isinstance(value, int) else getattr(value, "index", None)
+    return found % 7 if isinstance(found, int) else None

@@ -1,0 +1,143 @@
+"""The sequence chart: lanes, events, messages, logs with lost records, and markup in names."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from checker.engines.native.engine import explore
+from checker.output.page.chart import chart
+from checker.output.page.render import PageContext, counterexample_page
+from checker.run.plan import Plan
+from checker.run.registry import select
+from tests.output.test_page import EvilSpec
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Return a function that returns the spec and the violation of a scenario."""
+    known = {}
+
+    def find(name):
+        if name not in known:
+            (selection,) = select(name)
+            scenario = selection.scenario
+            spec = scenario.configured_spec()
+            plan = Plan(tuple(scenario.expect), workers=1)
+            known[name] = spec, explore(spec, plan).violations[0]
+        return known[name]
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def r1(found):
+    spec, violation = found("replication/partition/r1_truncate_to_high_watermark")
+    return chart(spec, violation.trace, violation)
+
+
+def x_of(drawn, title):
+    return next(lane.x for lane in drawn.lanes if lane.title == title)
+
+
+def events(drawn, row):
+    """Return the events of a row: the title of the lane, and the kind."""
+    titles = {lane.x: lane.title for lane in drawn.lanes}
+    y = drawn.rows[row - 1].y
+    return [(titles[node.x], node.kind) for node in drawn.nodes if node.y == y and node.is_event]
+
+
+def test_events_have_signs_on_their_lanes(r1):
+    assert [lane.title for lane in r1.lanes] == ["producer", "controller", "b1", "b2"]
+    signs = {row.number: events(r1, row.number) for row in r1.rows if any(kind for _, kind in events(r1, row.number))}
+    assert signs == {
+        8: [("b1", "crash")],
+        9: [("b2", "crash")],
+        10: [("b2", "restart")],
+        11: [("b2", "truncation")],
+        12: [("controller", "election")],
+    }
+    assert [text for _, text in r1.signs] == ["crash", "restart", "truncation", "election"]
+
+
+def test_a_lane_is_grey_from_its_crash_to_its_restart(r1):
+    rows = {row.number: row.y for row in r1.rows}
+    assert [(line.x, line.y1, line.y2) for line in r1.stopped] == [
+        (x_of(r1, "b1"), rows[8], r1.height),
+        (x_of(r1, "b2"), rows[9], rows[10]),
+    ]
+
+
+def test_a_lost_record_stays_as_a_missing_cell(r1):
+    logs = [(log.x, [(cell.text, cell.style) for cell in log.cells]) for log in r1.logs]
+    b1, b2 = x_of(r1, "b1"), x_of(r1, "b2")
+    assert logs == [
+        (b1, [("r0@0", "added")]),
+        (b2, [("r0@0", "added")]),
+        (b2, [("r0@0", "removed")]),
+        (b1, [("r0@0", "kept")]),
+        (b2, [("r0@0", "missing")]),
+    ]
+
+
+def test_messages_end_where_they_arrive_or_are_lost(r1):
+    rows = {row.number: row.y for row in r1.rows}
+    shown = {" ".join(arrow.lines): arrow for arrow in r1.arrows}
+    answer = shown["record r0@0, HW 0"]
+    assert (answer.x1, answer.y1, answer.x2, answer.y2) == (x_of(r1, "b1"), rows[4], x_of(r1, "b2"), rows[5])
+    lost = shown["HW 1 (lost)"]
+    assert (lost.style, lost.y1, lost.y2) == ("lost", rows[7], rows[9])
+    acknowledged = shown["acknowledged records + r0"]
+    assert (acknowledged.style, acknowledged.x2) == ("change", x_of(r1, "producer"))
+
+
+def test_the_violating_step_is_marked_on_its_lane(r1, found):
+    (marked,) = [node for node in r1.nodes if node.is_violated]
+    assert (marked.x, marked.y) == (x_of(r1, "b2"), r1.rows[-1].y)
+    assert r1.rows[-1].finding == "no_acked_loss: record r0 was acknowledged, and the leader b2 has []"
+    spec, violation = found("replication/partition/r9_high_watermark_before_truncation")
+    drawn = chart(spec, violation.trace, violation)
+    (marked,) = [node for node in drawn.nodes if node.is_violated]
+    assert (marked.x, marked.lines) == (x_of(drawn, "b1"), ("consumer reads r0",))
+
+
+def test_a_request_that_is_kept_until_its_answer_is_not_lost_when_it_was_handled(found):
+    spec, violation = found("replication/partition/r10_stale_broker_epoch")
+    drawn = chart(spec, violation.trace, violation)
+    (request,) = [arrow for arrow in drawn.arrows if "?" in " ".join(arrow.lines)]
+    assert (request.style, request.x2) == ("", x_of(drawn, "controller"))
+    assert [(title, kind) for title, kind in events(drawn, 8)] == [("b2", "power loss")]
+
+
+def test_a_lost_connection_and_a_restart_differ(found):
+    spec, violation = found("broker/leader_state/i7_restart")
+    drawn = chart(spec, violation.trace, violation)
+    assert events(drawn, 4) == [("p1", "restart")]
+    assert [cell.text for cell in drawn.logs[-1].cells if cell.is_violation] == ["seq 0"]
+
+
+def test_rows_do_not_overlap(r1):
+    ends = [row.top + row.height for row in r1.rows]
+    assert [row.top for row in r1.rows] == [0, *ends[:-1]]
+    assert r1.height == ends[-1]
+    assert all(row.top < row.y < row.top + row.height for row in r1.rows)
+
+
+def test_the_drawing_is_well_formed_with_hostile_names():
+    spec = EvilSpec()
+    (violation,) = explore(spec, Plan(("is_empty",))).violations
+    page = counterexample_page(spec, violation, PageContext("mine/spec", "python -m checker run"))
+    drawings = re.findall(r"<svg class=.chart-drawing.*\n</svg>", page, re.DOTALL)
+    assert len(drawings) == 1
+    root = ElementTree.fromstring(drawings[0])
+    assert {element.tag for element in root.iter()} <= {
+        *("svg", "defs", "marker", "path", "a", "rect", "line", "title", "text", "tspan", "circle", "g")
+    }
+
+
+def test_properties_outside_the_scenario_are_no_failures(found):
+    spec, violation = found("replication/partition/r1_truncate_to_high_watermark")
+    page = counterexample_page(spec, violation, PageContext("x", "run", checked=("no_acked_loss",)))
+    last = page.split('<section class="step"')[-1]
+    assert re.findall(r'<li class="false">.*?</span> (\w+)', last) == ["no_acked_loss"]
+    assert "not part of this scenario:" in last and "strong_isr" in last
