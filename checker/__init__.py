@@ -5,7 +5,17 @@
 
 from typing import Any
 
-__all__ = ["CheckFailed", "CheckResult", "Edge", "SpecChecks", "StateGraph", "Trace", "check", "explore"]
+__all__ = [
+    "CheckFailed",
+    "CheckResult",
+    "Edge",
+    "ExploredPath",
+    "SpecChecks",
+    "StateGraph",
+    "Trace",
+    "check",
+    "explore",
+]
 
 
 def __getattr__(name: str) -> Any:

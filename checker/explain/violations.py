@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from checker.errors import BoundsError, Disabled
-from checker.explain.failures import explain
-from checker.explain.refinements import refinement_reason
 from checker.language.error_location import line_in, source_files
 from checker.language.interpreter import State
 from checker.language.roles import STEP_ROLES, Role
@@ -31,6 +29,10 @@ def false_property(spec: Spec, name: str, trace: Trace) -> Violation:
 
     An initial state alone can violate a refinement.
     """
+    # A run without a violation starts faster without the explanations.
+    from checker.explain.failures import explain
+    from checker.explain.refinements import refinement_reason
+
     role = spec.roles[name]
     old = _old(spec, name, trace)
     if role is Role.REFINEMENT:

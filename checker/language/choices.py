@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from checker.errors import Disabled, SpecError
 
-_open_choices: list[Iterator[Any]] = []
-"""The values for the calls of `choose` that are still to come, of each action that runs; the last one is innermost."""
+
+class _OpenChoices(threading.local):
+    """The values for the calls of `choose` that are still to come, of each action that runs in this thread."""
+
+    def __init__(self) -> None:
+        self.values: list[Iterator[Any]] = []
+        """The last one is of the innermost action."""
+
+
+_open = _OpenChoices()
 
 
 @contextmanager
 def choosing(values: tuple[Any, ...]) -> Iterator[None]:
     """While this holds, the first call of `choose` takes the first value, the second call the second, and so on."""
-    _open_choices.append(iter(values))
+    _open.values.append(iter(values))
     try:
         yield
     finally:
-        _open_choices.pop()
+        _open.values.pop()
 
 
 def choose(collection: Any) -> Any:
@@ -29,7 +38,7 @@ def choose(collection: Any) -> Any:
     It is a statement of an action, `quorum = choose(subsets(Acceptor, size=2))`, outside branches and loops.
     """
     missing = object()
-    value = next(_open_choices[-1], missing) if _open_choices else missing
+    value = next(_open.values[-1], missing) if _open.values else missing
     if value is missing:
         raise SpecError("choose is a statement of an action, outside branches, loops and helpers: value = choose(...)")
     if not _contains(collection, value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import html
+import importlib
 import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -302,6 +303,11 @@ class Spec(Interpreter, metaclass=SpecClass):
                 if is_asked and name in value.__code__.co_names and self.names_of(Role.ASSUMPTION):
                     message = f"constant {name} cannot be left unbounded: {method} may restrict it for an assumption"
                     raise SpecError(message)
+
+    def explore(self) -> Any:
+        """Return a `checker.ExploredPath` in the first initial state: steps are taken by hand, and it draws itself."""
+        # By its name, and only when it is called: the language depends on none of its users.
+        return importlib.import_module("checker").ExploredPath(self)
 
     def __repr__(self) -> str:
         constants = ", ".join(f"{name}={value!r}" for name, value in self.constants.items())

@@ -1,4 +1,7 @@
-"""Files of results: JSON, and a folder of counterexamples."""
+"""Files of results: JSON, and a folder of counterexamples.
+
+The format of traces is imported for a counterexample only: a run without one starts faster.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Violation
-from traces import trace_file
 
 
 def failure_to_json(run: Run, error: UserError) -> dict[str, Any]:
@@ -85,6 +87,8 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
 
 def violation_to_json(spec: Spec, violation: Violation) -> dict[str, Any]:
     """Return the JSON object of a violation; its `length` is the number of states, null without a trace."""
+    from traces import trace_file
+
     return {
         "property": violation.property,
         "kind": violation.kind,
@@ -173,6 +177,8 @@ class CounterexampleFolder:
             print(f"some formats were not written: {message}", file=sys.stderr)
 
     def _write(self, stem: Path, run: Run, violation: Violation) -> None:
+        from traces import trace_file
+
         self.count += 1
         origin = trace_file.origin_of(run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation))
         scenario = run.entry.scenario(run.scenario, run.spec.constants)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,11 +10,6 @@ from checker.evidence.spec_findings import findings_by_spec
 from checker.explain.locations import SourceLocation, location_of, location_of_error
 from checker.output.problems import BOUNDS, DRIFT, Problem, location_of_finding, problems_of
 from checker.run.finished import FinishedRun
-
-
-def is_workflow() -> bool:
-    """Return whether this process runs in a GitHub workflow."""
-    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 class Annotations:

@@ -88,6 +88,8 @@ class Expressions:
         self.root = root
         self.names: list[Name] = []
         self.counter = 0
+        self.pattern_name = ""
+        """The name that a pattern binds while its guard is written, in which nothing may hide it."""
 
     # Choices.
 
@@ -315,7 +317,11 @@ class Expressions:
     def bound_name(self, kind: Kind, hides: bool = True) -> str:
         """Return the name of a comprehension's variable; sometimes the name of a local, which it hides."""
         # Without a state, a bag is available only under a name, so the name must stay visible.
-        hidden = [name.text for name in self.names if self.root or "Bag" not in name.kind.text]
+        hidden = [
+            name.text
+            for name in self.names
+            if (self.root or "Bag" not in name.kind.text) and name.text != self.pattern_name
+        ]
         text = self.pick(hidden) if hides and hidden and self.chance(15) else self.fresh("c")
         self.names = [name for name in self.names if name.text != text]
         self.names.append(Name(text, kind))

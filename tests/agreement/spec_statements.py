@@ -94,7 +94,9 @@ class Statements(Expressions):
                     bound = self.fresh()
                     self.names.append(Name(bound, struct))
                     pattern = f"{struct.text}() as {bound}"
+                self.pattern_name = bound
                 guard = f" if {self.truth(1)}" if self.chance(30) else ""
+                self.pattern_name = ""
                 lines += [f"    case {pattern}{guard}:", *("    " + line for line in self.block(2, 0))]
         return [*lines, "    case _:", "        pass"] if self.chance(30) else lines
 

@@ -1,7 +1,8 @@
 """The native engine agrees with the interpreter on every spec below `specs/`.
 
 The default profile leaves out specs that only add liveness properties to another spec: their states and steps are
-those of the other. `TIDEMARK_PROFILE=thorough` takes all specs, all their scenarios, and more time for each.
+those of the other. It explores only the specs that extend no other: the slow tests explore the rest.
+`TIDEMARK_PROFILE=thorough` takes all specs, all their scenarios, and more time for each.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from checker.run import registry
 from checker.run.plan import Plan
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-SECONDS = 10.0 if _THOROUGH else 0.3
+SECONDS = 10.0 if _THOROUGH else 0.15
 """Seconds for which states of a scenario are compared; enough for all states of a small scenario."""
 
 ENTRIES = [entry for family in registry.families() for entry in family.entries if entry.scenarios]
@@ -47,6 +48,14 @@ SCENARIOS = {
 }
 
 
+def explored() -> list[object]:
+    """Return the scenarios as parameters of a test; those of specs that extend another one are slow."""
+    return [
+        pytest.param(name, marks=pytest.mark.slow if SPECS & set(scenario.spec.__mro__[1:]) and not _THOROUGH else ())
+        for name, scenario in SCENARIOS.items()
+    ]
+
+
 def compare_reachable(spec: Spec, probe: SingleStateEngine, seconds: float) -> int:
     """Compare the engines on the reachable states, breadth-first, for some seconds; return how many were compared."""
     try:
@@ -71,6 +80,12 @@ def test_engines_agree_on_a_scenario(name: str) -> None:
     spec = scenario.spec(**scenario.constants)
     compared = compare_reachable(spec, SingleStateEngine(spec, with_lanes=True), SECONDS)
     assert compared or scenario.expect == "error"
+
+
+@pytest.mark.parametrize("name", explored())
+def test_engines_agree_on_explorations_of_a_scenario(name: str) -> None:
+    scenario: Scenario = SCENARIOS[name]
+    spec = scenario.spec(**scenario.constants)
     compare_runs(spec, [Plan(tuple(spec.properties), "all", workers, max_depth=2, quick=True) for workers in (1, 2)])
 
 

@@ -29,8 +29,10 @@ class CommandLine:
 
 BASES = {
     ("list",): (TOY,),
+    ("init",): ("{folder}/started",),
     ("run",): (f"{TOY}/counter/reaches_limit", "--engine", "python"),
     ("show",): ("{trace}",),
+    ("explore",): (f"{TOY}/counter/reaches_limit",),
     ("prove",): (f"{TOY}/counter/reaches_limit",),
     ("mutate",): (f"{TOY}/counter/reaches_limit",),
     ("simulate",): (f"{TOY}/counter/reaches_limit", "--out", "{folder}/walks"),
@@ -120,7 +122,7 @@ def _wrong_uses(base: tuple[str, ...], option: click.Option) -> Iterator[Command
         yield from _wrong_places(base, option)
 
 
-INPUTS = {"--spec", "--ledger", "--update-docs", "--checkpoint"}
+INPUTS = {"--spec", "--from", "--ledger", "--update-docs", "--checkpoint"}
 """Options with the path of something that is read."""
 
 

@@ -184,6 +184,7 @@ def computed(tmp_path_factory):
     return status, answers, page.read_text()
 
 
+@pytest.mark.slow
 def test_answers(computed):
     """Gap, duplicate, reordering, late copy: at most once, at least once, exactly once."""
     status, answers, _ = computed
@@ -197,6 +198,7 @@ def test_answers(computed):
     assert answers["contiguous", "in turn", "crash"] == "nyyy"
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_command_prints(computed):
     assert computed[2] == PAGE.read_text(), (
         "update the section: python -m checker run consumer --table --update-docs docs/consumer.md"

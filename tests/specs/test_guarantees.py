@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.engines.native.engine import explore as explore_native
-from checker.engines.python.explorer import explore
+from checker.engines.native.engine import explore
 from checker.execution.run_specs import RunSettings
 from checker.execution.run_tables import tabulate
 from checker.run.plan import Plan
@@ -137,7 +136,7 @@ def test_answers(computed, settings, expected):
     assert answers(computed, *settings) == expected
 
 
-@pytest.mark.parametrize("in_flight", [2, 5])
+@pytest.mark.parametrize("in_flight", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_with_state_of_the_producer_the_versions_agree(in_flight):
     """After the first acknowledged batch every version has the answers of a new producer on a broker of 4.5."""
     (check,) = guarantees.idempotent_checks(in_flight, LATER, False, "duplicate")
@@ -150,7 +149,7 @@ def test_with_state_of_the_producer_the_versions_agree(in_flight):
 def explored(constants):
     """Return the number of states of a failover and the violated properties."""
     properties = tuple(name for names in guarantees.IDEMPOTENT_PROPERTIES.values() for name in names)
-    result = explore_native(FairFailover(**constants), Plan(properties, stop="all", quick=True))
+    result = explore(FairFailover(**constants), Plan(properties, stop="all", quick=True))
     return result.distinct_states, {violation.property: violation.length for violation in result.violations}
 
 
@@ -161,7 +160,7 @@ def test_a_batch_is_stuck_exactly_if_it_is_refused_forever(in_flight, broker):
     """The liveness property of the column agrees with the invariants that find such a batch state by state."""
     (check,) = guarantees.idempotent_checks(in_flight, broker, False, "stuck")
     properties = (*check.properties, "no_endless_retry", "no_dead_end")
-    result = explore_native(check.spec(**check.constants), Plan(properties, stop="all", quick=True))
+    result = explore(check.spec(**check.constants), Plan(properties, stop="all", quick=True))
     found = {violation.property for violation in result.violations}
     assert ("batch_is_completed" in found) == bool(found & {"no_endless_retry", "no_dead_end"})
     assert result.undecided == {}
@@ -189,7 +188,8 @@ def test_with_acks_0_more_than_two_requests_in_flight_have_the_effect_of_two(spe
     faults = dict(acks="0", records=3, refusals=1, disconnects=1, restarts=1)
     moves = dict(nodes=2, leader_moves=1) if spec is PlainProducer else {}
     one, two, five = (
-        explore(spec(max_in_flight=in_flight, **faults, **moves), Plan(())).distinct_states for in_flight in (1, 2, 5)
+        explore(spec(max_in_flight=in_flight, **faults, **moves), Plan((), quick=True)).distinct_states
+        for in_flight in (1, 2, 5)
     )
     assert two == five > 100
     assert (one < two) == (spec is PlainProducer)  # only a second connection depends on the mute

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from checker.engines.native.explore.compact.compact_store import CompactStore
-from checker.engines.native.explore.compact.state_code import StateCode
-from checker.engines.native.explore.compact.table_kernels import CompactKernels
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.store import Store
@@ -19,6 +16,7 @@ from checker.run.plan import Plan
 
 if TYPE_CHECKING:
     from checker.engines.native.engine import CompiledSpec
+    from checker.engines.native.explore.compact.compact_store import CompactStore
 
 
 def store_for(compiled: CompiledSpec, plan: Plan) -> Callable[[Kernels], SearchStore]:
@@ -41,8 +39,15 @@ def compact_store_for(compiled: CompiledSpec, plan: Plan) -> Callable[[Kernels],
 
 
 def _constructor(compiled: CompiledSpec) -> Callable[[Kernels], CompactStore]:
-    # The kernels are compiled when the store is made: most explorations never need them.
-    return lambda kernels: CompactStore(kernels, CompactKernels(StateCode.of_layout(compiled.layout), kernels.layout))
+    def compact_store(kernels: Kernels) -> CompactStore:
+        # Most explorations never need the store: it is imported, and its kernels are compiled, when it is made.
+        from checker.engines.native.explore.compact.compact_store import CompactStore
+        from checker.engines.native.explore.compact.state_code import StateCode
+        from checker.engines.native.explore.compact.table_kernels import CompactKernels
+
+        return CompactStore(kernels, CompactKernels(StateCode.of_layout(compiled.layout), kernels.layout))
+
+    return compact_store
 
 
 def why_not_compact(spec: Spec, plan: Plan) -> str:

@@ -158,7 +158,7 @@ def lowered_with_kernels(
     with_lanes: bool = False,
 ) -> NativeSpec:
     """Return a typed program in LLVM's representation, together with the explorer's kernels."""
-    from checker.engines.native.explore.kernels import add_kernels
+    from checker.engines.native.explore.kernel_definitions import add_kernels
     from checker.engines.native.explore.spec_functions import SpecFunctions
     from checker.engines.native.lowering.native_spec import lower
     from checker.engines.native.lowering.permuted_states import define_representative

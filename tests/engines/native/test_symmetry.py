@@ -1,5 +1,6 @@
 """Explorations that store one representative for all states that differ only in the names of a domain's members."""
 
+import numpy as np
 import pytest
 
 from checker.engines.native.engine import compile_native, compile_program, explore, explore_compiled
@@ -44,8 +45,10 @@ def both(spec, properties, domain):
     for compiled in (whole, reduced):
         result, found = explore_compiled(compiled, plan, spec.initial_states(), 0.0)
         results.append(result)
-        states = map(compiled.state_of, found.all_states())
-        representatives.append({tuple(reduced.words_of(state)) for state in states})
+        states = np.ascontiguousarray(found.all_states())
+        for state in states:
+            reduced.kernels.represent(state.ctypes.data)
+        representatives.append({tuple(state) for state in states.tolist()})
     return results, representatives
 
 

@@ -27,6 +27,9 @@ FEW = ("broker", "examples", "replication", "producer/acks", "producer/drain", "
 SLOW = ("replication/beliefs",)
 """One state of five replicas takes ten seconds to compare."""
 
+LOWERED_SLOWLY = ("replication/partition", "replication/old_formats", "replication/log_start", "replication/torn_reads")
+"""Specs of FEW that take more than a second each to lower: the slow tests compare them."""
+
 SCENARIOS = {
     entry.name: entry.scenarios[0]
     for family in registry.families()
@@ -51,7 +54,13 @@ def compare_for(spec, seconds):
             frontier.extend(found[:5])
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LOWERED_SLOWLY and not THOROUGH else ())
+        for name in SCENARIOS
+    ],
+)
 def test_real_specs_agree(name):
     scenario = SCENARIOS[name]
     compare_for(scenario.spec(**scenario.constants), SECONDS)

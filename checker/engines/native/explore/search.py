@@ -19,14 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter, process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from checker.engines.native.explore.compact.compact_store import CompactStore
 from checker.engines.native.explore.exploration import Exploration, Outcome, SearchProgress
 from checker.engines.native.explore.kernels import Kernels
-from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
 from checker.engines.native.explore.search_findings import SearchFindings
 from checker.engines.native.explore.search_store import SearchStore, Words
 from checker.engines.native.explore.store import Store
@@ -35,6 +33,10 @@ from checker.errors import InputError
 from checker.run.endings import StoppedError
 from checker.run.forecast import states_to_come
 from checker.run.memory import MemoryWatch
+
+if TYPE_CHECKING:
+    from checker.engines.native.explore.compact.compact_store import CompactStore
+    from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
 
 PARALLEL_FROM = 1500
 """With fewer states left in the level, a round runs on one thread: starting threads would take longer."""
@@ -282,7 +284,7 @@ class _BreadthFirstSearch:
         return {
             "distinct": self._store.distinct,
             "level": len(self._level_ends),
-            "is_compact": isinstance(self._store, CompactStore),
+            "is_compact": not isinstance(self._store, Store),
             "level_ends": self._level_ends.copy(),
             "within_ends": self._within_ends.copy(),
             "initial_states": self._initial_states,

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from checker.engines.native.lowering.lane_functions import LaneFunctions
     from checker.engines.native.lowering.views import NativeView
 
-REPRESENTATIVE = "representative"
-"""The name of the function that replaces a state by its representative."""
-
 
 @dataclass(frozen=True)
 class SpecFunctions:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 class Workers:
@@ -17,8 +20,7 @@ class Workers:
         if count < 1:
             raise ValueError(f"{count} workers: at least one is needed")
         self.count = count
-        # One thread fewer than workers: the calling thread works too instead of waiting.
-        self._pool = ThreadPoolExecutor(count - 1, "explorer") if count > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Workers:
         return self
@@ -29,7 +31,16 @@ class Workers:
 
     def run(self, work: Callable[[], None], in_parallel: bool) -> None:
         """Call `work` in every worker (`in_parallel`) or once; return, or raise its error, after all calls."""
-        others = [self._pool.submit(work) for _ in range(1, self.count)] if self._pool and in_parallel else []
+        if not in_parallel or self.count == 1:
+            work()
+            return
+        # Small explorations never need a second thread, and start faster without the import.
+        from concurrent.futures import ThreadPoolExecutor, wait
+
+        if self._pool is None:
+            # One thread fewer than workers: the calling thread works too instead of waiting.
+            self._pool = ThreadPoolExecutor(self.count - 1, "explorer")
+        others = [self._pool.submit(work) for _ in range(1, self.count)]
         try:
             work()
         finally:

@@ -1,0 +1,94 @@
+"""The entry points of the explorer's kernels, which are defined in the module of a compiled spec.
+
+Workers share a round through one counter. Each worker runs the same kernel:
+
+    while (shard = next_shard++) < SHARDS:      (atomic)
+        expand_shard(shard), or insert_shard(shard)
+
+No two workers get the same shard, and `memory_layout` states what the worker on a shard may write. The counter orders
+nothing else: the halves of a round are separated by the join of the threads in `workers`.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from checker.engines.native.explore.expansion import define_emit, define_expand_shard, define_fail
+from checker.engines.native.explore.hash_table import HashTable, define_grow_table
+from checker.engines.native.explore.insertion import define_check_new, define_insert_shard
+from checker.engines.native.explore.kernels import CHECK_NEW, EXPAND, FIND, INSERT, REBUILD
+from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS
+from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
+from checker.engines.native.explore.shards_taken import shards_taken
+from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, word
+from checker.engines.native.llvm.words import read_words
+
+
+def add_kernels(functions: SpecFunctions) -> None:
+    """Add the kernels to the spec's module, under KERNEL_NAMES, and give `emit` and `fail` their bodies.
+
+    - `void explore_expand(i64* records, i64* next_shard, i64 step_mask)` runs the first half of a round for the shards
+      from `next_shard` on, and checks the step invariants in `step_mask`. Workers that get the same `next_shard` share
+      the shards.
+    - `void explore_insert(i64* records, i64* next_shard, i64 mask)` runs the second half in the same way, and checks
+      the properties in `mask` in new states.
+    - `void explore_check_new(i64* record, i64 first_new, i64 mask)` checks the properties in `mask` in the states of
+      one shard from local index `first_new` on. `explore_insert` calls it, and so does the compact store.
+    - `i64 explore_find(i64* records, i64* state)` returns the id of a stored state, or NO_STATE.
+    - `void explore_rebuild(i64* records, i64* next_shard)` doubles the tables of the shards from `next_shard` on and
+      adds all their states again.
+
+    Raises ValueError if the spec has more action instances than the store can number.
+    """
+    define_emit(functions)
+    define_fail(functions)
+    expand_shard = define_expand_shard(functions)
+    grow_table = define_grow_table(functions)
+    insert_shard = define_insert_shard(functions, grow_table, define_check_new(functions, CHECK_NEW))
+    _define_expand(functions, expand_shard)
+    _define_insert(functions, insert_shard)
+    _define_find(functions)
+    _define_rebuild(functions, grow_table)
+
+
+def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
+    arguments = [WORD_POINTER, WORD_POINTER, I64]
+    builder, (records, next_shard, mask) = _define(spec, EXPAND, ir.VoidType(), arguments)
+    with shards_taken(builder, next_shard) as shard:
+        record = ShardRecord.of_shard(builder, records, shard, spec.layout)
+        builder.call(expand_shard, [record.address, shard, mask])
+    builder.ret_void()
+
+
+def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
+    arguments = [WORD_POINTER, WORD_POINTER, I64]
+    builder, (records, next_shard, mask) = _define(spec, INSERT, ir.VoidType(), arguments)
+    with shards_taken(builder, next_shard) as shard:
+        builder.call(insert_shard, [records, shard, mask])
+    builder.ret_void()
+
+
+def _define_rebuild(spec: SpecFunctions, grow_table: ir.Function) -> None:
+    builder, (records, next_shard) = _define(spec, REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
+    with shards_taken(builder, next_shard) as shard:
+        builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
+    builder.ret_void()
+
+
+def _define_find(spec: SpecFunctions) -> None:
+    builder, (records, address) = _define(spec, FIND, I64, [WORD_POINTER, WORD_POINTER])
+    state = read_words(builder, address, spec.words)
+    hashed = state_hash(builder, spec.key_of(builder, state))
+    shard = builder.lshr(hashed, word(64 - SHARD_BITS))
+    record = ShardRecord.of_shard(builder, records, shard, spec.layout)
+    # Reads without synchronisation: the caller runs it between rounds, when no worker writes.
+    absent, local, _ = HashTable(builder, record, spec.words, spec.key_of).find(state, hashed)
+    builder.ret(builder.select(absent, word(NO_STATE), state_id(builder, shard, local)))
+
+
+def _define(
+    spec: SpecFunctions, name: str, result: ir.Type, arguments: list[ir.Type]
+) -> tuple[ir.IRBuilder, tuple[ir.Argument, ...]]:
+    function = ir.Function(spec.module, ir.FunctionType(result, arguments), name)
+    return ir.IRBuilder(function.append_basic_block("entry")), function.args

@@ -1,0 +1,79 @@
+"""The work of the command `explore`: select the specs, or read the trace, and serve the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from checker.errors import InputError
+from checker.execution.show_trace import replayed
+from checker.explorer.address import MOST_STEPS, Address
+from checker.explorer.serving import require_server, serve
+from checker.explorer.session import ExplorerSession
+from checker.explorer.steps import codes_of
+from checker.explorer.variant import Variant, sibling_of, variant_of
+from checker.output.formats import Counterexample
+from checker.printable import printable
+from checker.run import registry
+from checker.run.expectation import checked_properties
+
+
+def explore_spec(
+    target: str | None,
+    *,
+    settings: tuple[str, ...],
+    trace: Path | None,
+    spec_file: Path | None,
+    against: str | None,
+    port: int,
+    opens_browser: bool,
+) -> None:
+    """Serve the explorer until Ctrl-C; raise UserError if the input is wrong."""
+    require_server()
+    if trace is not None:
+        if target is not None or settings:
+            raise InputError("--from takes the spec and its constants from the trace: leave out SPEC and --set")
+        found = replayed(trace, spec_file)
+        variant = _variant_of_trace(found)
+        start = _start(found, trace)
+    else:
+        if target is None:
+            raise InputError("name a spec or a trace: python -m checker explore SPEC, or explore --from TRACE")
+        if spec_file is not None:
+            raise InputError("--spec belongs to --from: name the file itself, as in explore path/to/my_spec.py")
+        variant, start = variant_of(target, settings), Address()
+    variants = (variant,) if against is None else (variant, sibling_of(against, variant))
+    session = ExplorerSession(variants, start)
+
+    def announce(address: str) -> None:
+        names = " beside ".join(printable(found.name) for found in variants)
+        print(f"exploring {names}\n{address}\nCtrl-C ends the explorer", flush=True)
+
+    serve(session, port=port, opens_browser=opens_browser, announce=announce)
+
+
+def _variant_of_trace(found: Counterexample) -> Variant:
+    """Return the variant of a trace, with the constants and the fairness of the trace."""
+    origin, spec = found.origin, type(found.spec)
+    entry = registry.select_spec(origin.target)
+    scenario = next((scenario for scenario in entry.scenarios if scenario.name == origin.scenario), None)
+    # The promises of the spec that the trace does not have are removed.
+    fair = {**dict.fromkeys(spec.declared_fairness), **found.spec.fairness}
+    return Variant(
+        origin.name,
+        origin.target,
+        spec,
+        origin.scenario,
+        dict(origin.constants),
+        fair,
+        found.description,
+        checked_properties(scenario) if scenario is not None else None,
+    )
+
+
+def _start(found: Counterexample, path: Path) -> Address:
+    """Return the address of the end of a trace."""
+    steps = found.violation.trace
+    if len(steps) > MOST_STEPS:
+        raise InputError(f"{path} has {len(steps):,} states: the explorer takes at most {MOST_STEPS:,} steps")
+    number = found.spec.initial_states().index(steps[0].state) + 1
+    return Address(initial=number, codes=codes_of(found.spec, steps))
