@@ -26,7 +26,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     NotebookClient(notebook, timeout=120, kernel_name="tidemark").execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     drawn = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
-    # The trace is its page in a frame, the state a table, and the result has the verdict of each property.
+    # The trace is its page in a frame, the state has lanes, and the result has the verdict of each property.
     assert drawn[0].startswith("<iframe srcdoc=")
-    assert drawn[1].startswith("<table>")
-    assert "<td>strong_isr</td><td>holds</td>" in drawn[2]
+    assert '<table class="lanes' in drawn[1]
+    assert "<code>strong_isr</code>" in drawn[2] and "✓ holds" in drawn[2]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from typing import Literal
 
 from checker.api.state_graph import MOST_STATES, StateGraph
 from checker.api.trace import Trace
 from checker.language.spec import Spec
 from checker.output import styled_lines
+from checker.output.counterexample_text import constants_text
+from checker.output.page.render import render_fragment
 from checker.output.run_summary import run_details
 from checker.output.run_table import columns_line, row
+from checker.run.expectation import states_text
 from checker.run.plan import DEADLOCK
 from checker.run.result import Coverage, Result, Verdict, Violation
 
@@ -122,12 +124,12 @@ class CheckResult:
         return "\n\n".join(shown)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{verdict}</td></tr>" for name, verdict in self.verdicts.items()
+        return render_fragment(
+            "notebook_result.html.j2",
+            filters={"states": states_text},
+            result=self,
+            constants=constants_text(self.spec.constants),
         )
-        table = f"<table><tr><th>property</th><th>verdict</th></tr>{rows}</table>"
-        pages = "".join(trace._repr_html_() for trace in self.traces.values())
-        return f"<p>{html.escape(repr(self).strip('<>'))}</p>{table}{pages}"
 
 
 def deadlock_included(properties: tuple[str, ...], *, deadlock: bool) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.api.drawn_state import DrawnState
 from checker.engines.native.batch import BatchEngine, compile_batch
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.results import initial_states
@@ -121,7 +122,7 @@ class StateGraph:
         """Iterate over the states in the order of their numbers."""
         for words in self._words:
             for row in words:
-                yield self._layout.state_of(row)
+                yield DrawnState(self.spec, self._layout.state_of(row))
 
     def edges(self) -> Iterator[Edge]:
         """Iterate over the steps, by the number of the state before them."""

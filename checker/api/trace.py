@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
+from checker.api.drawn_state import DrawnState
 from checker.errors import InputError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -35,13 +37,21 @@ class Trace(Sequence[TraceStep]):
     def __getitem__(self, index: slice) -> Sequence[TraceStep]: ...
 
     def __getitem__(self, index: int | slice) -> TraceStep | Sequence[TraceStep]:
-        return self.violation.trace[index]
+        if isinstance(index, slice):
+            return [self._drawn(number) for number in range(len(self))[index]]
+        return self._drawn(range(len(self))[index])
+
+    def _drawn(self, number: int) -> TraceStep:
+        """Return a step with a state that draws itself."""
+        trace = self.violation.trace
+        before = trace[number - 1].state if number else None
+        return replace(trace[number], state=DrawnState(self.spec, trace[number].state, before))
 
     def __len__(self) -> int:
         return len(self.violation.trace)
 
     def __iter__(self) -> Iterator[TraceStep]:
-        return iter(self.violation.trace)
+        return (self._drawn(number) for number in range(len(self)))
 
     @property
     def violated(self) -> str:
@@ -94,8 +104,12 @@ class Trace(Sequence[TraceStep]):
         return self.to_text().rstrip()
 
     def _repr_html_(self) -> str:
+        return self.frame()
+
+    def frame(self) -> str:
+        """Return the counterexample page as an HTML element."""
         page = html.escape(self.to_text("html"))
-        style = f"width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
+        style = f"width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #8886"
         return f'<iframe srcdoc="{page}" style="{style}" title="{html.escape(repr(self))}"></iframe>'
 
     def _counterexample(self) -> Counterexample:

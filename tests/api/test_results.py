@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 
 import pytest
 
 from checker import CheckFailed, SpecChecks, StateGraph, check, explore
+from checker.api.drawn_state import DrawnState
 from checker.errors import InputError, SpecError
 from checker.language import Disabled, State
 from specs.consumer.consumer import Consumer
 from specs.examples.peterson import Peterson, PetersonHasty
 from specs.examples.two_phase import TwoPhase, TwoPhaseHasty
+from tests.output.test_page import EvilSpec
+from tests.toy import Counter
 from traces.trace_file import read_trace
 
 
@@ -99,9 +103,35 @@ def test_a_failed_check_has_the_result_and_can_be_sent_to_another_process():
 
 
 def test_html_escapes_every_text():
-    state = explore(TwoPhase, managers=1).graph().states().__next__()
-    assert "<script>" not in type(state)({"<script>": "<b>"})._repr_html_()
-    assert "srcdoc=" in explore(TwoPhaseHasty, managers=2)._repr_html_()
+    assert "<script>" not in State({"<script>": "<b>"})._repr_html_()
+    result = explore(EvilSpec)
+    for drawn in (result._repr_html_(), result.trace[-1].state._repr_html_()):
+        assert "<script>" not in drawn and "<img" not in drawn and "&lt;script&gt;" in drawn
+    assert "srcdoc=" in result._repr_html_()
+
+
+def test_states_draw_their_lanes():
+    result = explore(TwoPhaseHasty, managers=2)
+    first, *_, last = result.trace
+    assert last.state == result.violations[0].trace[-1].state and hash(last.state) == hash(State(last.state.values))
+    assert type(pickle.loads(pickle.dumps(last.state))) is State
+    drawn = last.state._repr_html_()
+    assert drawn.count('<tr class="lane ') == 2 and '<span class="lane-name">m1</span>' in drawn
+    # The state of a step marks what the step changed.
+    assert "<del>prepared</del> <ins>committed</ins>" in drawn
+    assert "<del>" not in first.state._repr_html_()
+    assert all(type(state) is DrawnState for state in (*result.trace.states(), result.trace[1:][0].state))
+    assert '<table class="lanes' in next(result.graph().states())._repr_html_()
+    assert '<table class="values">' in explore(Counter, limit=1).trace[0].state._repr_html_()
+
+
+def test_result_draws_its_verdicts():
+    drawn = explore(TwoPhaseHasty, managers=2)._repr_html_()
+    assert "✗ violated" in drawn and "no step of transaction_commit changes at[m1]" in drawn
+    assert "✓ holds" in explore(TwoPhase, managers=1)._repr_html_()
+    # The style sheet is in a rule of its own: it concerns nothing else in the notebook.
+    style = drawn.partition("<style>")[2].partition("</style>")[0]
+    assert style.strip().startswith(".tidemark {") and not re.search(r"(?m)^ *(:root|body) \{", style)
 
 
 def test_disabled_reports_the_require():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from checker.api import Trace, explore
 from checker.cli.app import main
 from checker.engines.python.explorer import explore as explore_in_python
 from checker.output.formats import FORMATS, Counterexample
@@ -96,6 +97,14 @@ def advice(folder):
     return (folder / "pages" / "index.html").read_text()
 
 
+def notebook(folder):
+    spec, violation = violation_of(Kip101, "strong_isr", max_leader_epoch=1)
+    result = explore(Overflow)
+    trace = Trace(spec, violation, "replication/kip101")
+    drawn = "".join(f"<div>{cell._repr_html_()}</div>" for cell in (result, trace[-1].state, result.trace[0].state))
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>notebook</title><body>{drawn}</body></html>'
+
+
 KINDS = {
     "counterexample": counterexample,
     "messages": lambda folder: page_of(*violation_of(PlainProducer, "no_reorder", max_in_flight=2, refusals=1)),
@@ -108,10 +117,11 @@ KINDS = {
     "index": index,
     "validation": validation,
     "advice": advice,
+    "notebook": notebook,
 }
 
 
-QUICK = ("hostile_names", "index", "validation", "without_drawing")
+QUICK = ("hostile_names", "index", "validation", "without_drawing", "notebook")
 
 
 @pytest.fixture(params=[pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in KINDS])
@@ -125,13 +135,20 @@ def shown(request, browser, tmp_path, monkeypatch):
     page.on("console", lambda message: errors.append(message.text))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(file.as_uri())
-    yield page, content, errors
+    yield request.param, page, content, errors
     page.close()
 
 
 def test_every_kind_of_page_is_readable(shown):
-    page, content, errors = shown
+    kind, page, content, errors = shown
     assert errors == []
+    if kind != "notebook":
+        check_page(page, content)
+    assert problems_of(page) == []
+
+
+def check_page(page, content):
+    """Check the size of a page, the link that skips to its content, and the mark of the current step."""
     assert len(content.encode()) <= MOST_BYTES
     page.keyboard.press("Tab")
     skip = page.locator(":focus")
@@ -143,7 +160,6 @@ def test_every_kind_of_page_is_readable(shown):
     if number is not None:
         assert page.locator("[aria-current=step]:visible").first.get_attribute("href") == f"#step={number}"
         assert steps.first.get_attribute("data-step") == number
-    assert problems_of(page) == []
 
 
 BROKEN = """<!doctype html><html><meta name="color-scheme" content="light dark"><body>

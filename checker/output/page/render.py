@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -157,6 +158,17 @@ def render(
     environment.filters |= filters or {}
     page = environment.get_template(template)
     return page.render(style=_resource("page.css"), script=code, script_hash=digest, **content)
+
+
+def render_fragment(template: str, *, filters: Mapping[str, Callable[[Any], str]] | None = None, **content: Any) -> str:
+    """Render a template of this package that is a part of a foreign page, such as a notebook.
+
+    The template puts `style` into a rule of its own, so that the style sheet concerns nothing else on the page.
+    """
+    style = re.sub(r"(?m)^( *)(?::root|body) \{", r"\1& {", _resource("page.css"))
+    environment = _environment(None)
+    environment.filters |= filters or {}
+    return environment.get_template(template).render(style=style, **content)
 
 
 @functools.cache
