@@ -10,7 +10,7 @@ from checker.output.output_files import open_for_writing
 from checker.output.page.render import PageContext, counterexample_page, render
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
-from kafka_tools.advise.step_sentences import PipelineStep, initial_facts, step_sentences
+from kafka_tools.advise.remedy_texts import remedy_texts
 
 
 def write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tuple[str, str], str]:
@@ -31,19 +31,13 @@ def write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tupl
         advice=advice,
         text=answer_sentences,
         questions=answer_sentences.questions_of(advice),
-        examples=[_example(answer) for answer in answer_sentences.mildest_answers(advice)],
+        remedies=remedy_texts(advice),
+        examples=answer_sentences.mildest_answers(advice),
         pages=pages,
         files=[os.path.basename(file.rpartition("=")[2]) for file in files],
     )
     _write(folder / "index.html", index)
     return pages
-
-
-def _example(answer: GuaranteeAnswer) -> tuple[GuaranteeAnswer, str, list[PipelineStep]]:
-    """Return an answer with the first state and the steps of its counterexample."""
-    assert answer.violation is not None
-    steps = step_sentences(answer_sentences.pipeline_of(answer), answer.violation)
-    return answer, initial_facts(answer.violation), steps
 
 
 def _page(advice: Advice, answer: GuaranteeAnswer, files: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from checker.output.styled_lines import BLANK, Line, line
 from kafka_tools.advise import answer_sentences
-from kafka_tools.advise.advice import Advice, GuaranteeAnswer, Remedy
+from kafka_tools.advise.advice import Advice, GuaranteeAnswer
 from kafka_tools.advise.questions import GuaranteeQuestion
-from kafka_tools.advise.step_sentences import initial_facts, step_sentences
+from kafka_tools.advise.remedy_texts import RemedyText, remedy_texts
 
 WIDTH = 80
 """The width of the text, in columns."""
@@ -94,15 +94,14 @@ def _style(answer: GuaranteeAnswer | None) -> str:
 
 
 def _remedy_lines(advice: Advice) -> Iterator[Line]:
-    preferred = [remedy for remedy in advice.remedies if not remedy.is_last_resort]
-    last = [remedy for remedy in advice.remedies if remedy.is_last_resort]
-    yield from _explored_remedies("the smallest changes, each explored", advice, preferred)
+    preferred, last = remedy_texts(advice)
+    yield from _explored_remedies("the smallest changes, each explored", preferred)
     if advice.suggestions:
         yield line(("not explored", "bold"))
     for suggestion in advice.suggestions:
         yield from _wrapped(f"{suggestion.text}", "  ", "    ", "bold")
         yield from _wrapped(f"against {suggestion.against}: {suggestion.argument}.", "    ", "    ")
-    yield from _explored_remedies("as a last resort, explored", advice, last)
+    yield from _explored_remedies("as a last resort, explored", last)
     yield from _wrapped(answer_sentences.broker_sentence(advice), after="  ", style="yellow")
     yield from _wrapped(answer_sentences.sentence_without_remedy(advice), after="  ", style="yellow")
     if not advice.searched and advice.is_whole:
@@ -111,28 +110,25 @@ def _remedy_lines(advice: Advice) -> Iterator[Line]:
         yield BLANK
 
 
-def _explored_remedies(heading: str, advice: Advice, remedies: Sequence[Remedy]) -> Iterator[Line]:
+def _explored_remedies(heading: str, remedies: Sequence[RemedyText]) -> Iterator[Line]:
     if remedies:
         yield line((heading, "bold"))
     for remedy in remedies:
-        yield from _wrapped(answer_sentences.changes_text(remedy), "  ", "    ", "bold")
-        for sentence in answer_sentences.fix_sentences(advice, remedy):
+        yield from _wrapped(remedy.changes, "  ", "    ", "bold")
+        for sentence in remedy.effects:
             yield from _wrapped(sentence, "    ", "      ")
-        yield from _wrapped(f"cost: {answer_sentences.cost_sentence(remedy)}", "    ", "      ", "dim")
+        yield from _wrapped(f"cost: {remedy.cost}", "    ", "      ", "dim")
 
 
 # Counterexamples.
 
 
 def _example_lines(answer: GuaranteeAnswer) -> Iterator[Line]:
-    assert answer.violation is not None
     text = answer_sentences.sentence(answer)
     yield from _wrapped(f"{text[0].upper()}{text[1:]}:", style="bold")
-    yield line((f"   0  {initial_facts(answer.violation)}", "dim"))
-    for number, step in enumerate(step_sentences(answer_sentences.pipeline_of(answer), answer.violation), 1):
-        yield from _wrapped(step.sentence, f"  {number:>2}  ", "      ")
-        yield from _wrapped("; ".join(step.facts), "      ", "      ", "dim")
-    yield from _wrapped(f"End: {answer_sentences.outcome(answer)}.", "      ", "      ")
+    for step in answer_sentences.steps_of(answer):
+        yield from _wrapped(step.text, f"  {step.number:>2}  ", "      ")
+    yield from _wrapped(answer_sentences.outcome(answer), "      ", "      ", "bold")
     yield BLANK
 
 

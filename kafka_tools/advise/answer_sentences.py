@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from checker.explain.step_sentences import StepSentence, step_sentences
 from checker.language.spec import Spec
 from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
@@ -21,7 +22,7 @@ from kafka_tools.advise.questions import (
     acknowledges_implicitly,
     is_decidable,
 )
-from kafka_tools.advise.step_sentences import step_sentences
+from kafka_tools.advise.remedy_texts import cost_sentence, joined
 from kafka_tools.advise.survey import PipelineExplorer
 
 _OF_PARTITION = (
@@ -83,19 +84,19 @@ def verdict_sentences(advice: Advice) -> list[str]:
             undecided.append(question.verb)
     sentences = []
     if mildest:
-        parts = [f"{_joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
+        parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"A record can be {'; '.join(parts)}.")
     if advice.caused_by_brokers:
         verbs = list(dict.fromkeys(answer.question.verb for answer in advice.caused_by_brokers))
         sentences.append(
-            f"Not all of it is caused by the settings: {_joined(verbs, 'or')} because a broker forgets the producer's "
+            f"Not all of it is caused by the settings: {joined(verbs, 'or')} because a broker forgets the producer's "
             "last batches (see below)."
         )
     if never:
-        sentences.append(f"In the explored failures, no record is {_joined(never, 'or')}.")
+        sentences.append(f"In the explored failures, no record is {joined(never, 'or')}.")
     if undecided:
         sentences.append(
-            f"Not decided, and not safe: whether a record can be {_joined(undecided, 'or')}. "
+            f"Not decided, and not safe: whether a record can be {joined(undecided, 'or')}. "
             "The limit of states was reached first, or the model lacks the rules of this release (? in the table)."
         )
     if not advice.is_whole:
@@ -136,11 +137,6 @@ def caveats(advice: Advice) -> list[str]:
     return found
 
 
-def _joined(words: Sequence[str], last: str) -> str:
-    """Return words as a list with `last` before the last one: "a, b or c"."""
-    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
 def setting_rows(config: EffectiveConfig, *, of_consumer: bool = True) -> Iterator[tuple[str, str, str]]:
     """Yield name, value and origin of each setting in effect. `of_consumer`: with the consumer's settings."""
     for name in (*_OF_PARTITION, *(_OF_CONSUMER if of_consumer else ())):
@@ -159,20 +155,6 @@ def questions_of(advice: Advice) -> list[GuaranteeQuestion]:
     """Return the questions with an answer."""
     asked = {answer.question for answer in advice.answers}
     return [question for question in QUESTIONS if question in asked]
-
-
-def changes_text(remedy: Remedy) -> str:
-    """Return the changes of a remedy, each with the role of its setting."""
-    return " and ".join(f"{change} ({change.role})" for change in remedy.changes)
-
-
-def fix_sentences(advice: Advice, remedy: Remedy) -> list[str]:
-    """Return what a remedy prevents, a sentence for each question."""
-    whole = [_fix_sentence(advice, fix) for fix in remedy.fixes]
-    return whole + [f"{_fix_sentence(advice, fix)}, unless {_FORGETTING}" for fix in remedy.partial_fixes]
-
-
-_FORGETTING = "a broker has forgotten the producer's last batches (docs/idempotence.md, I2 and I7)"
 
 
 def broker_sentence(advice: Advice) -> str:
@@ -204,33 +186,7 @@ def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:
 def _phrase(failures: Sequence[FailureMode]) -> str:
     names = [failure.name for failure in failures if failure.left]
     always = [failure.phrase for failure in failures if not failure.left]
-    return " or ".join([*always, *([f"after {_joined(names, 'or')}"] if names else [])])
-
-
-def _fix_sentence(advice: Advice, fix: Fix) -> str:
-    yes = [answer.failure for answer in advice.answers if answer.question == fix.question and answer.verdict == "yes"]
-    start, others = f"no record is {fix.question.verb}", [failure for failure in yes if failure not in fix.failures]
-    if len(yes) > 1 and not others:
-        return f"{start} after any failure above"
-    hopeless = [answer.failure for answer in advice.without_remedy if answer.question == fix.question]
-    if 0 < len(others) < len(fix.failures) and others == hopeless:
-        return f"{start} after any failure above, except {_joined([failure.name for failure in others], 'and')}"
-    names = _joined([failure.name for failure in fix.failures], "or")
-    return f"{start} {'after' if fix.failures[0].left else 'with'} {names}"
-
-
-def cost_sentence(remedy: Remedy) -> str:
-    """Return the cost of the changes as text: their own cost, and the writes that no longer succeed."""
-    costs = [change.cost for change in remedy.changes if change.cost]
-    for number, before, after in (
-        ("one broker", remedy.before.with_one_down, remedy.after.with_one_down),
-        ("two brokers", remedy.before.with_two_down, remedy.after.with_two_down),
-    ):
-        if before and not after:
-            costs.append(f"with {number} down, no write succeeds any more")
-        if after and not before:
-            costs.append(f"no cost there: with {number} down, writes now succeed")
-    return "; ".join(costs) or "none that the exploration shows"
+    return " or ".join([*always, *([f"after {joined(names, 'or')}"] if names else [])])
 
 
 def explored_sentence(advice: Advice) -> str:
@@ -291,10 +247,13 @@ def steps_to_json(answer: GuaranteeAnswer) -> list[dict[str, Any]] | None:
     """Return the steps of a counterexample as JSON objects, or None if there is none."""
     if answer.violation is None:
         return None
-    return [
-        {"call": step.call, "sentence": step.sentence, "changed": list(step.facts)}
-        for step in step_sentences(pipeline_of(answer), answer.violation)
-    ]
+    return [{"step": step.number, "call": step.call, "sentence": step.text} for step in steps_of(answer)]
+
+
+def steps_of(answer: GuaranteeAnswer) -> tuple[StepSentence, ...]:
+    """Return the steps of a counterexample as sentences; step 1 is the initial state."""
+    assert answer.violation is not None
+    return step_sentences(pipeline_of(answer), answer.violation)
 
 
 def pipeline_of(answer: GuaranteeAnswer) -> Spec:
@@ -303,9 +262,10 @@ def pipeline_of(answer: GuaranteeAnswer) -> Spec:
 
 
 def outcome(answer: GuaranteeAnswer) -> str:
-    """Return what is wrong in the last state of a counterexample."""
+    """Return as a sentence what is wrong in the last state of a counterexample."""
     assert answer.violation is not None
-    return answer.violation.explanation.splitlines()[0]
+    text = answer.violation.explanation.splitlines()[0]
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def found_with(advice: Advice, answer: GuaranteeAnswer) -> FailureMode:

@@ -77,7 +77,7 @@ class Pipeline(ExpiringProducer):
     )
 
     def init(self):
-        """Start with nothing sent, and with every failure still to come."""
+        """The first broker leads, every replica is in sync, and every log is empty."""
         super().init()
         self.consumer_crashes_left = self.consumer_crashes
 
@@ -231,14 +231,14 @@ class Pipeline(ExpiringProducer):
         """Return whether the leader's log has a record, sent by any session."""
         return any(entry.record == record for entry in self.log[self.leader])
 
-    @invariant(says="the leader {self.leader} holds {self.log}")
+    @invariant(says="the log of the leader {self.leader} has record {record} twice: {self.log[self.leader]}")
     def no_duplicate(self):
         """DUP: no record is twice in the leader's log."""
         return self.leader is None or all(
             len([entry for entry in self.log[self.leader] if entry.record == record]) <= 1 for record in RecordId
         )
 
-    @invariant(says="record {later} precedes the first copy of record {earlier} in {self.log}")
+    @invariant(says="record {later} precedes the first copy of record {earlier} in the log {self.log[self.leader]}")
     def no_reorder(self):
         """REORDER: the leader's log has the first copies of the records in the order in which they were sent."""
         return self.leader is None or all(
@@ -250,7 +250,7 @@ class Pipeline(ExpiringProducer):
         records = [entry.record for entry in self.log[self.leader]]
         return later in records and earlier in records and records.index(later) < records.index(earlier)
 
-    @invariant(says="record {later} is in {self.log}, and record {earlier} will not be: queued {self.queue}")
+    @invariant(says="record {later} is in the log {self.log[self.leader]}, and record {earlier} never will be")
     def no_missing_earlier(self):
         """GAP: no record is in the leader's log while an earlier one is not and cannot be written any more.
 
@@ -269,7 +269,7 @@ class Pipeline(ExpiringProducer):
             record in self.failed or (self.is_stuck() and len(self.queue) > 0 and self.queue[0] == record)
         )
 
-    @invariant(says="the producer repeats {self.queue}, and the leader {self.leader} holds {self.log}")
+    @invariant(says="the producer repeats record {self.queue[0]} without end, and the leader {self.leader} refuses it")
     def no_endless_retry(self):
         """STUCK: the leader does not refuse a record forever while the producer keeps sending it."""
         return not self.is_stuck()
@@ -288,12 +288,12 @@ class Pipeline(ExpiringProducer):
         batch = self.batch_of(self.queue[0])
         return self.error_of(batch) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and not self.finds_gap(batch)
 
-    @invariant(says="position {len(self.consumed)}, processed {self.processed}")
+    @invariant(says="record {entry.record} is below the consumer's position {len(self.consumed)} and was not processed")
     def no_gap(self):
         """GAP: every record below the consumer's position was processed, or is in the application's hands."""
         return all(self.processed[entry.record] > 0 or self.in_hand == entry.record for entry in self.consumed)
 
-    @invariant(says="processed {self.processed}")
+    @invariant(says="record {record} was processed {self.processed[record]} times")
     def no_reprocessing(self):
         """DUP at the consumer: no record is processed twice that is only once in the log."""
         return all(

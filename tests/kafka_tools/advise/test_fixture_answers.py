@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from kafka_tools.advise import survey
-from kafka_tools.advise.answer_sentences import cost_sentence
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, acknowledges_implicitly
 from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.remedy_texts import cost_sentence
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE, release_number
 from tests.kafka_tools.advise.fixture_clusters import FOLDERS, cluster_of, expected
 

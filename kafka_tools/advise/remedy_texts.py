@@ -1,0 +1,102 @@
+"""The remedies as text: each change of settings once, with what it prevents and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kafka_tools.advise.advice import Advice, Fix, Remedy
+from kafka_tools.advise.remedies import SettingChange
+
+_FORGETTING = "a broker has forgotten the producer's last batches (docs/idempotence.md, I2 and I7)"
+
+
+@dataclass
+class RemedyText:
+    """Changes of settings as text, sentences on what they prevent, and their cost."""
+
+    changes: str
+    effects: list[str] = field(default_factory=list)
+    cost: str = ""
+
+
+def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText]]:
+    """Return the remedies as text: the preferred ones and the last resorts.
+
+    Each change is described once. A remedy that adds changes to described ones is described at these changes and
+    refers to the others; a remedy of described changes alone is described at the last of them. A cost that was
+    mentioned is not repeated.
+    """
+    preferred = [remedy for remedy in advice.remedies if not remedy.is_last_resort]
+    last = [remedy for remedy in advice.remedies if remedy.is_last_resort]
+    described: dict[frozenset[SettingChange], RemedyText] = {}
+    groups: tuple[list[RemedyText], list[RemedyText]] = ([], [])
+    seen: set[SettingChange] = set()
+    costs: set[str] = set()
+    for remedy in (*preferred, *last):
+        added = [change for change in remedy.changes if change not in seen]
+        key = frozenset(added) or next(found for found in reversed(described) if found <= set(remedy.changes))
+        if key not in described:
+            described[key] = RemedyText(changes_text(added))
+            groups[remedy in last].append(described[key])
+        text = described[key]
+        others = [change for change in remedy.changes if change not in key]
+        start = f"together with {changes_text(others)}, " if others else ""
+        text.effects += [f"{start}{sentence}" for sentence in fix_sentences(advice, remedy)]
+        further = [cost for cost in remedy_costs(remedy) if cost not in costs]
+        text.cost = "; ".join(filter(None, [text.cost, *further]))
+        costs.update(further)
+        seen.update(added)
+    for text in described.values():
+        text.cost = text.cost or f"none that the exploration shows{', besides those above' if costs else ''}"
+    return groups
+
+
+def changes_text(changes: Sequence[SettingChange]) -> str:
+    """Return changes as text, each with the role of its setting."""
+    return " and ".join(f"{change} ({change.role})" for change in changes)
+
+
+def fix_sentences(advice: Advice, remedy: Remedy) -> list[str]:
+    """Return what a remedy prevents: a sentence for each question, and one for all that brokers may still cause."""
+    sentences = [_fix_sentence(advice, fix) for fix in remedy.fixes]
+    if remedy.partial_fixes:
+        partial = "; ".join(_fix_sentence(advice, fix) for fix in remedy.partial_fixes)
+        sentences.append(f"unless {_FORGETTING}: {partial}")
+    return sentences
+
+
+def _fix_sentence(advice: Advice, fix: Fix) -> str:
+    yes = [answer.failure for answer in advice.answers if answer.question == fix.question and answer.verdict == "yes"]
+    start, others = f"no record is {fix.question.verb}", [failure for failure in yes if failure not in fix.failures]
+    if len(yes) > 1 and not others:
+        return f"{start} after any failure above"
+    hopeless = [answer.failure for answer in advice.without_remedy if answer.question == fix.question]
+    if 0 < len(others) < len(fix.failures) and others == hopeless:
+        return f"{start} after any failure above, except {joined([failure.name for failure in others], 'and')}"
+    names = joined([failure.name for failure in fix.failures], "or")
+    return f"{start} {'after' if fix.failures[0].left else 'with'} {names}"
+
+
+def remedy_costs(remedy: Remedy) -> list[str]:
+    """Return the costs of the changes: their own costs, and the writes that no longer succeed."""
+    costs = [change.cost for change in remedy.changes if change.cost]
+    for number, before, after in (
+        ("one broker", remedy.before.with_one_down, remedy.after.with_one_down),
+        ("two brokers", remedy.before.with_two_down, remedy.after.with_two_down),
+    ):
+        if before and not after:
+            costs.append(f"with {number} down, no write succeeds any more")
+        if after and not before:
+            costs.append(f"no cost there: with {number} down, writes now succeed")
+    return costs
+
+
+def cost_sentence(remedy: Remedy) -> str:
+    """Return the costs of one remedy as text."""
+    return "; ".join(remedy_costs(remedy)) or "none that the exploration shows"
+
+
+def joined(words: Sequence[str], last: str) -> str:
+    """Return words as a list with `last` before the last one: "a, b or c"."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
