@@ -146,14 +146,29 @@ def pages(
     check: Annotated[
         bool, option("--check", help="Write nothing; exit with status 1 if a page is out of date.")
     ] = False,
+    site: Annotated[
+        Path | None,
+        option(metavar="DIR", help="Build the site of all pages in this folder (extra `site`); write no page."),
+    ] = None,
 ) -> int:
-    """Write the pages of docs/ that are computed.
+    """Write the pages of docs/ that are computed, or build the site.
 
     versions.md lists the rules and bugs of Kafka by release, and museum.md the catalogue of bugs. myths.md decides
-    common claims by running scenarios. high-watermark.md shows a trace of the specification.
+    common claims by running scenarios. high-watermark.md shows a trace of the specification. The site has all pages of
+    docs/, and for each entry of the catalogue a page with its counterexamples.
 
     Exit status: 0 written or up to date, 1 out of date (with --check), 2 wrong input.
     """
+    from checker.errors import InputError
+
+    if site is not None:
+        if check:
+            raise InputError("--check compares the pages of docs/, and --site builds the site: use one of them")
+        from kafka_tools.site.site_builder import build_site
+
+        count = build_site(folder, site)
+        print(f"{site / 'index.html'} written, with {count - 1} other pages")
+        return 0
     from kafka_tools.pages.write_pages import write_pages
 
     changed = write_pages(folder, check)

@@ -52,7 +52,7 @@ def run_scenario(target: str) -> ScenarioRun:
 def _run(target: str, scenario: Scenario) -> ScenarioRun:
     names = checked_properties(scenario)
     plan = Plan(names, stop=stop_for(scenario.expect), deadlock=DEADLOCK in names, quick=True)
-    result = engine.explore(scenario.spec(**scenario.constants), plan)
+    result = engine.explore(scenario.configured_spec(), plan)
     compared = compare_with_expectation(result, scenario.expect)
     if not compared.matches:
         raise SpecError(f"{target}: {'; '.join(compared.sentences)}")

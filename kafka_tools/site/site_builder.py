@@ -1,0 +1,162 @@
+"""Build the site: copy the pages, explore the museum's scenarios, run Sphinx, and check every link."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from checker.errors import InputError, InternalError, MissingExtraError, OutputError
+from checker.run import ledger
+from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits
+from kafka_tools.site import exhibit_pages
+from kafka_tools.site.counterexample_pages import write_counterexamples
+from kafka_tools.site.links import problems_of
+from kafka_tools.site.navigation import read_navigation
+from kafka_tools.site.staged_docs import INDEX, StagedDocs
+
+_STATIC = Path(__file__).parent / "static"
+
+_START = "Start"
+"""The title of the pages that the index links before its first heading."""
+
+
+def build_site(
+    docs: Path,
+    target: Path,
+    shown: Sequence[Exhibit] | None = None,
+    on_stage: Callable[[str], None] = lambda stage: None,
+) -> int:
+    """Build the site of the pages in `docs` into the folder `target` and return the number of its HTML pages.
+
+    `shown` are the entries of the museum (None: all). A warning of Sphinx, a link that leads nowhere and a file that
+    would be loaded from a network are errors. The folder `target` must be empty, new, or a site.
+
+    Raises:
+        InputError: `docs` is not a folder of pages, or a page has a wrong link.
+        MissingExtraError: Sphinx is not installed.
+        OutputError: the folder cannot be written.
+    """
+    _check_extra()
+    if not docs.is_dir():
+        raise InputError(f"{docs} is not a folder: name the folder of the pages, such as docs")
+    _check_target(target)
+    with tempfile.TemporaryDirectory() as folder:
+        stage, extra, output = (Path(folder) / name for name in ("stage", "extra", "output"))
+        for made in (stage, extra):
+            made.mkdir()
+        on_stage("copying the pages")
+        pages = StagedDocs(docs, stage).copy()
+        entries = exhibits() if shown is None else shown
+        on_stage("exploring the scenarios of the museum")
+        scenarios = [given for each in entries for given in (each.shown_by, *each.further) if given is not None]
+        counterexamples = write_counterexamples(scenarios, extra / exhibit_pages.COUNTEREXAMPLES)
+        paths = exhibit_pages.write_museum(entries, counterexamples, ledger.read(ledger.default_path()), stage)
+        _add_navigation(stage, pages, entries, paths)
+        on_stage("running Sphinx")
+        _run_sphinx(stage, extra, output)
+        on_stage("checking the links")
+        if problems := problems_of(output, unread=exhibit_pages.COUNTEREXAMPLES):
+            raise InputError(f"the site has wrong links: {_some(problems)}")
+        _replace(output, target)
+    return sum(1 for _ in target.rglob("*.html"))
+
+
+def _check_extra() -> None:
+    for module in ("furo", "myst_parser", "sphinx"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(f"--site needs {module}, which is not installed: pip install 'tidemark[site]'")
+
+
+MOST_PROBLEMS = 8
+"""The number of problems that an error lists."""
+
+_MARK = ".tidemark-site"
+"""A file in each site, so that only a site is ever replaced."""
+
+
+def _check_target(target: Path) -> None:
+    """Raise OutputError if the folder has files and is not a site."""
+    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / _MARK).exists())):
+        raise OutputError(f"{target} has files that are not of a site: name a new folder")
+
+
+def _replace(output: Path, target: Path) -> None:
+    try:
+        if target.exists():
+            shutil.rmtree(target)
+        shutil.copytree(output, target, ignore=shutil.ignore_patterns(".buildinfo"))
+        (target / _MARK).touch()
+    except OSError as error:
+        raise OutputError(f"{target} cannot be written: {error.strerror}") from None
+
+
+def _add_navigation(stage: Path, pages: Sequence[Path], entries: Sequence[Exhibit], paths: Sequence[Path]) -> None:
+    """Append the hidden tables of contents to the index and to the overview of the museum."""
+    names = [path.with_suffix("").as_posix() for path in pages]
+    index = stage / INDEX
+    text = index.read_text(encoding="utf-8")
+    sections = read_navigation(text, names, _START)
+    trees = [_tree(section.title, section.pages) for section in sections]
+    index.write_text("\n\n".join([text, *trees]), encoding="utf-8")
+    overview = stage / "museum.md"
+    listed = dict(zip((each.name for each in entries), paths, strict=True))
+    of_museum = [
+        _tree(title, [listed[each.name].with_suffix("").as_posix() for each in entries if each.story.area == area])
+        for area, (title, _) in AREAS.items()
+        if any(each.story.area == area for each in entries)
+    ]
+    overview.write_text("\n\n".join([overview.read_text(encoding="utf-8"), *of_museum]), encoding="utf-8")
+
+
+def _tree(title: str, pages: Sequence[str]) -> str:
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", ""])
+
+
+def _run_sphinx(stage: Path, extra: Path, output: Path) -> None:
+    """Run Sphinx in a process and raise InputError if it warns."""
+    settings = {
+        "project": "Tidemark",
+        "html_title": "Tidemark",
+        "extensions": ["myst_parser"],
+        "html_theme": "furo",
+        "html_static_path": [str(_STATIC)],
+        "html_css_files": ["museum.css"],
+        "html_js_files": [("museum.js", {"defer": "defer"})],
+        "html_extra_path": [str(extra)],
+        "html_copy_source": False,
+        "html_show_sphinx": False,
+        "html_show_copyright": False,
+        "myst_heading_anchors": 4,
+        "highlight_language": "none",
+        # Tables link to anchors that are written as HTML. The check of the built site covers every link.
+        "suppress_warnings": ["myst.xref_missing"],
+    }
+    configuration = "".join(f"{name} = {value!r}\n" for name, value in settings.items())
+    (stage / "conf.py").write_text(configuration, encoding="utf-8")
+    options = ["-b", "html", "-q", "-E", "-j", "auto", "--no-color", "-d", str(output.with_name("doctrees"))]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "sphinx", *options, str(stage), str(output)],
+        cwd=stage,
+        # Two builds of one checkout are equal.
+        env={**os.environ, "LC_ALL": "C.UTF-8", "SOURCE_DATE_EPOCH": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [line.replace(f"{stage.resolve()}/", "") for line in done.stderr.splitlines() if line.strip()]
+    if found:
+        raise InputError(f"Sphinx warns: {_some(found)}")
+    if done.returncode:
+        raise InternalError(f"Sphinx ended with status {done.returncode} and without a warning")
+
+
+def _some(problems: Sequence[str]) -> str:
+    """Return the first problems as text, and the number of the others."""
+    left = len(problems) - MOST_PROBLEMS
+    return "; ".join([*problems[:MOST_PROBLEMS], *([f"and {left} more"] if left > 0 else [])])
