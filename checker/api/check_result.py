@@ -52,10 +52,7 @@ class CheckResult:
         kinds = [violation.kind for violation in self.result.violations if violation.property == name]
         if kinds:
             return "error" if "bounds_error" in kinds else "violated"
-        if name in self.result.reached:
-            return "holds"
-        is_decided = self.result.ended == "complete" and name not in self.result.undecided
-        return "holds" if is_decided and self.verdict != "error" else "undecided"
+        return "holds" if self.result.is_decided(name) else "undecided"
 
     @property
     def violations(self) -> tuple[Violation, ...]:

@@ -270,6 +270,7 @@ class FrontendCompiler:
 
     def _truth(self, scope: TypingScope, name: str, what: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
         """Return a method that is read as a truth value; raise SpecError if it is none, or has an effect."""
+        _require_return(scope, name)
         typed = self._typed(scope, name, parameters)
         check_message(type(self.spec), scope.function)
         if typed.result != BoolType():
@@ -445,3 +446,15 @@ def _falls_through(statements: tuple[nodes.Stmt, ...]) -> bool:
 def _return_none(scope: TypingScope) -> nodes.Stmt:
     site = scope.site(scope.source.tree)
     return nodes.Return(site, nodes.Literal(NONE, site, None))
+
+
+def _require_return(scope: TypingScope, name: str) -> None:
+    """Raise SpecError if a method that is read as a truth value has no `return`: Python would take None as false."""
+    tree = scope.source.tree
+    if any(isinstance(node, ast.Return) for node in ast.walk(tree)):
+        return
+    last = tree.body[-1]
+    is_docstring = isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)
+    if isinstance(last, ast.Expr) and not is_docstring:
+        raise scope.error(last, f"{name} has no `return`: write `return {ast.unparse(last.value)}`")
+    raise scope.error(tree, f"{name} has no `return`: return a bool on every path, as in `return self.x == 0`")

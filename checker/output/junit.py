@@ -81,11 +81,20 @@ def _case(run: Run, result: Result, name: str, problems: list[Problem]) -> Eleme
     wrong = [problem for problem in own if not problem.accepted]
     if wrong:
         _say(case, "failure", wrong[0].message, "\n".join(_text(problem) for problem in wrong))
-    elif name in result.undecided:
-        ElementTree.SubElement(case, "skipped", message=f"not decided: {result.undecided[name]}")
-    elif not own and result.ended not in ("complete", "violation"):
-        ElementTree.SubElement(case, "skipped", message=f"not decided: {end_text(result)}")
+    elif not own and not result.is_decided(name):
+        ElementTree.SubElement(case, "skipped", message=f"not decided: {_why_undecided(result, name)}")
     return case
+
+
+def _why_undecided(result: Result, name: str) -> str:
+    if name in result.undecided:
+        return result.undecided[name]
+    if result.verdict == "error":
+        return "the run stopped where a value leaves the bounds of its type"
+    if result.ended == "violation":
+        found = ", ".join(dict.fromkeys(violation.property for violation in result.violations))
+        return f"the run stopped at the violation of {found}; --keep-going decides the other properties"
+    return end_text(result)
 
 
 def _evidence_cases(findings: tuple[Finding, ...], strict: bool) -> list[ElementTree.Element]:

@@ -178,6 +178,12 @@ class Result:
         """The number of levels."""
         return len(self.levels)
 
+    def is_decided(self, name: str) -> bool:
+        """Return whether the run decided a property: it is violated, was reached, or was checked in every state."""
+        if name in self.reached or any(violation.property == name for violation in self.violations):
+            return True
+        return self.ended == "complete" and name not in self.undecided and self.verdict != "error"
+
     @property
     def verdict(self) -> Verdict:
         """The verdict: "error" before "violated"; without violations, "holds" only for a complete exploration."""
