@@ -18,6 +18,22 @@ def _is_address_space_short() -> bool:
     return limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE
 
 
+def _search_working_directory_last() -> None:
+    """Let the packages of this distribution come before packages of the same names in the working directory.
+
+    `python -m` puts the working directory first on the path; the command `tidemark` does not search it. Both must find
+    the same specs. In a checkout, the working directory has these packages.
+    """
+    first = sys.path[0] if sys.path else ""
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        is_working_directory = first in ("", os.getcwd())
+    except OSError:
+        return
+    if is_working_directory and not sys.flags.safe_path and os.path.abspath(first) != own:
+        sys.path.append(sys.path.pop(0))
+
+
 def main() -> int:
     """Run the command line and return its exit status."""
     # Start-up and compilation create many objects that stay alive. Fewer collections save time.
@@ -29,6 +45,7 @@ def main() -> int:
             f"error: less than {_ADDRESS_SPACE >> 20} MB of address space: raise its limit (ulimit -v)", file=sys.stderr
         )
         return 3
+    _search_working_directory_last()
     try:
         from checker.cli.app import main as command_line
         from checker.run import command_process

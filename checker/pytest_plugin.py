@@ -114,11 +114,11 @@ class SpecFamily(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Iterate over the scenarios; a spec without scenarios is explored with its default constants."""
-        from checker.run import spec_folders
+        from checker.run import registry
 
         chosen = self.config.stash.get(_CHOSEN, {}).get(self.path, set())
         found = set()
-        for entry in spec_folders.load(self.path).entries:
+        for entry in registry.load_path(self.path).entries:
             for scenario in entry.scenarios or (None,):
                 name = entry.name if scenario is None else f"{entry.name}/{scenario.name}"
                 found.add(name)

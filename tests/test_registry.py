@@ -34,7 +34,7 @@ def test_specs_of_sub_packages_belong_to_the_family(tmp_path):
     make_package(tmp_path / "nested_protocols" / "counting", first="First")
     make_package(tmp_path / "nested_protocols" / "counting" / "inner", second="Second")
     (path,) = folders.family_paths(tmp_path)
-    family = folders.load(path)
+    family = registry.load_path(path)
     assert [entry.name for entry in family.entries] == ["counting/first", "counting/second"]
     assert all([scenario.name for scenario in entry.scenarios] == ["small"] for entry in family.entries)
 
@@ -42,7 +42,7 @@ def test_specs_of_sub_packages_belong_to_the_family(tmp_path):
 def test_sub_packages_of_an_outermost_package_are_families(tmp_path):
     make_package(tmp_path / "outermost", first="First")
     make_package(tmp_path / "outermost" / "second", second="Second")
-    families = [folders.load(path) for path in folders.family_paths(tmp_path)]
+    families = [registry.load_path(path) for path in folders.family_paths(tmp_path)]
     assert [[entry.name for entry in family.entries] for family in families] == [["outermost/first"], ["second/second"]]
 
 

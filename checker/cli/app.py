@@ -24,6 +24,15 @@ from checker.run.interrupts import terminable
 
 _PROGRAM = "python -m checker"
 
+
+def _print_version(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
+        from checker.run.version import tidemark_version
+
+        print(f"tidemark {tidemark_version()}")
+        context.exit()
+
+
 app = PluginGroup(
     "Check executable specs: explore every reachable state and show the shortest counterexamples.\n\n"
     "`COMMAND --help` describes each command.",
@@ -62,6 +71,18 @@ app = PluginGroup(
             name="cache",
         ),
     ],
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Show the version and exit.",
+        )
+    ],
+    # The commands of a group inherit the names of this option.
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

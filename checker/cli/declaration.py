@@ -86,8 +86,9 @@ class CommandGroup(click.Group):
         commands: Iterable[CommandEntry | Callable[..., int | None] | click.Command],
         *,
         name: str | None = None,
+        **more: Any,
     ):
-        super().__init__(name, help=help, no_args_is_help=False)
+        super().__init__(name, help=help, no_args_is_help=False, **more)
         self._entries: dict[str, CommandEntry] = {}
         for command in commands:
             if isinstance(command, CommandEntry):

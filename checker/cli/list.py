@@ -11,7 +11,8 @@ from checker.cli.options import JsonFile
 
 def list_specs(
     targets: Annotated[
-        list[str] | None, argument("FAMILY|FILE", help="Families or files (default: all families).")
+        list[str] | None,
+        argument("FAMILY|FILE|DIR", help="Families, files or folders (default: all families of the library)."),
     ] = None,
     json: JsonFile = "",
 ) -> None:
@@ -22,7 +23,8 @@ def list_specs(
     from checker.output.styled_lines import write
     from checker.run import registry
 
-    families = [registry.family_of(target) for target in targets] if targets else registry.families()
+    families = [family for target in targets or () for family in registry.families_of(target)]
+    families = families if targets else registry.families()
     with JsonLines(json) as output:
         output.write(listing_to_json(families))
     if json != STANDARD_OUTPUT:

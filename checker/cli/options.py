@@ -14,7 +14,7 @@ from checker.output.formats import FORMATS
 
 Targets = Annotated[
     list[str] | None,
-    argument("SPEC[/SCENARIO]", help="Specs, scenarios, families or files (default: all)."),
+    argument("SPEC[/SCENARIO]", help="Specs, scenarios, families, files or folders (default: the whole library)."),
 ]
 Target = Annotated[str, argument("SPEC[/SCENARIO]", help="A spec or one of its scenarios.")]
 WalkFolder = Annotated[Path, argument("DIR", help="A folder that `simulate --out` wrote.")]

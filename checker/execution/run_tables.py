@@ -74,7 +74,7 @@ def _tables(request: Request) -> list[tuple[registry.Family, Table]]:
     for target in request.targets:
         if target.rstrip("/").count("/") and not target.endswith(".py"):
             raise InputError(f"--table takes a family, as in python -m checker run producer --table, not {target}")
-    families = [registry.family_of(target) for target in request.targets] or registry.families()
+    families = [found for target in request.targets for found in registry.families_of(target)] or registry.families()
     for family in families:
         if request.targets and not family.tables:
             known = [other.name for other in registry.families() if other.tables]

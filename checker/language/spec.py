@@ -469,7 +469,9 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.spec, type) and issubclass(self.spec, Spec)):
-            raise SpecError(f"a scenario begins with the class of its spec, not {self.spec!r}: Scenario(MySpec, 'name')")
+            raise SpecError(
+                f"a scenario begins with the class of its spec, not {self.spec!r}: Scenario(MySpec, 'name')"
+            )
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
             raise SpecError(f"the name of a scenario is one line of text, not {self.name!r}")
         try:

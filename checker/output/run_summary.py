@@ -46,7 +46,7 @@ class RunScreen:
 
     def __init__(self, runs: list[Run], *, with_coverage: bool, with_traces: bool = False, pages: Path | None = None):
         self._total = len(runs)
-        self._is_one_spec = len({run.entry.name for run in runs}) == 1
+        self._is_one_spec = len({run.entry.target for run in runs}) == 1
         self._table = RunTable.of(runs, styled_lines.width_of(sys.stdout))
         self._with_coverage, self._with_traces, self._pages = with_coverage, with_traces, pages
         self._last: Run | None = None
@@ -146,6 +146,7 @@ def _total_verdict(finished: list[FinishedRun], others: dict[str, int], seconds:
     compared = [done.comparison for done in finished if done.comparison is not None and not done.is_open]
     counts = {
         "not as expected": sum(not comparison.matches for comparison in compared),
+        "without an expectation": len(_violated_without_expectation(finished)) if compared else 0,
         "stopped before the answer": sum(done.is_open for done in finished),
         **others,
     }
@@ -158,6 +159,10 @@ def _total_verdict(finished: list[FinishedRun], others: dict[str, int], seconds:
     if style == "bold green" and others["not started"]:
         style = "bold yellow"
     return line((f"{len(finished)} runs in {seconds:.1f} s: {text}", style))
+
+
+def _violated_without_expectation(finished: list[FinishedRun]) -> list[FinishedRun]:
+    return [done for done in finished if done.comparison is None and done.result.violations]
 
 
 def _verdict_style(finished: list[FinishedRun], has_failed: bool) -> str:

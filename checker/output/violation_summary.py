@@ -62,9 +62,9 @@ def summary_lines(found: Sequence[ReportedViolation], pages: Path | None) -> lis
     """Return the finding for each violated property of each spec, from the shortest of its counterexamples."""
     groups: dict[tuple[str, str, str, bool], list[ReportedViolation]] = {}
     for item in found:
-        key = (item.run.entry.name, item.violation.property, item.violation.kind, item.is_expected)
+        key = (item.run.entry.target, item.violation.property, item.violation.kind, item.is_expected)
         groups.setdefault(key, []).append(item)
-    is_one_spec = len({item.run.entry.name for item in found}) == 1
+    is_one_spec = len({item.run.entry.target for item in found}) == 1
     return [row for group in groups.values() for row in _group_lines(group, pages, is_one_spec=is_one_spec)]
 
 

@@ -1,6 +1,7 @@
-"""The registry of specs: families, specs and scenarios, found by name or in a user's file.
+"""The registry of specs: families, specs and scenarios, found by name or in a user's file or folder.
 
 A family is a package below `specs/` with its sub-packages, or a file. A family is imported when a name refers to it.
+`checker.run.spec_folders` describes the families of a folder.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Never
 
-from checker.errors import InputError, SpecError
+from checker.errors import CollectedErrors, InputError, SpecError
 from checker.language.error_location import assignment_error, with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
+from checker.run.spec_folders import family_paths, is_package, package_root
 
 PACKAGE = "specs"
 
@@ -34,7 +36,8 @@ _FILE = re.compile(r"(.+?\.py)((?:/.*)?)", re.DOTALL)
 class SpecEntry:
     """A spec with its name and the scenarios of its family.
 
-    `target` is its name on the command line: `replication/kip320` or `path/to/my_spec.py/kip320`.
+    `target` is its name on the command line: `replication/kip320`, `path/to/my_spec.py/kip320` or, in a package,
+    `path/to/package/kip320`.
     """
 
     family: str
@@ -62,12 +65,13 @@ class SpecEntry:
 
 @dataclass(frozen=True)
 class Family:
-    """The specs of a package or a file, in the order of their definition."""
+    """The specs of a package or a file, in the order of their definition; `target` is its name on the command line."""
 
     name: str
     entries: tuple[SpecEntry, ...]
     summary: str = ""
     tables: tuple[Table, ...] = ()
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,15 @@ class Selection:
     scenario: Scenario | None = None
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar known name, and all known names."""
+_MOST_NAMES = 12
+"""A sentence lists at most this many names."""
+
+
+def suggestion(name: str, known: Iterable[str], listing: str = "") -> str:
+    """Return the end of a sentence about an unknown name: the most similar known name, and all if they are few.
+
+    `listing` is the end of the sentence if they are many: where the names are listed.
+    """
     names = list(known)
     if not names:
         return "none is defined"
@@ -87,17 +98,52 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]}? Choose from " if close else "choose from "
-    return hint + ", ".join(names)
+    hint = f"did you mean {close[0]}? " if close else ""
+    others = len(names) - _MOST_NAMES
+    if others <= 0 or not listing:
+        listing = f"choose from {', '.join(names[:_MOST_NAMES])}{f' and {others} others' if others > 0 else ''}"
+    return hint + (listing.replace("choose", "Choose", 1) if hint else listing)
+
+
+def _suggested_target(name: str) -> str:
+    """Return the end of a sentence about an unknown name: specs of the library that it may mean, and the families."""
+    if Path(f"{name}.py").is_file():
+        return f"did you mean the file {name}.py?"
+    known = family_names()
+    if not known:
+        return "no specs are installed here: name a file, as in path/to/my_spec.py"
+    parts = [part for part in name.split("/") if part] or [name]
+    families_suggested = suggestion(parts[0], known)
+    if not families_suggested.startswith("did you mean") and (close := _similar_specs(parts)):
+        return f"did you mean {' or '.join(close)}? The families are {', '.join(known)}"
+    return families_suggested
+
+
+def _similar_specs(parts: list[str]) -> list[str]:
+    """Return up to three specs of the library of which the name is among the parts of a name, or similar to it."""
+    import difflib
+
+    specs = [f"{family.name}/{entry.spec.name}" for family in families() for entry in family.entries]
+    same = [target for target in specs if target.partition("/")[2] in parts]
+    if same:
+        return same[:3]
+    return (
+        difflib.get_close_matches("/".join(parts[:2]), specs, n=3, cutoff=0.7)
+        or [
+            target
+            for part in parts
+            for target in specs
+            if difflib.get_close_matches(part, [target.partition("/")[2]], cutoff=0.8)
+        ][:3]
+    )
 
 
 def family_names() -> list[str]:
     """Return the names of the families below `specs/`, without importing them."""
-    try:
-        package = importlib.import_module(PACKAGE)
-    except ModuleNotFoundError:
-        return []
-    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg)
+    # A folder of the user may have a package of this name, which could not be imported after this one.
+    found = importlib.util.find_spec(PACKAGE)
+    folders = (found.submodule_search_locations if found is not None else None) or []
+    return sorted(module.name for module in pkgutil.iter_modules(folders) if module.ispkg)
 
 
 def families() -> list[Family]:
@@ -113,13 +159,14 @@ def load_family(name: str) -> Family:
     return load_package(f"{PACKAGE}.{name}")
 
 
-def load_package(dotted: str) -> Family:
+def load_package(dotted: str, target: str = "") -> Family:
     """Return the specs of a package, as the family of its last name; raise SpecError if it cannot be imported.
 
     The sub-packages of an outermost package are families themselves; those of any other package belong to its family.
+    `target` is the name of the family on the command line (default: its name).
     """
     name = dotted.rpartition(".")[2]
-    return _family(name, name, _modules_of(dotted))
+    return _family(name, target or name, _modules_of(dotted))
 
 
 def _modules_of(dotted: str) -> list[ModuleType]:
@@ -155,7 +202,10 @@ def load_any_file(path: Path) -> Family:
     """Return the specs of a file, which may define none; raise SpecError if it cannot be read or imported."""
     if not path.is_file():
         raise SpecError(f"the file {path} does not exist")
-    module_name = f"{FILE_MODULE_PREFIX}{path.stem}"
+    root = package_root(path)
+    # A file of a package may have relative imports.
+    packages = path.resolve().parent.relative_to(root).parts
+    module_name = ".".join([*packages, f"{FILE_MODULE_PREFIX}{path.stem}"])
     loader = _UncachedLoader(module_name, str(path.absolute()))
     description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if description is None or description.loader is None:
@@ -163,7 +213,8 @@ def load_any_file(path: Path) -> Family:
     module = importlib.util.module_from_spec(description)
     # Declarations look up their module by name, and a spec file may import the modules beside it, like a script.
     sys.modules[module_name] = module
-    sys.path.insert(0, str(path.parent.resolve()))
+    searched = list(dict.fromkeys([str(path.parent.resolve()), str(root)]))
+    sys.path[:0] = searched
     try:
         with warnings.catch_warnings():
             # Python warns of `x is 1` and the like; the front end refuses it with a sentence.
@@ -174,19 +225,62 @@ def load_any_file(path: Path) -> Family:
     except BaseException as error:
         raise _import_error(error, path) from error
     finally:
-        sys.path.pop(0)
+        for folder in searched:
+            sys.path.remove(folder)
     return _family(path.stem, str(path), [module])
 
 
-def family_of(name: str) -> Family:
-    """Return the family of a name; raise SpecError if it does not exist."""
-    return _family_and_rest(name)[0]
+def load_path(path: Path) -> Family:
+    """Return the family at a path of `spec_folders.family_paths`, which may have no specs.
+
+    Raises UserError if the import fails.
+    """
+    if not path.is_dir():
+        return load_any_file(path)
+    root = package_root(path)
+    dotted = ".".join(path.resolve().relative_to(root).parts)
+    # The package is imported under its full name, since its modules import each other by that name.
+    sys.path.insert(0, str(root))
+    try:
+        family = load_package(dotted, _folder_name(path))
+    finally:
+        sys.path.remove(str(root))
+    found = sys.modules[dotted].__file__
+    if found is None or Path(found).resolve().parent != path.resolve():
+        raise InputError(f"{path} cannot be imported: another package has the name {dotted}: {found}")
+    return family
+
+
+def _folder_name(path: Path) -> str:
+    """Return the name of a folder on the command line, which no family of the library has."""
+    is_plain = not path.is_absolute() and path.parts[0] not in (".", "..")
+    return f"./{path}" if is_plain and path.parts[0] in family_names() else str(path)
+
+
+def load_folder(folder: Path) -> list[Family]:
+    """Return the families with specs at and below a folder; raise UserError with all that cannot be imported."""
+    errors, found = CollectedErrors(), list[Family]()
+    for path in family_paths(folder):
+        with errors.collecting():
+            found.append(load_path(path))
+    errors.raise_found()
+    families_with_specs = [family for family in found if family.entries]
+    if not families_with_specs:
+        raise SpecError(f"the folder {folder} has no spec: derive a class from checker.language.Spec in a file of it")
+    return families_with_specs
+
+
+def families_of(name: str) -> list[Family]:
+    """Return the families of a name, which are several for a folder; raise SpecError if there are none."""
+    folder, rest = _folder_and_rest(name)
+    return load_folder(folder) if folder is not None and not rest else [_family_and_rest(name)[0]]
 
 
 def select(name: str) -> list[Selection]:
     """Return the specs or scenarios of a name; raise SpecError if it is unknown, or if a spec has no action.
 
-    Names: `family`, `family/spec`, `family/spec/scenario`, `file.py`, `file.py/spec`, `file.py/spec/scenario`.
+    Names: `family`, `family/spec`, `family/spec/scenario`, the same with a file or a package in place of the family
+    (`file.py/spec`), and a folder with families: `folder/`.
     """
     selections = _selected(name)
     for selection in selections:
@@ -195,6 +289,9 @@ def select(name: str) -> list[Selection]:
 
 
 def _selected(name: str) -> list[Selection]:
+    folder, inner = _folder_and_rest(name)
+    if folder is not None and not inner:
+        return [Selection(entry) for family in load_folder(folder) for entry in family.entries]
     family, rest = _family_and_rest(name)
     if not rest:
         if not family.entries:
@@ -203,8 +300,7 @@ def _selected(name: str) -> list[Selection]:
     spec_name, *more = rest
     entry = next((entry for entry in family.entries if entry.spec.name == spec_name), None)
     if entry is None:
-        known = [found.spec.name for found in family.entries]
-        raise SpecError(f"{family.name} has no spec {spec_name}: {suggestion(spec_name, known)}")
+        raise SpecError(f"{family.name} has no spec {spec_name}: {_suggested_spec(family, name, spec_name)}")
     if not more:
         return [Selection(entry)]
     scenario_name = "/".join(more)
@@ -212,7 +308,20 @@ def _selected(name: str) -> list[Selection]:
         if scenario.name == scenario_name:
             return [Selection(entry, scenario)]
     known = [scenario.name for scenario in entry.scenarios]
-    raise SpecError(f"{entry.name} has no scenario {scenario_name}: {suggestion(scenario_name, known)}")
+    listing = f"`python -m checker list {family.target}` lists all {len(known)}"
+    raise SpecError(f"{entry.name} has no scenario {scenario_name}: {suggestion(scenario_name, known, listing)}")
+
+
+def _suggested_spec(family: Family, name: str, spec_name: str) -> str:
+    """Return the end of a sentence about an unknown spec of a family: similar ones, also of other families."""
+    if Path(f"{name}.py").is_file() or Path(name).is_dir():
+        return f"did you mean the file {name}.py?" if Path(f"{name}.py").is_file() else f"did you mean ./{name}?"
+    known = [found.spec.name for found in family.entries]
+    is_library = name.split("/")[0] in family_names()
+    same = [target for target in _similar_specs([spec_name]) if target.endswith(f"/{spec_name}")] if is_library else []
+    if same:
+        return f"did you mean {' or '.join(same)}?"
+    return suggestion(spec_name, known, f"`python -m checker list {family.target}` lists all {len(known)}")
 
 
 def select_spec(name: str) -> SpecEntry:
@@ -232,20 +341,28 @@ def trusted_target(recorded: str, spec: Path | None, source: Path) -> str:
     """
     file, rest = _file_and_rest(recorded)
     if spec is not None:
+        if spec.is_dir():
+            return f"{_folder_name(spec)}/{rest.split('/')[-1]}"
         if _file_and_rest(str(spec)) != (spec, ""):
-            raise InputError(f"--spec {spec}: name a Python file")
+            raise InputError(f"--spec {spec}: name a Python file or a package")
         return f"{spec}/{rest.split('/')[-1]}"
     if file is not None:
         raise InputError(
             f"the spec of {source} is in the Python file {file}, which is not loaded because only the data names it: "
             f"add --spec {shlex.quote(str(file))} to the command if you trust that file"
         )
+    folder, _ = _folder_and_rest(recorded)
+    if folder is not None:
+        raise InputError(
+            f"the spec of {source} is in the package {folder}, which is not loaded because only the data names it: "
+            f"add --spec {shlex.quote(str(folder))} to the command if you trust that package"
+        )
     return recorded
 
 
 def spec_words(target: str) -> list[str]:
     """Return the words of the command line that allow loading a target that a data file names."""
-    file, _ = _file_and_rest(target)
+    file = _file_and_rest(target)[0] or _folder_and_rest(target)[0]
     return ["--spec", str(file)] if file is not None else []
 
 
@@ -259,13 +376,34 @@ def _file_and_rest(name: str) -> tuple[Path | None, str]:
     return (Path(found[1]), found[2]) if found else (None, name)
 
 
+def _folder_and_rest(name: str) -> tuple[Path | None, list[str]]:
+    """Return the folder that a name begins with, and the rest of the name; no folder for a name of the library.
+
+    A family of the library comes before a folder of its name, which is written `./producer` or `producer/`.
+    """
+    parts = name.split("/")
+    is_path = parts[0] in ("", ".", "..") or name.endswith("/")
+    if _FILE.fullmatch(name) or not (is_path or parts[0] not in family_names()):
+        return None, []
+    path = Path(name)
+    if path.is_dir():
+        return path, []
+    package = next((folder for folder in path.parents if is_package(folder)), None)
+    return (package, list(path.relative_to(package).parts)) if package is not None else (None, [])
+
+
 def _family_and_rest(name: str) -> tuple[Family, list[str]]:
     file, after = _file_and_rest(name)
     if file is not None:
         return load_file(file), [part for part in after.split("/") if part]
+    folder, rest = _folder_and_rest(name)
+    if folder is not None:
+        return load_path(folder), rest
     family, *rest = [part for part in name.split("/") if part] or [name]
-    if family not in family_names() and Path(f"{name}.py").is_file():
-        raise SpecError(f"unknown spec {name}: did you mean the file {name}.py?")
+    if family not in family_names():
+        if name.startswith((".", "/")):
+            raise SpecError(f"there is no file or folder {name}")
+        raise SpecError(f"unknown spec family {family}: {_suggested_target(name)}")
     return load_family(family), rest
 
 
@@ -300,7 +438,8 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
         for spec in specs
     )
     tables = {id(table): table for module in modules for table in _tables_of(module)}
-    return Family(name, entries, (modules[0].__doc__ or "").strip().split("\n")[0], tuple(tables.values()))
+    summary = (modules[0].__doc__ or "").strip().split("\n")[0]
+    return Family(name, entries, summary, tuple(tables.values()), target)
 
 
 def _require_names(modules: list[ModuleType], scenarios: list[Scenario]) -> None:

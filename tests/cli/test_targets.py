@@ -1,0 +1,208 @@
+"""The names of specs on the command line: families, files and folders, and the suggestions for wrong names."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from checker.run import registry
+from tests.cli.conftest import TOY
+
+ROOT = Path(__file__).parent.parent.parent
+
+MODULE = '''
+from checker.language import Range, Scenario, Spec, action, invariant
+{imports}
+
+class {name}(Spec):
+    """A number that grows."""
+
+    count = Range(0, 2)
+
+    @action
+    def go(self):
+        self.count = {value}
+
+    @invariant
+    def is_small(self):
+        return self.count < 2
+
+
+scenarios = [Scenario({name}, "small", expect={{"is_small": 2}})]
+'''
+
+
+def module(name, value="2", imports=""):
+    return MODULE.format(name=name, value=value, imports=imports)
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A working directory with a file, a package with a sub-package, and files that are no specs."""
+    package = tmp_path / "protocols"
+    (package / "inner").mkdir(parents=True)
+    for folder in (package, package / "inner"):
+        (folder / "__init__.py").touch()
+    (tmp_path / "loose.py").write_text(module("Loose"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "other.py").write_text(module("Other"))
+    (package / "base.py").write_text("LAST = 2\n")
+    (package / "outer.py").write_text(module("Outer", "LAST", "from .base import LAST\n"))
+    (package / "inner" / "deep.py").write_text(module("Deep", "LAST", "from protocols.base import LAST\n"))
+    for name in ("test_own.py", "conftest.py", "_draft.py"):
+        (tmp_path / name).write_text("raise SystemExit('not a spec')\n")
+    monkeypatch.chdir(tmp_path)
+    known = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if name.split(".")[0] == "protocols":
+            del sys.modules[name]
+
+
+def names(outcome):
+    """Return the names in the rows of a run."""
+    return [line.split()[0] for line in outcome.out.splitlines() if line.endswith("is_small 2")]
+
+
+ALL = ["other/other/small", "loose/loose/small", "protocols/outer/small", "inner/deep/small"]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (".", ALL),
+        ("./", ALL),
+        ("folder", ["other/other/small"]),
+        ("folder/", ["other/other/small"]),
+        ("./folder", ["other/other/small"]),
+        ("protocols", ["protocols/outer/small", "inner/deep/small"]),
+        ("protocols/outer", ["protocols/outer/small"]),
+        ("protocols/outer/small", ["protocols/outer/small"]),
+        ("protocols/inner", ["inner/deep/small"]),
+        ("protocols/inner/deep", ["inner/deep/small"]),
+        ("protocols/outer.py", ["outer/outer/small"]),
+        ("protocols/inner/deep.py", ["deep/deep/small"]),
+        ("folder/other.py/other/small", ["other/other/small"]),
+    ],
+)
+def test_what_a_name_selects(checker, own, target, expected):
+    outcome = checker("run", target, "--engine", "python")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert sorted(names(outcome)) == sorted(expected)
+
+
+def test_several_names_of_files_and_folders(checker, own):
+    outcome = checker("run", "protocols/inner/deep.py", "folder", f"{own}/protocols", "--engine", "python")
+    assert names(outcome) == ["deep/deep/small", "other/other/small", "protocols/outer/small", "inner/deep/small"]
+
+
+def test_list_shows_the_specs_that_run_runs(checker, own):
+    outcome = checker("list", ".")
+    targets = [line.split()[0] for line in outcome.out.splitlines() if "A number that grows." in line]
+    assert sorted(targets) == ["folder/other.py/other", "loose.py/loose", "protocols/inner/deep", "protocols/outer"]
+    assert names(checker("run", *targets, "--engine", "python")) == names(checker("run", ".", "--engine", "python"))
+
+
+def test_a_name_of_the_library_comes_before_a_folder(checker, own):
+    shutil.copytree(own / "folder", own / "examples")
+    assert "examples/peterson" in checker("list", "examples").out
+    for name in ("examples/", "./examples", str(own / "examples")):
+        assert names(checker("run", name, "--engine", "python")) == ["other/other/small"]
+
+
+@pytest.mark.parametrize("target", ["protocols/outer", "folder/other.py/other"])
+def test_a_trace_of_a_folder_is_shown_if_the_user_names_its_spec(checker, own, target):
+    checker("run", target, "--engine", "python", "--out", "out")
+    (trace,) = Path("out").glob("*small.json")
+    where = target.rpartition("/")[0]
+    refused = checker("show", trace)
+    assert refused.status == 2 and f"add --spec {where} to the command if you trust that" in refused.err
+    shown = checker("show", trace, "--spec", where)
+    assert (shown.status, shown.err) == (0, "")
+    command = shown.out.partition("python -m checker ")[2].split()
+    assert names(checker(*command, "--engine", "python")) == names(checker("run", target, "--engine", "python"))
+
+
+def test_all_errors_of_a_folder_are_reported(checker, own):
+    for name in ("loose", "folder/other"):
+        (own / f"{name}.py").write_text("import nothing_of_this_name\n")
+    outcome = checker("run", ".")
+    assert outcome.status == 2
+    assert (
+        outcome.err.count("nothing_of_this_name") >= 2 and "other.py:1" in outcome.err and "loose.py:1" in outcome.err
+    )
+
+
+def test_a_folder_without_specs(checker, tmp_path):
+    assert f"the folder {tmp_path} has no spec" in checker("run", tmp_path).err
+    assert "there is no file or folder ./nothing" in checker("run", "./nothing").err
+
+
+PACKAGES = {"specs": "Specs", "traces": "Traces"}
+
+
+def test_packages_of_the_working_directory_hide_nothing(tmp_path):
+    for package, name in PACKAGES.items():
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        (tmp_path / package / "mine.py").write_text(module(name))
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+
+    def out(*words):
+        command = [sys.executable, "-m", "checker", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert "broker/network" in out("list", "broker")
+    assert "specs/specs/small" in out("run", "specs", "--engine", "python")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("kip101", "unknown spec family kip101: did you mean replication/kip101? The families are broker, "),
+        ("kip101/three_replicas", "did you mean replication/kip101? "),
+        ("kip102", "did you mean replication/kip101? "),
+        ("replicatoin/kip101", "did you mean replication? Choose from broker, "),
+        ("producer/kip101", "producer has no spec kip101: did you mean replication/kip101?"),
+        ("producer/plain_produced", "did you mean plain_producer? `python -m checker list producer` lists all "),
+        ("nothing", "choose from broker, consumer, examples, "),
+    ],
+)
+def test_a_wrong_name_gets_a_suggestion(checker, name, says):
+    outcome = checker("run", name)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert says in outcome.err and len(outcome.err) < 200
+
+
+def test_a_missing_ending_gets_a_suggestion(checker, own):
+    assert "did you mean the file loose.py?" in checker("run", "loose").err
+    (own / "examples").mkdir()
+    shutil.copy("loose.py", "examples")
+    assert (
+        "examples has no spec loose: did you mean the file examples/loose.py?" in checker("run", "examples/loose").err
+    )
+
+
+def test_long_lists_of_names_are_cut():
+    known = [f"name{number}" for number in range(40)]
+    assert registry.suggestion("other", known[:3]) == "choose from name0, name1, name2"
+    assert registry.suggestion("other", known).endswith("name11 and 28 others")
+    assert registry.suggestion("nam", known, "`list` lists all 40") == "did you mean name9? `list` lists all 40"
+
+
+@pytest.mark.parametrize("words", [["--version"], ["-h"], ["run", "-h"], ["cache", "show", "-h"], ["advise", "-h"]])
+def test_version_and_short_help(checker, words):
+    outcome = checker(*words)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.startswith("tidemark " if words == ["--version"] else "Usage: ")
+
+
+def test_a_reader_that_closes_its_pipe_is_no_error():
+    command = f"{sys.executable} -m checker run {TOY} --engine python --workers 2 | head -1"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split()[0] == "verdict"
