@@ -118,7 +118,7 @@ def audit(
     json: JsonFile = "",
     html: Annotated[Path | None, option(metavar="FILE", help="Write the result as a page to this file.")] = None,
 ) -> int:
-    """Audit the log segments of partitions as they are on a broker's disk.
+    """Check the log segments of partitions on a broker's disk.
 
     The command finds damaged batches, missing offsets, broken rules of leader epochs, sequences and transactions,
     records that are in the log twice, wrong snapshots and indexes, and copies that differ. It never writes to the

@@ -24,7 +24,7 @@ SpecFile = Annotated[
     option(
         "--spec",
         metavar="FILE",
-        help="Load the spec from this Python file. A file that only the data names is not loaded.",
+        help="Load the spec from this Python file or package. One that only the data names is not loaded.",
     ),
 ]
 SetConstants = Annotated[list[str] | None, option("--set", metavar="NAME=VALUE", help="Set a constant (repeatable).")]

@@ -155,7 +155,7 @@ def test_packages_of_the_working_directory_hide_nothing(tmp_path):
         command = [sys.executable, "-m", "checker", *words]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
 
-    assert "broker/network" in out("list", "broker")
+    assert "broker/leader_state" in out("list", "broker")
     assert "specs/specs/small" in out("run", "specs", "--engine", "python")
 
 
