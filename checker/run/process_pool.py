@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -90,7 +90,8 @@ def _pooled(
                 if waiting:
                     yield _result(waiting.pop(0), cancelled)
         finally:
-            pool.shutdown(cancel_futures=True)
+            with _interrupting(cancelled):
+                pool.shutdown(cancel_futures=True)
 
 
 def _result(future: Future[Returned], cancelled: threading.Event) -> Returned:
@@ -102,6 +103,25 @@ def _result(future: Future[Returned], cancelled: threading.Event) -> Returned:
         if cancelled.is_set():
             interrupt_workers()
     return future.result()
+
+
+@contextmanager
+def _interrupting(cancelled: threading.Event) -> Iterator[None]:
+    """While this holds, which waits for all workers, interrupt them again and again after `cancelled` is set."""
+    is_over = threading.Event()
+
+    def interrupt() -> None:
+        while not is_over.wait(_INTERRUPT_SECONDS):
+            if cancelled.is_set():
+                interrupt_workers()
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def _require_files(count: int) -> None:

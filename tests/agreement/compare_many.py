@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import multiprocessing
 import os
 import random
 import sys
@@ -18,7 +19,6 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +142,10 @@ def compare_task(numbers: range, folder: Path, sets: bool, runs: bool) -> Compar
     return done
 
 
+def _compare_asked(asked: tuple[range, Path, bool, bool]) -> Compared:
+    return compare_task(*asked)
+
+
 def tasks(first: int, specs: int) -> Iterator[range]:
     for start in range(first, first + specs, SPECS_A_TASK):
         yield range(start, min(start + SPECS_A_TASK, first + specs))
@@ -161,23 +165,23 @@ def main() -> int:
     total, started = Compared(), time.monotonic()
     by_sets = -(-given.sets // SETS_A_SPEC)
     specs = given.specs or max(by_sets, given.runs)
-    with ProcessPoolExecutor(given.workers, initializer=end_with_parent, max_tasks_per_child=10) as pool:
-        futures = [
-            pool.submit(
-                compare_task,
-                numbers,
-                given.keep,
-                bool(given.specs) or numbers.start - given.first < by_sets,
-                bool(given.specs) or numbers.start - given.first < given.runs,
-            )
-            for numbers in tasks(given.first, specs)
-        ]
-        for future in futures:
-            done = future.result()
+    asked = [
+        (
+            numbers,
+            given.keep,
+            bool(given.specs) or numbers.start - given.first < by_sets,
+            bool(given.specs) or numbers.start - given.first < given.runs,
+        )
+        for numbers in tasks(given.first, specs)
+    ]
+    # Not a ProcessPoolExecutor: with `max_tasks_per_child` it may wait for ever for a process that has ended.
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(given.workers, end_with_parent, maxtasksperchild=10) as pool:
+        for done in pool.imap(_compare_asked, asked):
             total += done
             for difference in done.differences:
                 print(difference, flush=True)
-            if sys.stderr.isatty() or total.specs % 1000 == 0:
+            if sys.stderr.isatty() or total.specs % 100 == 0:
                 print(_line(total, started), file=sys.stderr, flush=True)
     print(_line(total, started))
     return 1 if total.differences else 0

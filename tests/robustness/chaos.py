@@ -179,7 +179,7 @@ class ChaosRun:
 
     def _is_early(self, err: str) -> bool:
         """Return whether the interpreter itself was interrupted, before the program began."""
-        return "checker/" not in err.replace("checker/__main__.py", "")
+        return "checker/" not in err.replace("checker/__main__.py", "").replace("checker/__init__.py", "")
 
     def _check_report(self, name: str, path: Path) -> None:
         try:

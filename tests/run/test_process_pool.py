@@ -44,3 +44,23 @@ def test_workers_that_miss_an_interrupt_are_interrupted_again():
     # Set as by a signal that no worker got.
     threading.Timer(0.3, cancelled.set).start()
     assert list(results_in_order(2, 2, run, cancelled)) == [True, True]
+
+
+def test_runs_in_progress_are_interrupted_when_the_results_are_given_up():
+    """A command that is interrupted stops after the next result; another worker may have missed the interrupt."""
+
+    def run(number, interrupted):
+        interrupted.wait(20)
+        if number == 0:
+            return number
+        # As if the signal had arrived before the worker had a handler.
+        interrupted.clear()
+        return interrupted.wait(20)
+
+    cancelled = threading.Event()
+    threading.Timer(0.3, cancelled.set).start()
+    started = time.monotonic()
+    results = results_in_order(2, 2, run, cancelled)
+    next(results)
+    results.close()
+    assert time.monotonic() - started < 10
