@@ -17,6 +17,7 @@ import click
 from checker.cli.declaration import CommandEntry, CommandGroup
 from checker.cli.plugins import PluginGroup
 from checker.errors import UserError
+from checker.nesting import allow_nested_calls
 from checker.output import styled_lines
 from checker.printable import printable_lines, shortened
 from checker.run.endings import StoppedError, ending, error_lines
@@ -91,9 +92,6 @@ EXIT_WRONG_INPUT, EXIT_STOPPED = UserError.exit_status, StoppedError.exit_status
 _LONGEST_USAGE = 1_000
 """The characters of the longest message about a wrong command line."""
 
-_NESTED = 8_000
-"""The limit of nested calls: a nested expression takes about four for each of its levels."""
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
@@ -103,8 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     is a verdict, and comes from a command only.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    # Expressions may be nested as deeply as a sum of a thousand terms.
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _NESTED))
+    allow_nested_calls()
     for name in ("stdout", "stderr"):
         # Python has no stream for a closed one; the exit status still is the answer.
         if getattr(sys, name) is None:

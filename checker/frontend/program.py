@@ -30,6 +30,7 @@ from checker.language.source import source_of
 from checker.language.spec import Spec
 from checker.language.type_joins import NONE, join
 from checker.language.types import BoolType, Type
+from checker.nesting import allow_nested_calls
 
 
 def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:
@@ -124,6 +125,7 @@ class FrontendCompiler:
     """
 
     def __init__(self, spec: Spec, runtime_constants: frozenset[str] = frozenset()):
+        allow_nested_calls()
         self.spec, self.runtime_constants = spec, runtime_constants
         self.python_collections = PythonCollections()
         self._functions: dict[Any, nodes.Function] = {}

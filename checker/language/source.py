@@ -13,6 +13,9 @@ from typing import Any
 
 from checker.errors import SpecError
 
+MOST_NESTED = 1_500
+"""The most levels of a function's syntax tree. The front end, the engines and the explanations recurse over it."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -35,6 +38,16 @@ def node_error(file: str, node: ast.AST | None, message: str) -> SpecError:
     is_one_line = getattr(node, "end_lineno", None) == line
     last = _column(text, getattr(node, "end_col_offset", 0)) if is_one_line else len(text.rstrip()) + 1
     return SpecError(message, file=file, line=line, text=text, columns=(first, last))
+
+
+def segment(file: str, node: ast.expr) -> str:
+    """Return the text of a file between the start and the end of an expression."""
+    last = node.end_lineno or node.lineno
+    lines = [line.encode() for line in linecache.getlines(file)[node.lineno - 1 : last]]
+    if lines:
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+    return b"".join(lines).decode(errors="replace")
 
 
 def _column(text: str, offset: int) -> int:
@@ -116,7 +129,25 @@ def source_of(function: Callable[..., Any]) -> Source:
         raise node_error(file, tree, f"`async def {tree.name}` is not part of the language: write `def {tree.name}`")
     if not isinstance(tree, ast.FunctionDef):
         raise SpecError(f"the source of {function.__qualname__} cannot be read: write the spec in a file")
+    deepest = _node_below(tree, MOST_NESTED)
+    if deepest is not None:
+        raise node_error(
+            file,
+            deepest,
+            f"{function.__qualname__} is nested more than {MOST_NESTED:,} levels deep: split it into helpers",
+        )
     return Source(file, tree)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _node_below(tree: ast.FunctionDef, depth: int) -> ast.AST | None:
+    """Return a node of a function that is more than `depth` nodes below it, or None."""
+    level: list[ast.AST] = [tree]
+    for _ in range(depth + 1):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return None
+    return next((node for node in level if hasattr(node, "lineno")), level[0])
 
 
 def false_require(error: BaseException) -> str:

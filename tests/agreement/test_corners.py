@@ -586,6 +586,19 @@ class Random(Random):
     def compared(self):
         return {self.smalls, self.smalls & {1}} != {self.smalls} or self.deep == [self.line, self.other]
 """,
+    "a property that leaves its bounds in one step and is false in another": """
+    @action
+    def choose_small(self, small: Range(1, 2)):
+        self.small = small
+
+    @step_invariant
+    def divided(self, old):
+        return 4 // (self.small - 1) < 2
+
+    @invariant
+    def remainder(self):
+        return self.small == 0 or 4 % (self.small - 1) == 7
+""",
 }
 
 

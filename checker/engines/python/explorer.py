@@ -116,7 +116,8 @@ class _Exploration:
         self._first_found = dict.fromkeys(spec.actions, 0)
         self.changing: set[str] = set()
         self._violations: dict[str, Violation] = {}
-        self._failed = False
+        # Apart from violations: a property may be false in one step of a level, and leave its bounds in another one.
+        self._failures: dict[str, Violation] = {}
         self._reached: dict[str, int] = {}
         checked = [name for name in plan.properties if name in spec.roles]
         self._invariants = [name for name in checked if spec.roles[name] is Role.INVARIANT]
@@ -129,7 +130,7 @@ class _Exploration:
         frontier = self._start()
         has_new = bool(self.states)
         while True:
-            if self._failed or self._plan.satisfied_by(set(self._violations)):
+            if self._failures or self._plan.satisfied_by(set(self._violations)):
                 return "violation"
             # At `max_depth` the search is incomplete even if no state of the last level is within the constraints.
             if has_new and self._plan.max_depth is not None and len(self._levels) >= self._plan.max_depth:
@@ -156,7 +157,7 @@ class _Exploration:
             seconds=time.perf_counter() - self._started,
             ended=ended,
             memory_bytes=peak_memory(),
-            violations=list(self._violations.values()),
+            violations=[*self._violations.values(), *self._failures.values()],
             coverage={
                 action: Coverage(self._enabled[action], self._first_found[action]) for action in self._spec.actions
             },
@@ -347,8 +348,7 @@ class _Exploration:
 
     def _fail(self, violation: Violation) -> None:
         """Keep the first failure of each action or property: in breadth-first order its trace is a shortest one."""
-        self._failed = True
-        self._violations.setdefault(violation.property, violation)
+        self._failures.setdefault(violation.property, violation)
 
     def _to_expand(self, first: int) -> list[int]:
         """Return the states from number `first` on that are within the constraints."""

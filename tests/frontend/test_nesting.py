@@ -1,0 +1,108 @@
+"""Deeply nested expressions and helpers are compiled in linear time, or refused in a sentence."""
+
+import importlib.util
+import sys
+
+import pytest
+
+from checker.engines import both
+from checker.engines.native import engine as native
+from checker.engines.python import explorer
+from checker.errors import SpecError
+from checker.frontend import compile_spec
+from checker.language.source import MOST_NESTED
+from checker.run.plan import Plan
+
+TEXT = """from checker.language import Range, Spec, action, invariant
+
+class Deep(Spec):
+    x = Range(0, 3)
+{helpers}
+    @action
+    def go(self):
+        self.x = (self.x + 1) % 4
+
+    @invariant
+    def fine(self):
+        return {expression}
+"""
+
+
+def deep_spec(folder, expression, helpers=""):
+    path = folder / "deep.py"
+    path.write_text(TEXT.format(expression=expression, helpers=helpers))
+    description = importlib.util.spec_from_file_location("deep", path)
+    module = importlib.util.module_from_spec(description)
+    description.loader.exec_module(module)
+    return module.Deep()
+
+
+def chained_helpers(count, last):
+    chain = "".join(f"    def h{n}(self):\n        return self.h{n + 1}()\n" for n in range(count))
+    return f"{chain}    def h{count}(self):\n        return {last}\n"
+
+
+def nots(count, last):
+    return "not " * count + last
+
+
+def sums(count, bound):
+    return " + ".join(["self.x"] * count) + f" < {bound}"
+
+
+EXPRESSIONS = {
+    "not": nots(900, "(self.x < 3)"),
+    "sum": sums(500, 1500),
+    "lines of a sum": "(" + sums(300, 900).replace(" + ", " +\n            ") + ")",
+    "minus": "-" * 300 + "self.x < 3",
+    "and": " and ".join(["self.x < 3"] * 300),
+    "chain": "self.x < 3" + " <= 3" * 300,
+    "brackets": "(self.x < 3 and " * 60 + "True" + ")" * 60,
+    "conditions": "(True if self.x < 3 else " * 60 + "False" + ")" * 60,
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_engines_agree_on_a_deep_expression_and_explain_it(name, tmp_path):
+    # Raises AssertionError if the engines differ.
+    result = both.explore(deep_spec(tmp_path, EXPRESSIONS[name]), Plan(("fine",)))
+    (violation,) = result.violations
+    assert violation.length == 4
+    assert "is false" in violation.explanation
+
+
+def test_engines_agree_on_deep_helpers(tmp_path):
+    spec = deep_spec(tmp_path, "self.h0()", chained_helpers(150, "self.x < 3"))
+    (violation,) = both.explore(spec, Plan(("fine",))).violations
+    assert violation.length == 4
+
+
+@pytest.mark.parametrize("explore", [native.explore, explorer.explore])
+@pytest.mark.parametrize("expression", [nots(MOST_NESTED, "True"), sums(MOST_NESTED, 9)])
+def test_both_engines_refuse_what_is_nested_too_deeply(explore, expression, tmp_path):
+    with pytest.raises(SpecError, match=r"Deep\.fine is nested more than 1,500 levels deep") as caught:
+        explore(deep_spec(tmp_path, expression), Plan(("fine",)))
+    assert caught.value.line == 12
+    assert "^" in str(caught.value)
+
+
+@pytest.mark.parametrize("expression", [nots, sums])
+def test_time_of_the_front_end_is_linear(expression, tmp_path):
+    def calls(count):
+        total = 0
+
+        def count_call(frame, event, argument):
+            nonlocal total
+            total += event in ("call", "c_call")
+
+        spec = deep_spec(tmp_path, expression(count, 9 if expression is sums else "True"))
+        sys.setprofile(count_call)
+        try:
+            compile_spec(spec)
+        finally:
+            sys.setprofile(None)
+        return total
+
+    calls(10)
+    # Quadratic time would be four times as much.
+    assert calls(1400) < 2.6 * calls(700)
