@@ -141,6 +141,57 @@ def audit(
     return audit_logs(settings)
 
 
+def cluster(
+    verb: Annotated[
+        Literal["up", "status", "start", "stop", "kill", "pause", "resume", "down"],
+        argument("up|status|start|stop|kill|pause|resume|down", help="What to do with the brokers."),
+    ],
+    folder: Annotated[Path, argument("DIR", help="The folder of the cluster.")],
+    numbers: Annotated[list[int] | None, argument("BROKER", help="Numbers of brokers (default: all).")] = None,
+    kafka: Annotated[str, option("--kafka", metavar="VERSION", help="up: the release of Kafka, from 3.9.0.")] = "4.3.1",
+    brokers: Annotated[int, option("--brokers", min=1, max=7, metavar="N", help="up: the number of brokers.")] = 3,
+    settings: Annotated[
+        list[str] | None, option("--set", metavar="NAME=VALUE", help="up: a setting of every broker (repeatable).")
+    ] = None,
+) -> int:
+    """Run a cluster of real brokers on this machine, to experiment with.
+
+    `up` fetches the jars by Maven once, makes the cluster and starts it. The brokers listen on the loopback address
+    only, and go on after the command until `down`. Each has 512 MB of heap. The command needs Java 17 and Maven.
+
+    Exit status: 0 done, 2 wrong input, or a broker does not start.
+    """
+    from checker.errors import InputError
+    from kafka_tools.cluster.cluster_command import cluster_change, cluster_up
+
+    if verb == "up":
+        if numbers:
+            raise InputError("up starts all brokers: use start for some of them")
+        return cluster_up(folder, kafka, brokers, settings or [])
+    return cluster_change(verb, folder, numbers or [])
+
+
+def experiment(
+    name: Annotated[str, argument("NAME|FILE.toml", help="A known experiment, or a file; `list` shows them.")],
+    kafka: Annotated[
+        str | None, option(metavar="VERSION", help="The release of Kafka (default: as the experiment says).")
+    ] = None,
+    out: Annotated[
+        Path | None, option(metavar="DIR", help="Keep the logs and data of brokers and producer in this folder.")
+    ] = None,
+) -> int:
+    """Run an experiment on a cluster of real brokers: faults by a schedule, and what is in the log afterwards.
+
+    The command starts a cluster and a Java producer, runs the steps, and ends everything that it started, also after
+    Ctrl-C. It needs the extra `cluster`, Java 17 and Maven.
+
+    Exit status: 0 as the experiment expects, 1 not as expected, 2 wrong input, 3 a step did not end.
+    """
+    from kafka_tools.cluster.cluster_command import list_experiments, run_experiment
+
+    return list_experiments() if name == "list" else run_experiment(name, kafka, out)
+
+
 def pages(
     folder: Annotated[Path, argument("FOLDER", help="The folder of the pages (default: docs).")] = Path("docs"),
     check: Annotated[
@@ -223,4 +274,4 @@ def record(
     record_run(log, setup)
 
 
-app = CommandGroup("Tools that know Kafka.", commands=[advise, audit, pages, record])
+app = CommandGroup("Tools that know Kafka.", commands=[advise, audit, cluster, experiment, pages, record])

@@ -228,20 +228,20 @@ def _marker(record: bytes) -> tuple[int, int]:
     """Return the type and the coordinator epoch of a control record (`ControlRecordType`, `EndTransactionMarker`)."""
     try:
         position = 0
-        _, position = _varint(record, position)
+        _, position = varint(record, position)
         position += 1
         for _ in range(2):
-            _, position = _varint(record, position)
-        key_bytes, position = _varint(record, position)
+            _, position = varint(record, position)
+        key_bytes, position = varint(record, position)
         _, kind = struct.unpack_from(">hh", record, position)
-        _, position = _varint(record, position + key_bytes)
+        _, position = varint(record, position + key_bytes)
         _, coordinator_epoch = struct.unpack_from(">hi", record, position)
     except (IndexError, struct.error):
         return NO_MARKER, -1
     return (kind, coordinator_epoch) if kind in (ABORT, COMMIT) else (NO_MARKER, -1)
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def varint(data: bytes, position: int) -> tuple[int, int]:
     """Return a zigzag varint and the position after it; raise IndexError if the data ends before."""
     value = shift = 0
     while True:

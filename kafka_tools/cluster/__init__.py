@@ -1,0 +1,1 @@
+"""Clusters of real brokers on this machine, and experiments that break them."""

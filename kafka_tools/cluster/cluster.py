@@ -1,0 +1,303 @@
+"""A cluster of brokers on this machine: combined brokers and controllers (KRaft) on the loopback address.
+
+The folder of a cluster has `cluster.json` and a folder for each node: `server.properties`, `data` (log.dirs), and the
+output of the broker. Each node has three listeners: one for brokers, one for the controller quorum, and CLIENT, whose
+advertised port may be that of a proxy.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from checker.errors import InputError
+from checker.output.output_files import write_whole
+from kafka_tools.cluster.distribution import class_path, libraries, release, require_java
+from kafka_tools.cluster.process import LOOPBACK, ProcessId, free_ports, is_listening, started
+
+MOST_BROKERS = 7
+MEMORY_MB = 512
+START_SECONDS, STOP_SECONDS = 180, 60
+
+_FILE = "cluster.json"
+_POLL = 0.1
+
+_LOG4J2 = """Configuration:
+  Appenders:
+    File:
+      name: file
+      fileName: "{file}"
+      PatternLayout:
+        pattern: "%d{{yyyy-MM-dd HH:mm:ss.SSS}} %p [%t] %c %m%n"
+  Loggers:
+    Root:
+      level: INFO
+      AppenderRef:
+        ref: file
+"""
+
+_LOG4J = """log4j.rootLogger=INFO, file
+log4j.appender.file=org.apache.log4j.FileAppender
+log4j.appender.file.File={file}
+log4j.appender.file.layout=org.apache.log4j.PatternLayout
+log4j.appender.file.layout.ConversionPattern=%d{{yyyy-MM-dd HH:mm:ss.SSS}} %p [%t] %c %m%n
+"""
+
+
+@dataclass
+class Node:
+    """A node: its number from 1, its ports, and its process, None while it is not running.
+
+    Clients connect to `advertised`: the port of a proxy, or `client` itself.
+    """
+
+    number: int
+    broker: int
+    controller: int
+    client: int
+    advertised: int
+    process: ProcessId | None = None
+
+    @property
+    def state(self) -> str:
+        """Whether the node is running, paused or stopped."""
+        if self.process is None or not self.process.is_alive:
+            return "stopped"
+        return "paused" if self.process.is_paused else "running"
+
+
+@dataclass
+class Cluster:
+    """A cluster in a folder. Every method that changes it writes `cluster.json`."""
+
+    folder: Path
+    version: str
+    nodes: list[Node]
+    identifier: str
+    settings: dict[str, str] = field(default_factory=dict)
+    ends_with_parent: bool = False
+
+    @staticmethod
+    def create(
+        folder: Path,
+        version: str,
+        brokers: int,
+        settings: Mapping[str, str] | None = None,
+        *,
+        advertised: Sequence[int] = (),
+        ends_with_parent: bool = False,
+    ) -> Cluster:
+        """Create the folder of a cluster; start nothing. Raises InputError if the folder has other contents."""
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise InputError(f"a cluster has 1 to {MOST_BROKERS} brokers, not {brokers}")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{folder} exists and is not an empty folder: name a new one")
+        libraries(version)
+        folder.mkdir(parents=True, exist_ok=True)
+        ports = iter(free_ports(3 * brokers))
+        nodes = []
+        for number in range(1, brokers + 1):
+            broker, controller, client = next(ports), next(ports), next(ports)
+            nodes.append(Node(number, broker, controller, client, advertised[number - 1] if advertised else client))
+        identifier = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster = Cluster(folder, version, nodes, identifier, dict(settings or {}), ends_with_parent)
+        cluster._save()
+        for node in nodes:
+            cluster._format(node)
+        return cluster
+
+    @staticmethod
+    def open(folder: Path) -> Cluster:
+        """Return the cluster of a folder; raise InputError if there is none."""
+        file = folder / _FILE
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+            nodes = [
+                Node(**{**node, "process": ProcessId(**node["process"]) if node["process"] else None})
+                for node in found["nodes"]
+            ]
+            return Cluster(folder, str(found["version"]), nodes, str(found["identifier"]), dict(found["settings"]))
+        except FileNotFoundError:
+            raise InputError(f"{folder} has no cluster: `python -m checker cluster up {folder}` makes one") from None
+        except (ValueError, KeyError, TypeError, OSError):
+            raise InputError(f"{file} is not the file of a cluster") from None
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses for clients."""
+        return ",".join(f"{LOOPBACK}:{node.advertised}" for node in self.nodes)
+
+    @property
+    def direct(self) -> str:
+        """The addresses of the running brokers, past any proxy."""
+        running = [node for node in self.nodes if node.state == "running"] or self.nodes
+        return ",".join(f"{LOOPBACK}:{node.broker}" for node in running)
+
+    def node(self, number: int) -> Node:
+        """Return a node by its number; raise InputError if there is none."""
+        if not 1 <= number <= len(self.nodes):
+            raise InputError(f"the cluster has the brokers 1 to {len(self.nodes)}, not {number}")
+        return self.nodes[number - 1]
+
+    def home(self, node: Node) -> Path:
+        """Return the folder of a node."""
+        return self.folder / f"broker{node.number}"
+
+    def data(self, node: Node) -> Path:
+        """Return the log directory of a node."""
+        return self.home(node) / "data"
+
+    def start(self, nodes: Sequence[Node]) -> None:
+        """Start nodes, and wait until all accept connections; raise InputError if one ends or takes too long."""
+        java, path = require_java(), class_path(self.version)
+        for node in nodes:
+            if node.state == "stopped":
+                node.process = self._launch(node, java, path)
+        self._save()
+        end = time.monotonic() + START_SECONDS
+        for node in nodes:
+            self._wait_until_up(node, end)
+
+    def stop(self, nodes: Sequence[Node]) -> None:
+        """Stop nodes cleanly (SIGTERM), all at once: the last one of a quorum would wait for a controller."""
+        self._end(nodes, signal.SIGTERM)
+
+    def kill(self, nodes: Sequence[Node]) -> None:
+        """Kill nodes (SIGKILL), as a crash of their processes does."""
+        self._end(nodes, signal.SIGKILL)
+
+    def pause(self, nodes: Sequence[Node]) -> None:
+        """Pause nodes (SIGSTOP), as a long garbage collection does."""
+        for node in nodes:
+            if node.process is not None and node.process.is_alive:
+                node.process.send(signal.SIGSTOP)
+                while node.state == "running":
+                    time.sleep(_POLL)
+
+    def resume(self, nodes: Sequence[Node]) -> None:
+        """Let paused nodes go on (SIGCONT)."""
+        for node in nodes:
+            if node.process is not None:
+                node.process.send(signal.SIGCONT)
+
+    def forget(self, node: Node, partition: str) -> None:
+        """Remove a partition from the disk of a stopped node, as a power failure loses what was not written yet."""
+        if node.state != "stopped":
+            raise InputError(f"broker {node.number} is {node.state}: stop it before its disk loses data")
+        shutil.rmtree(self.data(node) / partition, ignore_errors=True)
+        # After a power failure there is no mark of a clean shutdown.
+        (self.data(node) / ".kafka_cleanshutdown").unlink(missing_ok=True)
+
+    def down(self) -> None:
+        """End all nodes: cleanly, and by SIGKILL if that takes too long."""
+        self.resume(self.nodes)
+        self._end(self.nodes, signal.SIGTERM, seconds=10)
+
+    def _end(self, nodes: Sequence[Node], number: signal.Signals, seconds: float = STOP_SECONDS) -> None:
+        for node in nodes:
+            if node.process is not None:
+                node.process.send(number)
+                # A paused process gets other signals when it goes on.
+                node.process.send(signal.SIGCONT)
+        for node in nodes:
+            if node.process is not None and not node.process.wait(seconds):
+                node.process.send(signal.SIGKILL)
+                node.process.wait(seconds)
+            node.process = None
+        for node in nodes:
+            # The sockets of a killed JVM outlive its main thread.
+            while is_listening(node.broker) or is_listening(node.controller):
+                time.sleep(_POLL)
+        self._save()
+
+    def _launch(self, node: Node, java: str, path: str) -> ProcessId:
+        home = self.home(node)
+        # The arguments after the class path configure logging: log4j 1 until 3.9, log4j 2 from 4.0.
+        if release(self.version)[0] < 4:
+            logging = home / "log4j.properties"
+            logging.write_text(_LOG4J.format(file=home / "server.log"))
+            option = f"-Dlog4j.configuration=file:{logging}"
+        else:
+            logging = home / "log4j2.yaml"
+            logging.write_text(_LOG4J2.format(file=home / "server.log"))
+            option = f"-Dlog4j2.configurationFile={logging}"
+        memory = [f"-Xmx{MEMORY_MB}m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command = [java, *memory, option, f"-Dkafka.logs.dir={home}", "-cp", path, "kafka.Kafka"]
+        output = home / "output.log"
+        return started([*command, str(home / "server.properties")], output, ends_with_parent=self.ends_with_parent)
+
+    def _wait_until_up(self, node: Node, end: float) -> None:
+        while not is_listening(node.client):
+            if node.state == "stopped":
+                raise InputError(f"broker {node.number} ended while it started: see {self.home(node) / 'output.log'}")
+            if time.monotonic() > end:
+                raise InputError(f"broker {node.number} does not listen after {START_SECONDS} s")
+            time.sleep(_POLL)
+
+    def _format(self, node: Node) -> None:
+        home = self.home(node)
+        home.mkdir(exist_ok=True)
+        properties = home / "server.properties"
+        write_whole(properties, "".join(f"{name}={value}\n" for name, value in self._properties(node).items()))
+        command = [require_java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path(self.version)]
+        command += ["kafka.tools.StorageTool", "format", "-t", self.identifier, "-c", str(properties)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise InputError(f"the disk of broker {node.number} cannot be formatted: {' '.join(reason)}")
+
+    def _properties(self, node: Node) -> dict[str, str]:
+        brokers = len(self.nodes)
+        voters = ",".join(f"{each.number}@{LOOPBACK}:{each.controller}" for each in self.nodes)
+        listeners = {"PLAINTEXT": node.broker, "CONTROLLER": node.controller, "CLIENT": node.client}
+        copies = str(min(brokers, 3))
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(node.number),
+            "controller.quorum.voters": voters,
+            "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items()),
+            "advertised.listeners": f"PLAINTEXT://{LOOPBACK}:{node.broker},CLIENT://{LOOPBACK}:{node.advertised}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,CLIENT:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data(node)),
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.num.partitions": "1",
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": str(max(1, int(copies) - 1)),
+            "group.initial.rebalance.delay.ms": "0",
+            "num.network.threads": "2",
+            "num.io.threads": "4",
+            "auto.create.topics.enable": "false",
+            **self.settings,
+        }
+
+    def _save(self) -> None:
+        content: dict[str, Any] = {
+            "version": self.version,
+            "identifier": self.identifier,
+            "settings": self.settings,
+            "nodes": [asdict(node) for node in self.nodes],
+        }
+        write_whole(self.folder / _FILE, json.dumps(content, indent=1) + "\n")
+
+
+@contextmanager
+def running(cluster: Cluster) -> Iterator[Cluster]:
+    """Start all nodes of a cluster, and end them when the block ends."""
+    try:
+        cluster.start(cluster.nodes)
+        yield cluster
+    finally:
+        cluster.down()

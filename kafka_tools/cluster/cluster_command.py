@@ -1,0 +1,158 @@
+"""The work of the commands `cluster` and `experiment`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from checker.errors import InputError
+from checker.output import styled_lines
+from checker.output.output_files import write_whole
+from checker.output.styled_lines import BLANK, Line, line
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from kafka_tools.cluster.cluster import Cluster, Node
+from kafka_tools.cluster.experiment import (
+    STEPS,
+    Experiment,
+    ExperimentRun,
+    Outcome,
+    fresh_folder,
+    known_experiments,
+    read_experiment,
+)
+
+VERBS = {
+    "status": "show the brokers",
+    "start": "start brokers that are stopped",
+    "stop": "stop brokers cleanly",
+    "kill": "kill brokers",
+    "pause": "stop their processes with SIGSTOP",
+    "resume": "let paused brokers go on",
+    "down": "stop all brokers and keep their data",
+}
+"""What `cluster` does with the brokers of a folder, besides `up`."""
+
+
+def cluster_up(folder: Path, version: str, brokers: int, settings: Sequence[str]) -> int:
+    """Create a cluster in a folder and start it, or start the one that is there; return the exit status."""
+    given = dict(_setting(text) for text in settings)
+    if (folder / "cluster.json").exists():
+        if given:
+            raise InputError(f"{folder} has a cluster, whose settings do not change: name a new folder")
+        cluster = Cluster.open(folder)
+    else:
+        cluster = Cluster.create(folder, version, brokers, given)
+    begun = time.monotonic()
+    try:
+        cluster.start(cluster.nodes)
+    except BaseException:
+        cluster.down()
+        raise
+    print(f"Kafka {cluster.version}: {len(cluster.nodes)} brokers listen after {time.monotonic() - begun:.1f} s")
+    print(f"bootstrap.servers={cluster.bootstrap}")
+    return EXIT_OK
+
+
+def cluster_change(verb: str, folder: Path, numbers: Sequence[int]) -> int:
+    """Do something with the brokers of a cluster, all of them if none is named; return the exit status."""
+    cluster = Cluster.open(folder)
+    nodes = [cluster.node(number) for number in numbers] or cluster.nodes
+    if verb == "down":
+        if numbers:
+            raise InputError("down stops all brokers: use stop or kill for some of them")
+        cluster.down()
+    elif verb != "status":
+        getattr(cluster, verb)(nodes)
+    for node in nodes:
+        print(_status(cluster, node))
+    return EXIT_OK
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise InputError(f"--set {text}: write NAME=VALUE")
+    return name, value
+
+
+def _status(cluster: Cluster, node: Node) -> str:
+    pid = f", pid {node.process.pid}" if node.process is not None and node.state != "stopped" else ""
+    return f"broker {node.number}: {node.state}{pid}, port {node.advertised}, data in {cluster.data(node)}"
+
+
+def list_experiments() -> int:
+    """Print the known experiments and the steps that a file may have; return the exit status."""
+    rows = [read_experiment(str(path)) for path in known_experiments()]
+    width = max(len(found.name) for found in rows)
+    for found in rows:
+        print(f"{found.name:{width}}  {found.entry:4} {found.title}")
+    print("\nSteps of an experiment:")
+    for step, text in STEPS.items():
+        print(f"  {step:30} {text}")
+    return EXIT_OK
+
+
+def run_experiment(name: str, version: str | None, out: Path | None) -> int:
+    """Run an experiment and return the exit status: 1 if the outcome is not the expected one."""
+    experiment = read_experiment(name, version)
+    with tempfile.TemporaryDirectory(prefix="tidemark-experiment-") if out is None else nullcontext(out) as kept:
+        folder = Path(kept)
+        if out is not None:
+            fresh_folder(folder)
+        outcome = ExperimentRun(experiment, folder, _progress).run()
+        if out is not None:
+            write_whole(folder / "outcome.json", json.dumps(outcome_data(outcome), indent=1) + "\n")
+    styled_lines.write(list(outcome_lines(outcome, out)), sys.stdout)
+    if outcome.unfinished:
+        return EXIT_STOPPED
+    return EXIT_VIOLATED if outcome.differences else EXIT_OK
+
+
+def _progress(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+def outcome_lines(outcome: Outcome, out: Path | None) -> list[Line]:
+    """Return the futures, the log of the last leader, the counts, and the verdict."""
+    experiment = outcome.experiment
+    shown = [line((experiment.title, "bold"), f"  (Kafka {experiment.kafka}, {_brokers(experiment)})"), BLANK]
+    for future in outcome.futures:
+        said = f"failed with {future.failure}" if future.failure else f"acknowledged at offset {future.offset}"
+        shown.append(line(f"  {future.record}: {said} after {future.milliseconds / 1000:.1f} s"))
+    shown += [line(f"  log of broker {outcome.leader}: {' '.join(outcome.log)}"), BLANK]
+    counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in outcome.counts.items())
+    shown.append(line(f"  {counts}"))
+    if out is not None:
+        shown.append(line((f"  files in {out}; audit: python -m checker audit {_partition(outcome, out)}", "dim")))
+    if outcome.unfinished:
+        shown.append(line((f"undecided: the step `{outcome.unfinished}` did not end", "bold yellow")))
+    elif outcome.differences:
+        shown += [line((sentence, "red")) for sentence in outcome.differences]
+        shown.append(line(("not as expected", "bold red")))
+    else:
+        shown.append(line(("as expected", "bold green"), f": entry {experiment.entry} on Kafka {experiment.kafka}"))
+    return shown
+
+
+def _brokers(experiment: Experiment) -> str:
+    return f"{experiment.brokers} broker{'' if experiment.brokers == 1 else 's'}"
+
+
+def _partition(outcome: Outcome, out: Path) -> Path:
+    return out / "cluster" / f"broker{outcome.leader}" / "data" / "experiment-0"
+
+
+def outcome_data(outcome: Outcome) -> dict[str, object]:
+    """Return an outcome as plain data."""
+    return {
+        "version": 1,
+        **dataclasses.asdict(outcome),
+        "counts": outcome.counts,
+        "differences": outcome.differences,
+    }

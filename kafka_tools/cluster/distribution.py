@@ -1,0 +1,145 @@
+"""The jars of a Kafka release, fetched by Maven once and checked by digest at every use."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from checker.errors import InputError
+from spark_analysis.session import java_command
+
+OLDEST = (3, 9)
+"""The oldest release that is run: before it, no broker of this format starts with KRaft on Java 17 as it is here."""
+
+_VERSION = re.compile(r"(\d+)\.(\d+)\.\d+")
+_MANIFEST = "manifest.json"
+_SECONDS = 900
+"""The time limit of Maven."""
+
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>tidemark</groupId><artifactId>broker</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{version}</version>
+      <exclusions>
+        <exclusion><groupId>org.apache.kafka</groupId><artifactId>kafka-tools-api</artifactId></exclusion>
+      </exclusions>
+    </dependency>
+{binding}
+  </dependencies>
+</project>
+"""
+
+_BINDINGS = {
+    3: [("org.slf4j", "slf4j-reload4j", "1.7.36")],
+    4: [("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.1"), ("org.yaml", "snakeyaml", "2.4")],
+}
+"""The log binding by major release: the broker's own dependencies have none, and it would log nothing."""
+
+
+def libraries(version: str) -> Path:
+    """Return the folder with the jars of a release and their dependencies; fetch them first if they are not there.
+
+    Raises InputError if the version is not supported, Java or Maven is missing, Maven fails, or a jar was changed.
+    """
+    release(version)
+    require_java()
+    folder = cache_folder() / version
+    with _locked(folder):
+        if not (folder / _MANIFEST).exists():
+            _fetch(version, folder)
+        _check(folder)
+    return folder
+
+
+def release(version: str) -> tuple[int, int]:
+    """Return the major and minor release of a version; raise InputError if it cannot be run."""
+    found = _VERSION.fullmatch(version)
+    if not found:
+        raise InputError(f"the Kafka version {version} is not like 4.3.1")
+    numbers = int(found[1]), int(found[2])
+    if numbers < OLDEST or numbers[0] not in _BINDINGS:
+        raise InputError(f"Kafka {version} is not run here: the oldest is {OLDEST[0]}.{OLDEST[1]}")
+    return numbers
+
+
+def require_java() -> str:
+    """Return the Java that starts brokers; raise InputError if there is none."""
+    java = java_command()
+    if java is None:
+        raise InputError("a broker needs Java 17, and no java is on the PATH or in JAVA_HOME")
+    return java
+
+
+def cache_folder() -> Path:
+    """Return the folder of the jars: `kafka` in the user's cache folder, or TIDEMARK_KAFKA_CACHE."""
+    chosen = os.environ.get("TIDEMARK_KAFKA_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidemark" / "kafka"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time fetch a release."""
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(version: str, folder: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise InputError(f"the jars of Kafka {version} are fetched by Maven, and no mvn is on the PATH")
+    with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=folder.parent) as name:
+        target = Path(name)
+        binding = "\n".join(
+            f"    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+            f"<version>{number}</version></dependency>"
+            for group, artifact, number in _BINDINGS[release(version)[0]]
+        )
+        (target / "pom.xml").write_text(_POM.format(version=version, binding=binding))
+        goal = "dependency:copy-dependencies"
+        options = ["-q", "-B", "--strict-checksums", "-f", str(target / "pom.xml"), "-DincludeScope=runtime"]
+        command = [maven, *options, f"-DoutputDirectory={target / 'lib'}", goal]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise InputError(f"Maven did not fetch the jars of Kafka {version} within {_SECONDS} s") from None
+        if done.returncode:
+            reasons = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
+            raise InputError(f"Maven cannot fetch the jars of Kafka {version}: {' '.join(reasons[:1])[:300]}")
+        (target / _MANIFEST).write_text(json.dumps(_digests(target / "lib"), indent=1))
+        os.chmod(target, 0o700)
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.rename(target, folder)
+        # The context manager removes the folder that is no longer there.
+        target.mkdir()
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.jar"))}
+
+
+def _check(folder: Path) -> None:
+    """Raise InputError if the jars are not those that were fetched, or belong to another user."""
+    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+        raise InputError(f"{folder} belongs to another user: set TIDEMARK_KAFKA_CACHE to a folder of your own")
+    if _digests(folder / "lib") != json.loads((folder / _MANIFEST).read_text()):
+        raise InputError(f"the jars in {folder} were changed: remove the folder, and they are fetched again")
+
+
+def class_path(version: str) -> str:
+    """Return the class path of a release."""
+    return str(libraries(version) / "lib" / "*")

@@ -1,0 +1,437 @@
+"""Experiments: a cluster, a producer, a schedule of faults, and what is expected in the log.
+
+An experiment is a TOML file:
+
+    entry = "I7"                           # of the catalogue
+    title = "..."
+    replicas = [1, 2]                      # default: all brokers
+    kafka = "4.3.1"
+    brokers = 3
+    steps = ["send 1", "await acknowledged 1", "lose Produce responses", "send 3", ...]
+
+    [broker]                               # settings of the brokers
+
+    [topic]                                # settings of the topic; the first replica leads its only partition at first
+    "min.insync.replicas" = "2"
+
+    [producer]                             # settings of the Java producer
+    acks = "all"
+
+    [expect]
+    duplicated = 3
+
+`STEPS` lists the steps. Every batch has one record, unless the producer's settings say otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import re
+import shutil
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from checker.errors import InputError, MissingExtraError
+from kafka_tools.cluster.cluster import Cluster, Node, running
+from kafka_tools.cluster.distribution import release
+from kafka_tools.cluster.log_records import values_of
+from kafka_tools.cluster.process import free_ports
+from kafka_tools.cluster.producer_process import ProducerProcess, RecordFuture
+from kafka_tools.cluster.proxy import API_KEYS, Proxy, Rule
+
+FOLDER = Path(__file__).with_name("experiments")
+
+STEPS = {
+    "send N": "send N records",
+    "await acknowledged N": "wait until N futures succeeded in all",
+    "await failed N": "wait until N futures failed in all",
+    "await lost N": "wait until the proxies have lost N messages in all",
+    "await isr N": "wait until the partition has N in-sync replicas",
+    "await leader N": "wait until broker N leads the partition",
+    "lose KIND requests|responses": "let the proxies lose messages of a kind, such as Produce",
+    "delay MS": "hold each response for so long",
+    "hold KIND N": "hold the next N requests of a kind, also after their connection is closed",
+    "release": "forward the held requests",
+    "forward": "let the proxies forward everything again",
+    "cut": "close the client's connections and refuse new ones",
+    "restore": "accept the client's connections again",
+    "stop N|all": "stop brokers cleanly",
+    "kill N|all": "kill brokers",
+    "start N|all": "start brokers and wait until they listen",
+    "pause N": "stop the process of a broker without its knowledge",
+    "resume N": "let a paused broker go on",
+    "forget N": "remove the partition from the disk of a stopped broker",
+    "restart producer": "kill the producer, and start a new one",
+    "send again NAME": "let the application send a record again",
+    "sleep SECONDS": "wait",
+    "finish": "wait for all futures, and end the producer",
+}
+
+EXPECTATIONS = ("acknowledged", "failed", "duplicated", "lost", "failed_in_log", "reordered")
+"""The counts of records that an experiment may expect."""
+
+_KEPT = re.compile(r"cluster|producer\d+\.(log|out|log4j2\.yaml)|outcome\.json")
+"""The names in the folder of an experiment."""
+
+_STEP_SECONDS = 120
+_TOPIC, _PARTITION = "experiment", "experiment-0"
+_POLL = 0.05
+
+_PRODUCER = {
+    "acks": "all",
+    "batch.size": "1",
+    "linger.ms": "0",
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment, as its file describes it."""
+
+    name: str
+    title: str
+    entry: str
+    kafka: str
+    brokers: int
+    replicas: tuple[int, ...]
+    steps: tuple[str, ...]
+    broker: dict[str, str]
+    topic: dict[str, str]
+    producer: dict[str, str]
+    expect: dict[str, int]
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """A step that was executed: its text, when it began, in seconds since the first, and how long it took."""
+
+    step: str
+    begun: float
+    seconds: float
+
+
+@dataclass
+class Outcome:
+    """What happened: the steps, the futures, and the values in the log of each broker that has a copy.
+
+    `unfinished` is the step that did not end within its time, empty if all did.
+    """
+
+    experiment: Experiment
+    steps: list[StepRun] = field(default_factory=list)
+    futures: list[RecordFuture] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    leader: int = 0
+    unfinished: str = ""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of `EXPECTATIONS`, of the log of the partition's last leader."""
+        acknowledged = [future.record for future in self.futures if not future.failure]
+        failed = [future.record for future in self.futures if future.failure]
+        in_log = Counter(self.log)
+        first = [self.log.index(record) for record in self.sent if record in in_log]
+        return {
+            "acknowledged": len(acknowledged),
+            "failed": len(failed),
+            "duplicated": sum(count > 1 for count in in_log.values()),
+            "lost": sum(record not in in_log for record in acknowledged),
+            "failed_in_log": sum(record in in_log for record in failed),
+            "reordered": sum(later < earlier for earlier, later in itertools.pairwise(first)),
+        }
+
+    @property
+    def differences(self) -> list[str]:
+        """Sentences about the counts that are not as expected."""
+        return [
+            f"{name.replace('_', ' ')}: {self.counts[name]}, expected {wanted}"
+            for name, wanted in self.experiment.expect.items()
+            if self.counts[name] != wanted
+        ]
+
+
+def known_experiments() -> list[Path]:
+    """Return the files of the experiments that belong to the project."""
+    return sorted(FOLDER.glob("*.toml"))
+
+
+def read_experiment(name: str, version: str | None = None) -> Experiment:
+    """Return an experiment by the name of a known one or by its file; raise InputError if it is wrong."""
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not path.is_file():
+        known = ", ".join(each.stem for each in known_experiments())
+        raise InputError(f"there is no experiment {name}: name a TOML file or one of {known}")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"{path}: {error}") from None
+    try:
+        found = _experiment(path.stem, content)
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}") from None
+    return found if version is None else replace(found, kafka=version)
+
+
+def _experiment(name: str, content: dict[str, Any]) -> Experiment:
+    allowed = {field.name for field in dataclasses.fields(Experiment)} - {"name"}
+    if unknown := sorted(content.keys() - allowed):
+        raise InputError(f"unknown key {unknown[0]}: an experiment has {', '.join(sorted(allowed))}")
+    steps, brokers = content.get("steps"), content.get("brokers", 1)
+    if not isinstance(steps, list) or not steps or not all(isinstance(step, str) for step in steps):
+        raise InputError('steps is a list of texts, such as steps = ["send 1", "finish"]')
+    if not isinstance(brokers, int) or brokers < 1:
+        raise InputError("brokers is a number from 1")
+    replicas = content.get("replicas", list(range(1, brokers + 1)))
+    if not isinstance(replicas, list) or not replicas or not set(replicas) <= set(range(1, brokers + 1)):
+        raise InputError(f"replicas is a list of brokers from 1 to {brokers}")
+    for step in steps:
+        _checked(step, brokers)
+    expect = content.get("expect", {})
+    for key, wanted in expect.items():
+        if key not in EXPECTATIONS or type(wanted) is not int:
+            raise InputError(f"[expect] {key}: it has whole numbers for {', '.join(EXPECTATIONS)}")
+    version = str(content.get("kafka", "4.3.1"))
+    release(version)
+    return Experiment(
+        name=name,
+        title=str(content.get("title", name)),
+        entry=str(content.get("entry", "")),
+        kafka=version,
+        brokers=brokers,
+        replicas=tuple(replicas),
+        steps=tuple(steps),
+        broker=_texts(content, "broker"),
+        topic=_texts(content, "topic"),
+        producer=_texts(content, "producer"),
+        expect=dict(expect),
+    )
+
+
+def _texts(content: dict[str, Any], key: str) -> dict[str, str]:
+    found = content.get(key, {})
+    if not isinstance(found, dict):
+        raise InputError(f"[{key}] is a table of settings")
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in found.items()}
+
+
+def _checked(step: str, brokers: int) -> list[str]:
+    """Return the words of a step; raise InputError if it is none."""
+    words = step.split()
+    match words:
+        case ["send" | "delay" | "sleep", number] if number.isdigit():
+            return words
+        case ["await", "acknowledged" | "failed" | "lost" | "isr", number] if number.isdigit():
+            return words
+        case ["lose", kind, "requests" | "responses"] if kind in API_KEYS:
+            return words
+        case ["hold", kind, number] if kind in API_KEYS and number.isdigit():
+            return words
+        case ["forward" | "release" | "cut" | "restore" | "finish"] | ["restart", "producer"] | ["send", "again", _]:
+            return words
+        case ["stop" | "kill" | "start", "all"]:
+            return words
+        case ["await", "leader", number] | ["stop" | "kill" | "start" | "pause" | "resume" | "forget", number]:
+            if number.isdigit() and 1 <= int(number) <= brokers:
+                return words
+            raise InputError(f"{step}: the brokers are 1 to {brokers}")
+    raise InputError(f"{step} is not a step: the steps are {'; '.join(STEPS)}")
+
+
+class ExperimentRun:
+    """Runs an experiment in a folder, which keeps the cluster's files."""
+
+    def __init__(self, experiment: Experiment, folder: Path, progress: Callable[[str], None]):
+        self.experiment, self._folder, self._progress = experiment, folder, progress
+        self.outcome = Outcome(experiment)
+        self._records = 0
+        self._proxies: list[Proxy] = []
+        self._producers: list[ProducerProcess] = []
+
+    def run(self) -> Outcome:
+        """Run all steps; raise InputError if the cluster cannot be started."""
+        admin_client()
+        wanted = self.experiment
+        ports = free_ports(wanted.brokers)
+        self._progress(f"starting {wanted.brokers} x Kafka {wanted.kafka}")
+        folder = self._folder / "cluster"
+        cluster = Cluster.create(
+            folder, wanted.kafka, wanted.brokers, wanted.broker, advertised=ports, ends_with_parent=True
+        )
+        with ExitStack() as stack:
+            self._cluster = stack.enter_context(running(cluster))
+            for port, node in zip(ports, cluster.nodes, strict=True):
+                proxy = Proxy(port, node.client)
+                stack.callback(proxy.close)
+                self._proxies.append(proxy)
+            self._create_topic()
+            stack.callback(self._end_producers)
+            self._start_producer()
+            self._run_steps()
+            self.outcome.leader = self._leader() or wanted.replicas[0]
+        self._collect()
+        return self.outcome
+
+    def _start_producer(self) -> None:
+        wanted = self.experiment
+        settings = {**_PRODUCER, "bootstrap.servers": self._cluster.bootstrap, **wanted.producer}
+        log = self._folder / f"producer{len(self._producers) + 1}.log"
+        self._producer = ProducerProcess(wanted.kafka, _TOPIC, settings, log)
+        self._producers.append(self._producer)
+
+    def _end_producers(self) -> None:
+        for producer in self._producers:
+            producer.end()
+
+    def _run_steps(self) -> None:
+        begin = time.monotonic()
+        for step in self.experiment.steps:
+            begun = time.monotonic()
+            self._progress(step)
+            is_done = self._step(step.split())
+            self.outcome.steps.append(StepRun(step, begun - begin, time.monotonic() - begun))
+            if not is_done:
+                self.outcome.unfinished = step
+                return
+
+    def _step(self, words: list[str]) -> bool:
+        """Run a step; return whether it ended within its time."""
+        match words:
+            case ["send", number]:
+                self._send(int(number))
+            case ["send", "again", record]:
+                self._producer.send([record])
+            case ["restart", "producer"]:
+                self._producer.end()
+                self._start_producer()
+            case ["hold", kind, number]:
+                self._each(lambda proxy: proxy.hold(kind, int(number)))
+            case ["release"]:
+                self._each(Proxy.release)
+            case ["await", what, number]:
+                return self._await(what, int(number))
+            case ["lose", kind, which]:
+                self._each(lambda proxy: proxy.lose(Rule(kind, which)))
+            case ["delay", number]:
+                self._each(lambda proxy: proxy.delay(int(number) / 1000))
+            case ["forward"]:
+                self._each(Proxy.forward)
+            case ["cut"]:
+                self._each(Proxy.cut)
+            case ["restore"]:
+                self._each(Proxy.restore)
+            case ["sleep", number]:
+                time.sleep(int(number))
+            case ["finish"]:
+                return self._producer.finish(_STEP_SECONDS)
+            case ["forget", number]:
+                self._cluster.forget(self._cluster.node(int(number)), _PARTITION)
+            case [verb, which]:
+                getattr(self._cluster, verb)(list(self._nodes(which)))
+        return True
+
+    def _nodes(self, which: str) -> Iterator[Node]:
+        yield from self._cluster.nodes if which == "all" else [self._cluster.node(int(which))]
+
+    def _each(self, change: Callable[[Proxy], None]) -> None:
+        for proxy in self._proxies:
+            change(proxy)
+
+    def _send(self, count: int) -> None:
+        producer = self._producer
+        for number in range(len(producer.sent) + 1, len(producer.sent) + count + 1):
+            self._records += 1
+            producer.send([f"r{self._records}"])
+            # Each record is a batch of its own: the next one is made when the producer has this one.
+            self._until(functools.partial(_has_sent, producer, number))
+
+    def _await(self, what: str, number: int) -> bool:
+        counts: dict[str, Callable[[], bool]] = {
+            "acknowledged": lambda: sum(len(producer.acknowledged) for producer in self._producers) >= number,
+            "failed": lambda: sum(len(producer.failed) for producer in self._producers) >= number,
+            "lost": lambda: sum(proxy.lost for proxy in self._proxies) >= number,
+            "isr": lambda: len(self._partition("isrs")) >= number,
+            "leader": lambda: self._leader() == number,
+        }
+        return self._until(counts[what])
+
+    def _until(self, is_reached: Callable[[], bool]) -> bool:
+        end = time.monotonic() + _STEP_SECONDS
+        while not is_reached():
+            if time.monotonic() > end:
+                return False
+            time.sleep(_POLL)
+        return True
+
+    def _create_topic(self) -> None:
+        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+        brokers = list(self.experiment.replicas)
+        topic = NewTopic(_TOPIC, num_partitions=1, replica_assignment=[brokers], config=self.experiment.topic)
+        # The client must outlive the request.
+        admin = self._admin()
+        try:
+            admin.create_topics([topic])[_TOPIC].result(60)
+        except Exception as error:
+            raise InputError(f"the topic cannot be created: {error}") from None
+        self._until(lambda: self._leader() == brokers[0] and len(self._partition("isrs")) == len(brokers))
+
+    def _admin(self) -> Any:
+        return admin_client()({"bootstrap.servers": self._cluster.direct, "log_level": 0})
+
+    def _partition(self, name: str) -> Any:
+        """Return an attribute of the partition's metadata; an empty list if no broker answers."""
+        try:
+            topic = self._admin().list_topics(_TOPIC, timeout=5).topics[_TOPIC]
+            return getattr(topic.partitions[0], name)
+        except Exception:
+            return []
+
+    def _leader(self) -> int | None:
+        found = self._partition("leader")
+        return found if isinstance(found, int) and found > 0 else None
+
+    def _collect(self) -> None:
+        """Read the futures and the log of the last leader. The brokers have ended."""
+        self.outcome.futures = [future for producer in self._producers for future in producer.futures]
+        self.outcome.sent = [record for producer in self._producers for record in producer.sent]
+        self.outcome.log = values_of(self.partition_folder())
+
+    def partition_folder(self) -> Path:
+        """Return the partition's folder on the disk of its last leader."""
+        return self._cluster.data(self._cluster.node(self.outcome.leader)) / _PARTITION
+
+
+def _has_sent(producer: ProducerProcess, count: int) -> bool:
+    return len(producer.sent) >= count
+
+
+def admin_client() -> Any:
+    """Return librdkafka's AdminClient; raise MissingExtraError if it is not installed."""
+    try:
+        from confluent_kafka.admin import AdminClient
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "experiments need confluent-kafka, which is not installed: pip install 'tidemark[cluster]', "
+            "or pip install -e '.[cluster]' in a checkout"
+        ) from None
+    return AdminClient
+
+
+def fresh_folder(folder: Path) -> None:
+    """Remove what an earlier experiment left in a folder; raise InputError if it has anything else."""
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        return
+    if not folder.is_dir() or any(not _KEPT.fullmatch(path.name) for path in folder.iterdir()):
+        raise InputError(f"{folder} has files that no experiment wrote: name a new folder")
+    shutil.rmtree(folder)
+    folder.mkdir()

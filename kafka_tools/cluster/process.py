@@ -1,0 +1,110 @@
+"""Processes that may outlive this one, by their pid and the moment of their start."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+_POLL = 0.05
+_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """A process: its pid, and the clock ticks of its start since the machine's, so that no other process is meant."""
+
+    pid: int
+    started: int
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs or is stopped by a signal."""
+        found = _state(self.pid)
+        return found is not None and found[1] == self.started and found[0] not in "ZX"
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether SIGSTOP stopped the process."""
+        found = _state(self.pid)
+        return found is not None and found[1] == self.started and found[0] == "T"
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, if the process is alive."""
+        if self.is_alive:
+            os.kill(self.pid, number)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the process has ended; return whether it has."""
+        end = time.monotonic() + seconds
+        while self.is_alive:
+            if time.monotonic() > end:
+                return False
+            # A child stays in the process table until its parent asks for its status.
+            with suppress(ChildProcessError):
+                os.waitpid(self.pid, os.WNOHANG)
+            time.sleep(_POLL)
+        return True
+
+
+def _state(pid: int) -> tuple[str, int] | None:
+    """Return the state letter and the start time of a process from /proc; None if there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return fields[0], int(fields[19])
+
+
+def started(command: Sequence[str], output: Path, *, ends_with_parent: bool) -> ProcessId:
+    """Start a process in a session of its own, with its output appended to a file.
+
+    With `ends_with_parent`, the kernel kills it when this process ends, however that happens.
+    """
+    with output.open("ab") as stream:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+            preexec_fn=die_with_parent if ends_with_parent else None,
+        )
+    # The process is ours until `wait` has asked for its status: Python must not warn about it.
+    process.returncode = 0
+    found = _state(process.pid)
+    return ProcessId(process.pid, found[1] if found else -1)
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process when the thread that forked it ends. For `preexec_fn`."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, int(signal.SIGKILL))
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of the loopback address that are free at this moment."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind((LOOPBACK, 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def is_listening(port: int) -> bool:
+    """Return whether a process accepts connections at a port of the loopback address."""
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex((LOOPBACK, port)) == 0

@@ -1,0 +1,118 @@
+"""A Java producer in a process of its own: what it sends, and what each future says."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_tools.cluster.distribution import class_path, require_java
+from kafka_tools.cluster.process import die_with_parent
+
+_DRIVER = Path(__file__).with_name("RecordedProducer.java")
+
+
+@dataclass(frozen=True)
+class RecordFuture:
+    """What the future of a record said: its offset, or the exception; after so many milliseconds."""
+
+    record: str
+    offset: int | None
+    failure: str
+    milliseconds: int
+
+
+class ProducerProcess:
+    """Runs the driver `RecordedProducer.java` with the client of a Kafka version."""
+
+    def __init__(self, version: str, topic: str, settings: Mapping[str, str], log: Path):
+        logging = log.with_suffix(".log4j2.yaml")
+        logging.write_text(_LOGGING.format(file=log))
+        options = ["-Xmx128m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={logging}", "-cp", class_path(version)]
+        words = [f"{name}={value}" for name, value in settings.items()]
+        self._output = log.with_suffix(".out").open("w")
+        self._process = subprocess.Popen(
+            [require_java(), *options, str(_DRIVER), topic, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._output,
+            text=True,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+        self.futures: list[RecordFuture] = []
+        self.sent: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def send(self, records: list[str]) -> None:
+        """Send records, each with its name as value."""
+        self._write("".join(f"send {record}\n" for record in records))
+
+    def finish(self, seconds: float) -> bool:
+        """Wait until every future is done and the process ends; return whether it did."""
+        self._write("close\n")
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        self._reader.join(5)
+        return True
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+        self._process.wait()
+        self._output.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    @property
+    def acknowledged(self) -> list[RecordFuture]:
+        """The futures that succeeded."""
+        return [future for future in self.futures if not future.failure]
+
+    @property
+    def failed(self) -> list[RecordFuture]:
+        """The futures that failed."""
+        return [future for future in self.futures if future.failure]
+
+    def _write(self, text: str) -> None:
+        assert self._process.stdin is not None
+        # If the process has ended, `finish` and the futures show it.
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(text)
+            self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for text in self._process.stdout:
+            words = text.split()
+            match words:
+                case ["sent", name]:
+                    self.sent.append(name)
+                case ["acknowledged", name, offset, milliseconds]:
+                    self.futures.append(RecordFuture(name, int(offset), "", int(milliseconds)))
+                case ["failed", name, failure, milliseconds]:
+                    self.futures.append(RecordFuture(name, None, failure, int(milliseconds)))
+
+
+_LOGGING = """Configuration:
+  Appenders:
+    File:
+      name: file
+      fileName: "{file}"
+      PatternLayout:
+        pattern: "%d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}} %m%n"
+  Loggers:
+    Root:
+      level: INFO
+      AppenderRef:
+        ref: file
+"""

@@ -1,0 +1,173 @@
+"""Experiments: their files, their outcomes, and one on a real broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+from checker.errors import InputError
+from kafka_tools.cluster.distribution import libraries
+from kafka_tools.cluster.experiment import STEPS, Outcome, known_experiments, read_experiment
+from kafka_tools.cluster.log_records import values_of
+from kafka_tools.cluster.process import started
+from kafka_tools.cluster.producer_process import RecordFuture
+from kafka_tools.pages.museum.entries import read_stories
+from tests.audit.real_log import extract
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("path", known_experiments(), ids=lambda path: path.stem)
+def test_known_experiments_are_right(path):
+    experiment = read_experiment(path.stem)
+    assert experiment.expect and experiment.steps[-1] == "finish"
+    assert experiment.entry in read_stories()
+
+
+def test_at_least_twelve_entries():
+    assert len({read_experiment(path.stem).entry for path in known_experiments()}) >= 12
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("steps = [", "mine.toml: "),
+        ("", "steps is a list of texts"),
+        ('steps = ["explode"]', "explode is not a step: the steps are send N; "),
+        ('steps = ["stop 2"]', "stop 2: the brokers are 1 to 1"),
+        ('steps = ["lose Fish responses"]', "is not a step"),
+        ('steps = ["finish"]\nbrokers = 0', "brokers is a number from 1"),
+        ('steps = ["finish"]\nreplicas = [2]', "replicas is a list of brokers"),
+        ('steps = ["finish"]\nkafka = "2.8.0"', "Kafka 2.8.0 is not run here"),
+        ('steps = ["finish"]\nkafka = "new"', "is not like 4.3.1"),
+        ('steps = ["finish"]\ncolour = 1', "unknown key colour"),
+        ('steps = ["finish"]\n[expect]\nlost = "1"', "[expect] lost"),
+        ('steps = ["finish"]\ntopic = 1', "[topic] is a table of settings"),
+    ],
+)
+def test_wrong_files(tmp_path, text, message):
+    with pytest.raises(InputError) as caught:
+        read_experiment(written(tmp_path, text))
+    assert message in str(caught.value)
+
+
+def test_unknown_name():
+    with pytest.raises(InputError, match="there is no experiment x: name a TOML file or one of i13-"):
+        read_experiment("x")
+
+
+def test_every_step_is_documented_and_read(tmp_path):
+    examples = {"KIND": "Produce", "requests|responses": "requests", "N|all": "1", "MS": "5", "NAME": "r1"}
+    for step in STEPS:
+        for word, value in {**examples, "N": "1", "SECONDS": "1"}.items():
+            step = " ".join(value if part == word else part for part in step.split())
+        read_experiment(written(tmp_path, f'steps = ["{step}"]'))
+
+
+def test_counts_of_an_outcome():
+    outcome = Outcome(read_experiment("p3-lost-response"))
+    outcome.sent = ["r1", "r2", "r3", "r4"]
+    outcome.futures = [
+        RecordFuture("r1", 0, "", 1),
+        RecordFuture("r2", 5, "", 1),
+        RecordFuture("r3", None, "Timeout", 1),
+    ]
+    outcome.log = ["r1", "r3", "r4", "r1"]
+    assert outcome.counts == {
+        "acknowledged": 2,
+        "failed": 1,
+        "duplicated": 1,
+        "lost": 1,
+        "failed_in_log": 1,
+        "reordered": 0,
+    }
+    assert outcome.differences == ["lost: 1, expected 0"]
+
+
+def test_values_in_a_real_log(tmp_path):
+    found = values_of(extract(tmp_path) / "restarted-0")
+    assert found == ["warm-up", "A", "B", "C", "A", "B", "C"]
+
+
+def test_a_process_is_known_by_its_start(tmp_path):
+    process = started([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path / "out", ends_with_parent=True)
+    assert process.is_alive and not type(process)(process.pid, process.started + 1).is_alive
+    process.send(signal.SIGKILL)
+    assert process.wait(10) and not process.is_alive
+
+
+def test_a_process_ends_with_its_parent(tmp_path):
+    script = (
+        "import sys, time; from pathlib import Path; from kafka_tools.cluster.process import started;"
+        f"found = started([sys.executable, '-c', 'import time; time.sleep(60)'], Path({str(tmp_path / 'out')!r}),"
+        " ends_with_parent=True); print(found.pid, flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return
+        if state == "Z":
+            return
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    pytest.fail("the child outlived its parent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["status", "{}"], "has no cluster: `python -m checker cluster up"),
+        (["up", "{}", "1"], "up starts all brokers"),
+        (["up", "{}", "--kafka", "2.0.0"], "Kafka 2.0.0 is not run here"),
+        (["up", "{}", "--set", "x"], "write NAME=VALUE"),
+    ],
+)
+def test_wrong_cluster_commands(tmp_path, capsys, arguments, message):
+    assert main(["cluster", *(word.format(tmp_path) for word in arguments)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_list(capsys):
+    assert main(["experiment", "list"]) == 0
+    assert "i7-rolling-restart" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_restart_duplicates_records_on_a_real_broker(tmp_path, capsys):
+    if shutil.which("mvn") is None or shutil.which("java") is None:
+        pytest.skip("needs Maven and Java")
+    try:
+        libraries("4.3.1")
+    except InputError as error:
+        if "Maven" not in str(error):
+            raise
+        pytest.skip(f"the jars cannot be fetched: {error}")
+    out = tmp_path / "out"
+    assert main(["experiment", "i7-restart", "--out", str(out)]) == 0
+    assert "as expected: entry I7 on Kafka 4.3.1" in capsys.readouterr().out
+    outcome = json.loads((out / "outcome.json").read_text())
+    assert outcome["log"] == ["r1", "r2", "r3", "r4", "r2", "r3", "r4"] and outcome["unfinished"] == ""
+    assert main(["audit", str(out / "cluster" / "broker1" / "data" / "experiment-0")]) == 1
+    assert "3 records are in the log twice" in capsys.readouterr().out
+    assert main(["cluster", "status", str(out / "cluster")]) == 0
+    assert "broker 1: stopped" in capsys.readouterr().out
