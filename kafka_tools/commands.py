@@ -189,7 +189,7 @@ def experiment(
     """
     from kafka_tools.cluster.cluster_command import list_experiments, run_experiment
 
-    return list_experiments() if name == "list" else run_experiment(name, kafka, out)
+    return list_experiments(kafka, out) if name == "list" else run_experiment(name, kafka, out)
 
 
 def pages(

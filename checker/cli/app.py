@@ -164,5 +164,5 @@ def _discard(stream: TextIO) -> None:
 def _usage_text(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx is not None else _PROGRAM
     # The message repeats a word of the command line, of any length.
-    message = shortened(error.format_message().rstrip("."), _LONGEST_USAGE)
+    message = shortened(" ".join(error.format_message().split()).rstrip("."), _LONGEST_USAGE)
     return f"{message}; {command} --help lists the options"

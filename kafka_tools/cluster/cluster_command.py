@@ -86,8 +86,10 @@ def _status(cluster: Cluster, node: Node) -> str:
     return f"broker {node.number}: {node.state}{pid}, port {node.advertised}, data in {cluster.data(node)}"
 
 
-def list_experiments() -> int:
+def list_experiments(version: str | None, out: Path | None) -> int:
     """Print the known experiments and the steps that a file may have; return the exit status."""
+    if version is not None or out is not None:
+        raise InputError("list runs nothing: it takes neither --kafka nor --out")
     rows = [read_experiment(str(path)) for path in known_experiments()]
     width = max(len(found.name) for found in rows)
     for found in rows:

@@ -40,12 +40,13 @@ from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError, MissingExtraError
+from checker.output.files import make_folder
 from kafka_tools.cluster.cluster import Cluster, Node, running
 from kafka_tools.cluster.distribution import release
 from kafka_tools.cluster.log_records import values_of
 from kafka_tools.cluster.process import free_ports
 from kafka_tools.cluster.producer_process import ProducerProcess, RecordFuture
-from kafka_tools.cluster.proxy import API_KEYS, Proxy, Rule
+from kafka_tools.cluster.proxy import API_KEYS, BrokerProxy, Rule
 
 FOLDER = Path(__file__).with_name("experiments")
 
@@ -253,7 +254,7 @@ class ExperimentRun:
         self.experiment, self._folder, self._progress = experiment, folder, progress
         self.outcome = Outcome(experiment)
         self._records = 0
-        self._proxies: list[Proxy] = []
+        self._proxies: list[BrokerProxy] = []
         self._producers: list[ProducerProcess] = []
 
     def run(self) -> Outcome:
@@ -269,7 +270,7 @@ class ExperimentRun:
         with ExitStack() as stack:
             self._cluster = stack.enter_context(running(cluster))
             for port, node in zip(ports, cluster.nodes, strict=True):
-                proxy = Proxy(port, node.client)
+                proxy = BrokerProxy(port, node.client)
                 stack.callback(proxy.close)
                 self._proxies.append(proxy)
             self._create_topic()
@@ -315,7 +316,7 @@ class ExperimentRun:
             case ["hold", kind, number]:
                 self._each(lambda proxy: proxy.hold(kind, int(number)))
             case ["release"]:
-                self._each(Proxy.release)
+                self._each(BrokerProxy.release)
             case ["await", what, number]:
                 return self._await(what, int(number))
             case ["lose", kind, which]:
@@ -323,11 +324,11 @@ class ExperimentRun:
             case ["delay", number]:
                 self._each(lambda proxy: proxy.delay(int(number) / 1000))
             case ["forward"]:
-                self._each(Proxy.forward)
+                self._each(BrokerProxy.forward)
             case ["cut"]:
-                self._each(Proxy.cut)
+                self._each(BrokerProxy.cut)
             case ["restore"]:
-                self._each(Proxy.restore)
+                self._each(BrokerProxy.restore)
             case ["sleep", number]:
                 time.sleep(int(number))
             case ["finish"]:
@@ -341,7 +342,7 @@ class ExperimentRun:
     def _nodes(self, which: str) -> Iterator[Node]:
         yield from self._cluster.nodes if which == "all" else [self._cluster.node(int(which))]
 
-    def _each(self, change: Callable[[Proxy], None]) -> None:
+    def _each(self, change: Callable[[BrokerProxy], None]) -> None:
         for proxy in self._proxies:
             change(proxy)
 
@@ -429,7 +430,7 @@ def admin_client() -> Any:
 def fresh_folder(folder: Path) -> None:
     """Remove what an earlier experiment left in a folder; raise InputError if it has anything else."""
     if not folder.exists():
-        folder.mkdir(parents=True)
+        make_folder(folder)
         return
     if not folder.is_dir() or any(not _KEPT.fullmatch(path.name) for path in folder.iterdir()):
         raise InputError(f"{folder} has files that no experiment wrote: name a new folder")

@@ -57,7 +57,7 @@ class _Connection:
     """The kind of each request without a response, by its correlation id."""
 
 
-class Proxy:
+class BrokerProxy:
     """Listens on the loopback address and forwards to a broker's port, in threads of its own."""
 
     def __init__(self, port: int, broker: int):

@@ -43,6 +43,8 @@ BASES = {
     ("cache", "clear"): (),
     ("advise",): ("{properties}",),
     ("audit",): ("{partition}",),
+    ("cluster",): ("status", "{folder}/none"),
+    ("experiment",): ("p3-lost-response",),
     ("record",): ("{folder}/log.jsonl",),
     ("pages",): ("{folder}",),
 }

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_tools.cluster.process import LOOPBACK, free_ports
-from kafka_tools.cluster.proxy import Proxy, Rule
+from kafka_tools.cluster.proxy import BrokerProxy, Rule
 
 PRODUCE, METADATA = 0, 3
 
@@ -71,8 +71,8 @@ def broker() -> Iterator[Broker]:
 
 
 @pytest.fixture
-def proxy(broker) -> Iterator[Proxy]:
-    found = Proxy(free_ports(1)[0], broker.port)
+def proxy(broker) -> Iterator[BrokerProxy]:
+    found = BrokerProxy(free_ports(1)[0], broker.port)
     yield found
     found.close()
 
