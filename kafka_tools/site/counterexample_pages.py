@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from checker.explain.step_sentences import StepSentence, short_story
+from checker.language.spec import Spec
 from checker.output.formats import Counterexample
+from checker.output.page.chart import chart
+from checker.output.page.render import render
 from checker.output.writers import html
 from checker.run import registry
 from checker.run.result import Violation
@@ -18,13 +22,19 @@ from traces.trace_file import origin_of
 
 @dataclass(frozen=True)
 class CounterexamplePage:
-    """A page in the folder of counterexamples: the violated property, the number of states, and the first sentence."""
+    """A page in the folder of counterexamples: the violated property, the number of states, and the first sentence.
+
+    `steps` are the sentences of the steps that matter. `picture` is the page with the sequence chart alone, `height`
+    the height of the chart in pixels.
+    """
 
     file: str
     property: str
     states: int
     sentence: str
-    picture: int = 0
+    steps: tuple[StepSentence, ...] = ()
+    picture: str = ""
+    height: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,25 @@ def _write(given: EntryScenario, folder: Path) -> Iterable[CounterexamplePage]:
             ["python", "-m", "checker", "run", given.target, "--property", violation.property],
         )
         origin = origin_of(spec, entry.name, given.scenario.name, entry.target, command)
-        file = f"{given.target.replace('/', '-')}-{violation.property}.html"
-        page = html.write(Counterexample(spec, violation, origin, given.scenario.description))
-        (folder / file).write_text(page, encoding="utf-8")
-        yield CounterexamplePage(file, violation.property, violation.length, _sentence(violation))
+        stem = f"{given.target.replace('/', '-')}-{violation.property}"
+        counterexample = Counterexample(spec, violation, origin, given.scenario.description, scenario=given.scenario)
+        page = CounterexamplePage(
+            f"{stem}.html",
+            violation.property,
+            violation.length,
+            violation.explanation.partition("\n")[0],
+            short_story(spec, violation),
+            f"{stem}.picture.html",
+        )
+        (folder / page.file).write_text(html.write(counterexample), encoding="utf-8")
+        yield replace(page, height=_write_picture(spec, violation, page, folder))
 
 
-def _sentence(violation: Violation) -> str:
-    return violation.explanation.partition("\n")[0]
+def _write_picture(spec: Spec, violation: Violation, page: CounterexamplePage, folder: Path) -> int:
+    """Write the sequence chart of a counterexample as a page of its own, and return its height in pixels."""
+    drawn = chart(spec, violation.trace, violation)
+    picture = render("picture.html.j2", package="kafka_tools.site", title=page.sentence, chart=drawn)
+    # A step of the picture leads to the step of the page, in the window that holds the picture.
+    linked = picture.replace('href="#step=', f'target="_top" href="{page.file}#step=')
+    (folder / page.picture).write_text(linked, encoding="utf-8")
+    return round(drawn.height)

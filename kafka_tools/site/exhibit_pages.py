@@ -26,6 +26,9 @@ FOLDER = "museum"
 COUNTEREXAMPLES = f"{FOLDER}/counterexamples"
 """The folder of the counterexample pages."""
 
+_FRAME, _MOST_HEIGHT = 170, 1800
+"""Pixels around the chart in its frame, for the legend and the heads, and the largest height of a frame."""
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
@@ -56,6 +59,8 @@ def write_museum(
             further=[shown[given.target] for given in exhibit.further],
             remedy=_remedy(exhibit, ledger),
             constants=_constants(exhibit),
+            frame=_FRAME,
+            most=_MOST_HEIGHT,
             tickets=[(ticket, ticket_url(ticket)) for ticket in exhibit.story.tickets],
         )
         paths.append(Path(FOLDER) / f"{exhibit.name}.md")

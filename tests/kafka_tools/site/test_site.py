@@ -48,7 +48,10 @@ def test_every_page_and_every_counterexample_is_in_the_site(site):
     for exhibit in ENTRIES:
         for given in filter(None, (exhibit.shown_by, *exhibit.further)):
             for name in given.scenario.expect:
-                assert (site / f"museum/counterexamples/{given.target.replace('/', '-')}-{name}.html").is_file()
+                stem = f"museum/counterexamples/{given.target.replace('/', '-')}-{name}"
+                assert (site / f"{stem}.html").is_file() and "chart-drawing" in (
+                    site / f"{stem}.picture.html"
+                ).read_text()
 
 
 def test_a_warning_of_sphinx_is_an_error(tmp_path):
@@ -165,6 +168,12 @@ def test_a_card_leads_to_the_counterexample(open_page):
     page = open_page("museum.html")
     page.click("text=acks=1: the leader acknowledges, and dies")
     page.wait_for_url("**/museum/P7.html")
+    steps = page.eval_on_selector_all(".museum-steps li", "items => items.map(item => item.value)")
+    assert steps == sorted(set(steps)) and steps[-1] == 5
+    frame = page.frame_locator(".museum-picture")
+    frame.locator("a.column-link[href$='#step=4'], a[href$='#step=4']").last.dispatch_event("click")
+    page.wait_for_url("**/producer-acks-p7_acks_1_loss_on_failover-no_acked_loss.html#step=4")
+    assert "no_acked_loss" in page.inner_text("h1")
+    page.go_back()
     page.click(".museum-open")
     page.wait_for_url("**/producer-acks-p7_acks_1_loss_on_failover-no_acked_loss.html")
-    assert "no_acked_loss" in page.inner_text("h1")
