@@ -10,6 +10,11 @@ _ANSWER = (
 )
 """The label of an answer to a fetch: the record and the high watermark, or where the logs diverge."""
 
+_STILL = (
+    "{', still in epoch ' + str(leader_epoch[follower]) + ',' if leader_epoch[follower] < len(requests) - 1 else ''}"
+)
+"""The part of a sentence about a follower that has not heard of the newest leader epoch."""
+
 _FROM_THE_FILE = (
     "{'. But it appends what the file of ' + str(leader[follower]) + ' has at this offset by now, '"
     " + (str(log[leader[follower]][len(log[follower])])"
@@ -104,7 +109,7 @@ DRAWING = Drawing(
         ),
         Event(
             "follower_fetch",
-            "{follower} fetches from {leader[follower]}, from offset {len(log[follower])} on",
+            "{follower}" + _STILL + " fetches from {leader[follower]}, from offset {len(log[follower])} on",
         ),
         Event(
             "leader_handle_fetch",
@@ -114,7 +119,7 @@ DRAWING = Drawing(
         ),
         Event(
             "follower_receive",
-            "{follower} gets the answer of {leader[follower]}: " + _ANSWER + _FROM_THE_FILE,
+            "{follower}" + _STILL + " gets the answer of {leader[follower]}: " + _ANSWER + _FROM_THE_FILE,
             _OTHER_RECORD,
         ),
         Event(
