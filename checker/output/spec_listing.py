@@ -13,8 +13,8 @@ from checker.output.counterexample_text import constants_text
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run import registry
 
-_WIDTH = 90
-"""The most characters of a list of names on one line."""
+_WIDTH = 62
+"""The most characters of a list of names on one line, which begins after 18 columns."""
 
 
 def listing_to_json(families: list[registry.Family]) -> dict[str, Any]:
@@ -78,7 +78,10 @@ def _property_text(name: str, role: Role) -> str:
 
 def _constant_text(name: str, constant: Constant) -> str:
     if constant.one_of is not None:
-        return f"{name}={constant.default} ({'|'.join(constant.one_of)})"
+        choices = "|".join(constant.one_of)
+        if len(choices) > _WIDTH:
+            choices = f"{len(constant.one_of)} values: {constant.one_of[0]}, ..., {constant.one_of[-1]}"
+        return f"{name}={constant.default} ({choices})"
     return constants_text({name: constant.default})
 
 

@@ -6,6 +6,7 @@ Rich is imported only for a terminal, because its import slows the start of ever
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
@@ -23,6 +24,9 @@ _USUAL_WIDTH, _LEAST_WIDTH = 80, 20
 
 _CONTINUED = 4
 """Columns by which the rest of a broken line is indented further than its beginning."""
+
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+"""Between two columns of a line."""
 
 
 def line(*spans: Span | str) -> Line:
@@ -55,10 +59,15 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def broken(spans: Line, width: int) -> Iterator[Line]:
-    """Break a line between words into lines of at most `width` columns; a longer word gets its own line."""
+    """Break a line between words into lines of at most `width` columns; a longer word gets its own line.
+
+    The rest of a line is indented like its second column, if that is on the left, else further than the line.
+    """
     text = "".join(part for part, _ in spans).rstrip()
     indentation = len(text) - len(text.lstrip())
-    margin = " " * min(indentation + _CONTINUED, width // 2)
+    gap = _GAP.search(text)
+    column = gap.end() if gap is not None else width
+    margin = " " * (column if column <= width // 3 else min(indentation + _CONTINUED, width // 2))
     begin, before = 0, ""
     while len(before) + len(text) - begin > width:
         # The first column after the margin may not be a break: nothing would be left before it.

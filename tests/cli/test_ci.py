@@ -129,6 +129,33 @@ def test_a_limit_leaves_cases_undecided(reported):
     assert skipped.get("message") == "not decided: the limit on depth was reached"
 
 
+def skipped_cases(junit):
+    """Return why each skipped case is not decided, by the name of its property."""
+    cases = {case.get("name"): case.find("skipped") for case in junit.iter("testcase")}
+    return {name: found.get("message") for name, found in cases.items() if found is not None}
+
+
+@ENGINES
+def test_a_violation_leaves_the_other_properties_undecided(reported, engine):
+    words = (f"{TOY}/counter", "--set", "limit=3", "--engine", engine)
+    outcome, junit, _ = reported(*words)
+    assert outcome.status == 1
+    names = {case.get("name") for case in junit.iter("testcase")}
+    why = "not decided: the run stopped at the violation of below_limit; --keep-going decides the other properties"
+    # `is_two` was reached before the violation, so it is decided.
+    assert skipped_cases(junit) == dict.fromkeys(names - {"below_limit", "is_two"}, why)
+    assert "is_two" in names and len(names) > 3
+    _, junit, _ = reported(*words, "--keep-going")
+    assert skipped_cases(junit) == {}
+
+
+@ENGINES
+def test_a_value_outside_its_bounds_leaves_properties_undecided(reported, engine):
+    _, junit, _ = reported(f"{TOY}/overflow", "--engine", engine)
+    why = "not decided: the run stopped where a value leaves the bounds of its type"
+    assert skipped_cases(junit) == {"never_falls": why}
+
+
 @ENGINES
 def test_sarif_points_at_the_property_and_at_the_last_action(reported, mine, engine):
     _, _, sarif = reported(mine(TOY_TEXT) + "/log", "--set", "log_size=1", "--engine", engine)

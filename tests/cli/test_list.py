@@ -1,6 +1,7 @@
 """`list`, and the imports at start-up."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ def test_text(checker):
     assert outcome.status == 0
     assert "  Counts up to a limit, and can be reset at the limit.\n" in outcome.out
     assert "      constants   limit=3, resets=false\n" in outcome.out
-    assert "below_limit, never_falls (step), is_two (reachable), is_over (reachable)" in outcome.out
+    names = "below_limit, never_falls (step), is_two (reachable), is_over (reachable)"
+    assert names in " ".join(outcome.out.split())
     assert "reaches_limit  limit=2  -> violated: below_limit 3\n" in outcome.out
 
 
@@ -56,3 +58,10 @@ def test_selecting_one_family_imports_no_other():
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "specs.examples"
+
+
+def test_lists_fit_in_80_columns(checker, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = checker("list", "producer").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(re.match(r" {18}version=\S+ \(\d+ values: 2.0.0, ..., \S+\)", line) for line in lines)

@@ -28,6 +28,8 @@ def shown(text, width):
         ("twenty chars and a bit", ["twenty chars and a", "    bit"]),
         ("  indented words of a line", ["  indented words of", "      a line"]),
         ("name                      value", ["name", "    value"]),
+        ("ab  words in two columns", ["ab  words in two", "    columns"]),
+        ("  a  three columns  in one", ["  a  three columns", "     in one"]),
         (
             "a-word-that-is-longer-than-the-width and another",
             ["a-word-that-is-longer-than-the-width", "    and another"],
