@@ -30,7 +30,8 @@ _MOST_DIFFERENCES = 3
 class ComparedScheduleStep:
     """A step of the schedule on the other spec: its result, the result as text, and the state after it.
 
-    The state of a step that is not taken is the state before it.
+    The state of a step that is not taken is the state before it. `arguments` are values of the other spec, of the
+    action `action` that it takes (None: it takes none).
     """
 
     call: str
@@ -38,6 +39,8 @@ class ComparedScheduleStep:
     details: str
     state: State
     is_property_false: bool
+    action: str | None = None
+    arguments: tuple[Any, ...] = ()
 
     @property
     def is_taken(self) -> bool:
@@ -212,7 +215,8 @@ def _with_waiting(
         return taken
     difference = _difference(spec, other, step.state, state)
     details = f"then the postponed {', '.join(late)}" + (f": {difference}" if difference else "")
-    return ComparedScheduleStep(taken.call, "differs" if difference else "same", details, state, is_false)
+    outcome: StepOutcome = "differs" if difference else "same"
+    return replace(taken, outcome=outcome, details=details, state=state, is_property_false=is_false)
 
 
 def _initial(spec: Spec, other: Spec, wanted: State) -> State:
@@ -228,7 +232,8 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
     if step.action not in other.actions:
         return ComparedScheduleStep(call, "missing", f"{other.name} has no action {step.action}", before, False)
     try:
-        after = other.step(before, step.action, *_arguments(spec, other, step.action, step.arguments))
+        arguments = tuple(_arguments(spec, other, step.action, step.arguments))
+        after = other.step(before, step.action, *arguments)
     except Disabled as error:
         return ComparedScheduleStep(call, "disabled", f"not enabled here: {why_disabled(other, error)}", before, False)
     except BoundsError as error:
@@ -237,7 +242,8 @@ def _step(spec: Spec, other: Spec, name: str, step: TraceStep, before: State) ->
         return ComparedScheduleStep(call, "missing", error.message, before, False)
     difference = _difference(spec, other, step.state, after)
     is_false = _is_false(other, name, before, after)
-    return ComparedScheduleStep(call, "differs" if difference else "same", difference, after, is_false)
+    outcome: StepOutcome = "differs" if difference else "same"
+    return ComparedScheduleStep(call, outcome, difference, after, is_false, step.action, arguments)
 
 
 def _arguments(spec: Spec, other: Spec, method: str, arguments: tuple[Any, ...]) -> list[object]:

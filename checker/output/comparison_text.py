@@ -32,7 +32,9 @@ def comparison_as_page(found: Counterexample, sides: list[ComparedSchedule]) -> 
     columns = [comparison.original_column(found.spec, found.violation, found.origin.spec)]
     for side in sides:
         steps = tuple(
-            comparison.ComparedStep(step.outcome, step.details, step.state, step.is_property_false)
+            comparison.ComparedStep(
+                step.outcome, step.details, step.state, step.is_property_false, step.action, step.arguments
+            )
             for step in side.steps
         )
         notes = (*side.notes, *_property_notes(found, side))

@@ -179,6 +179,13 @@ def test_the_compare_view(open_page, kip101):
     page = open_page(comparison_as_page(Counterexample(spec, violation, origin), sides))
     # The page opens where the first of the two parts from the original.
     assert position(page) == 3
+    # A chart for each spec, with rows of the same height: KIP-320 does not take steps 3 and 12.
+    charts = page.locator(".chart-drawing")
+    assert charts.count() == 3
+    assert len({charts.nth(number).bounding_box()["height"] for number in range(3)}) == 1
+    assert [charts.nth(number).locator(".not-taken").count() for number in range(3)] == [0, 0, 2]
+    assert charts.nth(0).locator(".violated").count() > 0
+    assert page.locator(".chart-steps .diverges").count() == 2
     columns = page.locator(".step.now .side")
     assert columns.count() == 3
     page.keyboard.press("End")

@@ -7,7 +7,7 @@ its text keeps its size.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -188,9 +188,18 @@ class SequenceChart:
         }
 
 
-def chart(spec: Spec, trace: tuple[TraceStep, ...], violation: Violation | None = None) -> SequenceChart:
-    """Return the chart of a trace; with the violation that it shows, the violating step is marked."""
-    return _ChartBuilder(spec, trace, violation).chart()
+def chart(
+    spec: Spec,
+    trace: tuple[TraceStep, ...],
+    violation: Violation | None = None,
+    *,
+    least_heights: Sequence[float] = (),
+) -> SequenceChart:
+    """Return the chart of a trace; with the violation that it shows, the violating step is marked.
+
+    `least_heights` are the least heights of the rows, so that several charts can have rows of the same height.
+    """
+    return _ChartBuilder(spec, trace, violation, least_heights).chart()
 
 
 @dataclass
@@ -212,8 +221,15 @@ class _Row:
 
 
 class _ChartBuilder:
-    def __init__(self, spec: Spec, trace: tuple[TraceStep, ...], violation: Violation | None) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        trace: tuple[TraceStep, ...],
+        violation: Violation | None,
+        least_heights: Sequence[float],
+    ) -> None:
         self._spec, self._trace, self._violation = spec, trace, violation
+        self._least_heights = least_heights
         drawing = drawing_of(spec)
         self._drawing = drawing if drawing is not None else Drawing()
         with spec.bound():
@@ -403,7 +419,8 @@ class _ChartBuilder:
             )
             lines = len(textwrap.wrap(row.sentence.text, _SENTENCE)) + len(textwrap.wrap(self._finding(row), _SENTENCE))
             drawn = _NODE + (row.lines_above - 1) * _LABELLED + _LINE * 0.5 + inner + _GAP if self._owners else 0
-            row.top, row.height = top, max(drawn, lines * _SENTENCE_LINE + 10)
+            least = self._least_heights[row.sentence.number - 1] if self._least_heights else 0
+            row.top, row.height = top, max(drawn, lines * _SENTENCE_LINE + 10, least)
             top += row.height
 
     def _chart_rows(self) -> Iterator[ChartRow]:

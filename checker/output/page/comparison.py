@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from checker.explain.lane_owners import FailureBindings
 from checker.explain.step_sentences import first_sentence
@@ -12,6 +13,7 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.output.counterexample_text import constants_text, non_default_constants
 from checker.output.lasso_text import owed_text
+from checker.output.page.chart import SequenceChart, chart
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import lasso_view
 from checker.output.page.render import STEPS_SCRIPT, PageContext, render
@@ -23,12 +25,17 @@ from checker.run.result import TraceStep, Violation
 
 @dataclass(frozen=True)
 class ComparedStep:
-    """One step on a spec: `outcome` is its CSS class, `text` describes it, `state` is the state after it."""
+    """One step on a spec: `outcome` is its CSS class, `text` describes it, `state` is the state after it.
+
+    `action` and `arguments` are those of the step on this spec (None: it is the initial state, or not taken).
+    """
 
     outcome: str
     text: str
     state: State
     is_property_false: bool
+    action: str | None = None
+    arguments: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,16 @@ class ComparedSpec:
     divergences: frozenset[int]
     conclusion: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def not_taken(self) -> tuple[int, ...]:
+        """The numbers of the steps that this spec does not take."""
+        return tuple(number for number, step in enumerate(self.steps, 1) if step.action is None and number > 1)
+
+    @property
+    def trace(self) -> tuple[TraceStep, ...]:
+        """The steps as a trace; a step that is not taken has no action."""
+        return tuple(TraceStep(step.action, step.arguments, step.state) for step in self.steps)
 
 
 @dataclass(frozen=True)
@@ -63,7 +80,14 @@ def original_column(spec: Spec, violation: Violation, name: str) -> ComparedSpec
     last = len(violation.trace)
     is_state = violation.kind in ("invariant", "step_invariant")
     steps = [
-        ComparedStep("original", owed_text(spec, violation, number - 1), step.state, is_state and number == last)
+        ComparedStep(
+            "original",
+            owed_text(spec, violation, number - 1),
+            step.state,
+            is_state and number == last,
+            step.action,
+            step.arguments,
+        )
         for number, step in enumerate(violation.trace, 1)
     ]
     if violation.failed_action is not None:
@@ -101,12 +125,24 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
         violation=violation,
         constants=constants_text(non_default_constants(original.spec)),
         columns=columns,
+        charts=_charts(violation, columns),
         steps=steps,
         divergences=frozenset().union(*(column.divergences for column in columns)),
         context=context,
         lasso=lasso_view(violation),
         legend=legend_of(drawing) if drawing is not None else None,
     )
+
+
+def _charts(violation: Violation, columns: Sequence[ComparedSpec]) -> list[SequenceChart]:
+    """Return the charts of all columns; the rows of a step are equally high."""
+    original, *others = columns
+    heights: tuple[float, ...] = ()
+    for _ in range(2):
+        charts = [chart(original.spec, violation.trace, violation, least_heights=heights)]
+        charts += [chart(column.spec, column.trace, least_heights=heights) for column in others]
+        heights = tuple(max(row.height for row in rows) for rows in zip(*(found.rows for found in charts), strict=True))
+    return charts
 
 
 def _renderer(column: ComparedSpec, violation: Violation, *, is_original: bool) -> StateRenderer | None:
