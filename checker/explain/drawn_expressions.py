@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from checker.errors import InputError
+from checker.errors import BoundsError, InputError
 from checker.language.drawing import Drawing
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -35,20 +35,37 @@ class _Helpers(Mapping[str, Any]):
 def evaluate(spec: Spec, expression: str, state: State, given: Mapping[str, Any]) -> Any:
     """Return the value of an expression in a state; call it inside `with spec.bound():`.
 
-    `given` are further names, such as the parameters of an action. Raise InputError if the expression cannot be
-    evaluated.
+    `given` are further names, such as the parameters of an action. Raise BoundsError if a value leaves the bounds of
+    its type or is None where it has a field, and InputError if the expression cannot be evaluated in any state.
     """
     working = spec.in_state(state)
     values = {name: getattr(working, name) for name in (*spec.variables, *spec.constants)}
     try:
         return eval(expression, {"__builtins__": {}, **_FUNCTIONS, **values, **given}, _Helpers(working))
     except (NameError, SyntaxError, AttributeError, TypeError) as error:
+        if isinstance(error, AttributeError) and error.obj is None:
+            # As in a method of a spec: the expression does not fit the state.
+            raise BoundsError(str(error)) from None
         raise InputError(f"{spec.name}.draws: {expression} cannot be evaluated: {error}") from None
 
 
 def evaluate_text(spec: Spec, template: str, state: State, given: Mapping[str, Any]) -> str:
-    """Return the text of an f-string of a drawing in a state; call it inside `with spec.bound():`."""
-    return str(evaluate(spec, f"f{template!r}", state, given))
+    """Return the text of an f-string of a drawing in a state; call it inside `with spec.bound():`.
+
+    Returns "" if a value of it leaves the bounds of its type: the text does not fit the state.
+    """
+    try:
+        return str(evaluate(spec, f"f{template!r}", state, given))
+    except BoundsError:
+        return ""
+
+
+def evaluate_or_none(spec: Spec, expression: str, state: State, given: Mapping[str, Any]) -> Any:
+    """Return the value of an expression; None if a value in it leaves the bounds of its type."""
+    try:
+        return evaluate(spec, expression, state, given)
+    except BoundsError:
+        return None
 
 
 def item_text(drawing: Drawing, name: str, item: Any) -> str:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from checker.errors import BoundsError
-from checker.explain.drawn_expressions import evaluate, evaluate_text
+from checker.explain.drawn_expressions import evaluate_or_none, evaluate_text
 from checker.explain.lane_owners import LaneOwner, is_of, lane_owners
 from checker.explain.step_events import arguments_by_name, lane_title
 from checker.language.default_drawing import drawing_of
@@ -196,9 +195,11 @@ def _in_slot(
 ) -> Iterator[MessageTransfer]:
     """Yield the transfer of a message in a state; `steps` are those that send and remove it, and whether it is lost."""
     arrow = slot.arrow
-    source, target = (lane_title(evaluate(spec, end, state, given), owners) for end in (arrow.source, arrow.target))
+    source, target = (
+        lane_title(evaluate_or_none(spec, end, state, given), owners) for end in (arrow.source, arrow.target)
+    )
     if source and target and source != target:
-        text = evaluate_text(spec, arrow.says, state, given) if arrow.says else arrow.action.replace("_", " ")
+        text = evaluate_text(spec, arrow.says, state, given) or arrow.action.replace("_", " ")
         yield MessageTransfer(text, source, target, *steps)
 
 
@@ -208,23 +209,22 @@ def _of_arrow(
     step = trace[number - 1]
     given = arguments_by_name(spec, arrow.action, step.arguments)
     before = trace[number - 2]
-    ends = [lane_title(evaluate(spec, end, before.state, given), owners) for end in (arrow.source, arrow.target)]
+    ends = [
+        lane_title(evaluate_or_none(spec, end, before.state, given), owners) for end in (arrow.source, arrow.target)
+    ]
     if "" in ends or ends[0] == ends[1]:
         return None
-    text = evaluate_text(spec, arrow.says, before.state, given) if arrow.says else arrow.action
+    text = evaluate_text(spec, arrow.says, before.state, given) or arrow.action
     sent = _appeared(spec, arrow.since, trace, number, given) if arrow.since else number
     return MessageTransfer(text, ends[0], ends[1], sent, number)
 
 
 def _appeared(spec: Spec, since: str, trace: tuple[TraceStep, ...], number: int, given: dict[str, Any]) -> int:
     """Return the step that gave an expression the value that it has in the state before step `number`."""
-    value = evaluate(spec, since, trace[number - 2].state, given)
+    value = evaluate_or_none(spec, since, trace[number - 2].state, given)
     sent = number - 1
     while sent > 1:
-        try:
-            if evaluate(spec, since, trace[sent - 2].state, given) != value:
-                break
-        except BoundsError:
+        if evaluate_or_none(spec, since, trace[sent - 2].state, given) != value:
             break
         sent -= 1
     return sent

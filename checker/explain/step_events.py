@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checker.explain.drawn_expressions import evaluate, evaluate_text
+from checker.explain.drawn_expressions import evaluate_or_none, evaluate_text
 from checker.explain.lane_owners import LaneOwner, is_of, lane_owners
 from checker.explain.step_effects import StepEffect, step_effects
 from checker.language.drawing import Drawing, EventKind
@@ -82,7 +82,7 @@ def _declared_lane(
     """Return the lane that the drawing declares for an action: of its event, or the target of its arrow."""
     at = drawing.event_of(action).at
     expressions = [at] if at else [arrow.target for arrow in drawing.arrows if arrow.action == action][:1]
-    return next((lane_title(evaluate(spec, found, before, given), owners) for found in expressions), "")
+    return next((lane_title(evaluate_or_none(spec, found, before, given), owners) for found in expressions), "")
 
 
 def _inferred_lane(owners: list[LaneOwner], action: str, given: Mapping[str, Any], effects: list[StepEffect]) -> str:

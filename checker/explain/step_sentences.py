@@ -142,7 +142,9 @@ def _action_clause(spec: Spec, before: State, call: ActionCall) -> str:
     declared = spec.draws.event_of(call.action).says if spec.draws is not None else ""
     if declared:
         with spec.bound():
-            return evaluate_text(spec, declared, before, given)
+            said = evaluate_text(spec, declared, before, given)
+        if said:
+            return said
     text = first_sentence(getattr(type(spec), call.action).__doc__ or "")
     clause = _clause(text) if text else call.action.replace("_", " ")
     left = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -13,9 +13,10 @@ from checker.errors import BoundsError
 from checker.explain.differences import StateChange, changes
 from checker.explain.lane_owners import FailureBindings, lane_owners
 from checker.explain.step_events import lane_title, step_event
-from checker.explain.step_sentences import first_sentence
+from checker.explain.step_sentences import first_sentence, step_sentences
 from checker.explain.violations import false_property
 from checker.explorer.address import Address, parts_of_code
+from checker.explorer.exports import violation_of
 from checker.explorer.session import ExplorerSession, PanePath, Place
 from checker.explorer.steps import EnabledStep, disabled_steps
 from checker.explorer.variant import differing_variables
@@ -25,19 +26,25 @@ from checker.language.declarations import Constant
 from checker.language.default_drawing import drawing_of
 from checker.language.roles import LIVENESS_ROLES, Role
 from checker.language.values import show
-from checker.output.counterexample_text import constants_text
+from checker.output.counterexample_text import constants_text, non_default_constants
+from checker.output.page.chart import SequenceChart, chart
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.render import render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, drawn_variables, legend_of, property_value
+from checker.output.page.view_differences import PartKey, differing_parts
 from checker.run.plan import DEADLOCK
 from checker.run.result import TraceStep, Violation
+from traces.recorded_kinds import WALK
 
 PAGE_OF_STEPS = 50
 """The steps of an action that are shown at once; the rest is loaded page by page."""
 
 _MOST_OPEN = 60
 """If a state has more enabled steps, each action is folded, and its steps are loaded when it is opened."""
+
+_MOST_CHARTED = 100
+"""The most states of a path that are drawn as a chart."""
 
 _MOST_ON_LANE = 6
 """The most enabled steps that a lane shows; the list has all of them."""
@@ -103,24 +110,40 @@ class PropertyView:
         """Whether the state or the step violates the property."""
         return self.is_decided and self.value is not True and self.role != "reachable"
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether the list shows the property; others are folded."""
+        return self.is_checked or self.role in ("reachable", "deadlock")
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the state already is what a search would look for."""
+        return self.value is True if self.role == "reachable" else self.is_decided and self.value is False
+
 
 @dataclass(frozen=True)
 class PaneView:
     """A spec on the page: its state as lanes or tables, the changes of the last step, and the properties.
 
-    `differs` are the variables with other values in the other pane. `problem` is why the last choice was not taken.
+    `sentence` describes the last step; `problem` is why it was not taken. `differs` are the variables with other values
+    in the other pane, and `unlike` the parts of the drawing or the tables. `chart` is the sequence chart of the steps
+    that were taken, and `positions` the positions of its rows on the path, as JSON.
     """
 
     title: str
     constants: str
     problem: str
     notes: tuple[str, ...]
+    sentence: str
     changes: tuple[StateChange, ...]
     view: StateView | None
     tables: tuple[StateTable, ...]
     properties: tuple[PropertyView, ...]
     offered: dict[str, tuple[StepOffer, ...]]
     differs: tuple[str, ...]
+    chart: SequenceChart | None
+    positions: str
+    unlike: frozenset[PartKey] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -176,8 +199,8 @@ def explorer_page(
     groups = action_offers(session, place)
     shown = [offer for group in groups for offer in group.offers]
     count = sum(group.count for group in groups)
-    panes = tuple(
-        _pane(session, place, number, shown if count <= _MOST_OPEN else []) for number in range(len(place.panes))
+    panes = _with_differences(
+        [_pane(session, place, number, shown if count <= _MOST_OPEN else []) for number in range(len(place.panes))]
     )
     problems = [text for text in (problem, place.refused.text if place.refused else "") if text]
     address = place.address
@@ -228,7 +251,7 @@ def action_offers(session: ExplorerSession, place: Place) -> tuple[ActionOffers,
     groups = []
     for action, items in itertools.groupby(sorted(found, key=lambda item: item[2]), key=lambda item: item[0].action):
         steps = list(items)
-        shown = () if is_long else tuple(_offer(place, *item) for item in steps[:PAGE_OF_STEPS])
+        shown = () if is_long else tuple(_offer(session, place, *item) for item in steps[:PAGE_OF_STEPS])
         more = "" if len(shown) == len(steps) else f"enabled{place.address.query(action=action, first=len(shown))}"
         method = getattr(type(place.panes[0].spec), action, None) or getattr(type(place.panes[-1].spec), action)
         summary = first_sentence(method.__doc__ or "")
@@ -241,7 +264,7 @@ def more_offers(session: ExplorerSession, place: Place, action: str, first: int,
     found = [item for item in _merged(session, place) if item[0].action == action]
     if wanted:
         found = [item for item in found if wanted.lower() in item[0].call.lower()]
-    shown = [_offer(place, *item) for item in found[first : first + PAGE_OF_STEPS]]
+    shown = [_offer(session, place, *item) for item in found[first : first + PAGE_OF_STEPS]]
     after = first + len(shown)
     more = ""
     if after < len(found):
@@ -310,7 +333,7 @@ def _merged(session: ExplorerSession, place: Place) -> Iterator[tuple[EnabledSte
                 yield step, alone, (action, position)
 
 
-def _offer(place: Place, step: EnabledStep, alone: int, _: tuple[int, int]) -> StepOffer:
+def _offer(session: ExplorerSession, place: Place, step: EnabledStep, alone: int, _: tuple[int, int]) -> StepOffer:
     pane = place.panes[max(alone, 0)]
     parameters = [parameter.name for parameter in pane.spec.parameters_of(step.action)]
     shown = tuple((name, show(value)) for name, value in zip(parameters, step.arguments, strict=True))
@@ -319,13 +342,27 @@ def _offer(place: Place, step: EnabledStep, alone: int, _: tuple[int, int]) -> S
         action=step.action,
         href=place.address.then(step.code).query() if step.state is not None else "",
         arguments=shown,
-        violates=tuple(_violated_by(pane, step)),
+        violates=tuple(_violated_after(session, place, step, alone)),
         failure=step.failure,
         is_idle=step.state == pane.state,
         only_in=pane_names(place)[alone] if alone >= 0 else "",
         lane=lane,
         others=others,
     )
+
+
+def _violated_after(session: ExplorerSession, place: Place, step: EnabledStep, alone: int) -> Iterator[str]:
+    """Iterate over the properties that a step violates; with the name of the pane if the other one is not violated."""
+    if alone >= 0 or len(place.panes) == 1:
+        yield from _violated_by(place.panes[max(alone, 0)], step)
+        return
+    violated = []
+    for number, pane in enumerate(place.panes):
+        same = next(found for found in session.enabled(place, number) if found.code == step.code)
+        violated.append(list(_violated_by(pane, same)))
+    for name in dict.fromkeys([*violated[0], *violated[1]]):
+        where = [pane for pane, names in zip(pane_names(place), violated, strict=True) if name in names]
+        yield name if len(where) == 2 else f"{name} in {where[0]}"
 
 
 def _violated_by(pane: PanePath, step: EnabledStep) -> Iterator[str]:
@@ -364,7 +401,10 @@ def _pane(session: ExplorerSession, place: Place, number: int, offers: Sequence[
         before = step.state
     drawing = drawing_of(spec)
     properties = tuple(_properties(session, place, number))
-    false = next((found for found in properties if found.is_false and found.is_checked), None)
+    # A deadlock is about the state as a whole: it marks no part of it.
+    false = next(
+        (found for found in properties if found.is_false and found.is_checked and found.name in spec.roles), None
+    )
     view = None
     if drawing is not None:
         bindings = bindings_of(spec, _violation(pane, false.name)) if false is not None else FailureBindings()
@@ -379,16 +419,44 @@ def _pane(session: ExplorerSession, place: Place, number: int, offers: Sequence[
     other = place.panes[1 - number] if len(place.panes) == 2 else None
     return PaneView(
         title=name,
-        constants=constants_text(spec.constants),
+        constants=constants_text(non_default_constants(spec)),
         problem="" if step.outcome == "taken" else f"{step.call} is not taken: {step.details}",
         notes=tuple(_notes(pane)),
+        sentence=_sentence(pane),
         changes=tuple(changes(spec, before, pane.state)) if before is not None else (),
         view=view,
         tables=tables(spec, before, pane.state, drawn_variables(drawing) if drawing is not None else frozenset()),
         properties=properties,
         offered={lane: found[:_MOST_ON_LANE] for lane, found in offered.items()},
+        chart=_chart(pane),
+        positions=json.dumps([number for number, found in enumerate(pane.steps) if found.outcome == "taken"]),
         differs=tuple(differing_variables(spec, pane.state, other.spec, other.state)) if other is not None else (),
     )
+
+
+def _chart(pane: PanePath) -> SequenceChart | None:
+    """Return the sequence chart of the steps that were taken; None without lanes, for no step, and for too many."""
+    if drawing_of(pane.spec) is None or not 1 < len(pane.trace) <= _MOST_CHARTED:
+        return None
+    violation = violation_of(pane)
+    return chart(pane.spec, pane.trace, violation if violation.kind != "walk" else None)
+
+
+def _sentence(pane: PanePath) -> str:
+    """Return the sentence that describes the last step; "" for the initial state and for a step that was not taken."""
+    if len(pane.steps) < 2 or pane.steps[-1].outcome != "taken":
+        return ""
+    last = Violation(WALK, "walk", pane.trace[-2:], "")
+    return step_sentences(pane.spec, last)[-1].text
+
+
+def _with_differences(panes: Sequence[PaneView]) -> tuple[PaneView, ...]:
+    """Mark the parts that two panes show differently."""
+    if len(panes) < 2:
+        return tuple(panes)
+    one, other = panes
+    unlike = differing_parts(one.view or one.tables, other.view or other.tables)
+    return tuple(replace(pane, unlike=unlike) for pane in panes)
 
 
 def _notes(pane: PanePath) -> Iterator[str]:

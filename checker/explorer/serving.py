@@ -38,6 +38,11 @@ def serve(session: ExplorerSession, *, port: int, opens_browser: bool, announce:
             access_log=False,
             lifespan="off",
             server_header=False,
+            proxy_headers=False,
+            ws="none",
+            http="h11",
+            # A path of many steps is a long line.
+            h11_max_incomplete_event_size=1 << 20,
             timeout_graceful_shutdown=1,
         )
         logging.getLogger("uvicorn.error").disabled = True

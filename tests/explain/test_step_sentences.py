@@ -6,10 +6,26 @@ from checker.engines.native.engine import explore
 from checker.errors import InputError, SpecError
 from checker.explain.step_effects import lost_and_gained
 from checker.explain.step_sentences import short_story, step_sentences
-from checker.language import Domain, Drawing, Event, Lane, Log, Map, Range, Seq, Spec, action, invariant, require
+from checker.language import (
+    Domain,
+    Drawing,
+    Event,
+    Lane,
+    Log,
+    Map,
+    Option,
+    Range,
+    Seq,
+    Spec,
+    Struct,
+    action,
+    invariant,
+    require,
+)
 from checker.language.roles import Role
 from checker.run.plan import Plan
 from checker.run.registry import select
+from checker.run.result import TraceStep, Violation
 from specs.replication.partition import Partition
 
 
@@ -135,3 +151,35 @@ def test_every_action_of_the_partition_has_a_sentence_of_its_own():
         "leader_move_log",
         "operator_change_min_isr",
     }
+
+
+class Letter(Struct):
+    number: Range(0, 3)
+
+
+class Waiting(Spec):
+    """A sentence about a message that is not always there."""
+
+    waiting = Option(Letter)
+    queue = Seq(Range(0, 3), 3)
+    draws = Drawing(
+        Lane("post", facts={"waiting": "waiting"}),
+        events=(Event("look", "The clerk looks at {waiting.number}"), Event("take", "The clerk takes {queue[0]}")),
+    )
+
+    @action
+    def look(self):
+        """The clerk looks around."""
+
+    @action
+    def take(self):
+        """The clerk waits."""
+
+
+@pytest.mark.parametrize(("action_name", "text"), [("look", "The clerk looks around"), ("take", "The clerk waits")])
+def test_a_declared_sentence_that_does_not_fit_the_state_is_replaced_by_the_docstring(action_name, text):
+    spec = Waiting()
+    (state,) = spec.initial_states()
+    trace = (TraceStep(None, (), state), TraceStep(action_name, (), state))
+    found = step_sentences(spec, Violation("walk", "walk", trace, ""))
+    assert found[1].text.startswith(text)

@@ -111,6 +111,14 @@ class Network(Spec):
         return all(len(self.received[node]) == 1 for node in Node)
 
 
+class Tolerant(Network):
+    """A node may receive two packets."""
+
+    @invariant
+    def at_most_one(self):
+        return all(len(self.received[node]) <= 2 for node in Node)
+
+
 class Several(Spec):
     """Three initial states; nothing is enabled in the last one."""
 

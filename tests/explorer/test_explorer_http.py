@@ -2,15 +2,19 @@
 
 import json
 import re
+import threading
 import time
 
 import pytest
 
 from checker.explorer.address import Address
 from checker.explorer.random_walk import random_walk
+from checker.explorer.session import ExplorerSession
+from checker.explorer.variant import Variant
+from checker.language.choices import choose, choosing
 from specs.replication.kip101 import Kip101
 from tests.explorer.conftest import HOST, TOKEN, ExplorerClient, offers_in, session_of, visible
-from tests.explorer.explorer_specs import NASTY, Grid, Nasty, Network, Several
+from tests.explorer.explorer_specs import NASTY, Grid, Nasty, Network, Several, Tolerant
 
 LOSS = (
     "controller_elect_leader:b1",
@@ -113,7 +117,10 @@ def test_wrong_constants_are_refused_with_a_sentence(kip101, query, reason):
 
 def test_constants_of_an_address_change_the_spec_and_keep_the_steps_that_apply(kip101):
     page = kip101.page("?c.replicas=3&c.max_records=3&s=controller_elect_leader:b3")
-    assert "replicas=3" in visible(page) and 'data-address="?c.replicas=3&amp;s=controller_elect_leader:b3"' in page
+    assert (
+        'name="c.replicas" type="number" value="3"' in page
+        and 'data-address="?c.replicas=3&amp;s=controller_elect_leader:b3"' in page
+    )
     page = kip101.page("?s=controller_elect_leader:b3", 400)
     assert "has no controller_elect_leader with these arguments" in visible(page)
 
@@ -303,6 +310,32 @@ def test_a_step_of_one_pane_only_is_offered_and_leaves_the_other_where_it_is():
     page = visible(client.page(offers_in(page)["decide_to_commit"]))
     assert "decide_to_commit() is not taken: it is not enabled here: require(" in page
     assert "decide_to_commit() parts not in examples/two_phase What" in page
+
+
+def test_a_step_that_violates_a_property_in_one_pane_names_the_pane():
+    variants = [Variant(spec.name, spec.name, spec) for spec in (Network, Tolerant)]
+    client = ExplorerClient(ExplorerSession(tuple(variants)))
+    steps = "&".join(["s=send:n1", "s=receive:packet to n1", "s=send:n1"])
+    assert "receive(packet=packet to n1) ✗ at_most_one in network Path" in visible(client.page(f"?{steps}"))
+    variants = [Variant(Network.name, Network.name, Network)] * 2
+    client = ExplorerClient(ExplorerSession(tuple(variants)))
+    assert "receive(packet=packet to n1) ✗ at_most_one Path" in visible(client.page(f"?{steps}"))
+
+
+def test_requests_in_two_threads_have_choices_of_their_own():
+    def other():
+        with choosing(("other",)):
+            is_open.set()
+            is_chosen.wait(5)
+
+    is_open, is_chosen = threading.Event(), threading.Event()
+    thread = threading.Thread(target=other)
+    with choosing(("mine",)):
+        thread.start()
+        is_open.wait(5)
+        assert choose(["mine", "other"]) == "mine"
+        is_chosen.set()
+        thread.join()
 
 
 def test_names_of_a_hostile_spec_are_text():

@@ -21,6 +21,11 @@
   }
 
   function addressOf(link) {
+    const row = /^#step=(\d+)$/.exec(link.getAttribute("href"));
+    if (row) {
+      const positions = JSON.parse(link.closest("[data-positions]").dataset.positions);
+      return withSteps(trunk().slice(0, positions[Number(row[1]) - 1]));
+    }
     if (link.dataset.until === undefined) return link.getAttribute("href");
     const more = link.dataset.branch ? JSON.parse(link.dataset.branch) : [];
     return withSteps([...trunk().slice(0, Number(link.dataset.until)), ...more]);
@@ -61,14 +66,20 @@
     const fresh = page.getElementById("view");
     if (!fresh) throw new Error("not a page of the explorer");
     const open = openParts();
+    const closed = new Set(Array.from(document.querySelectorAll("details[id]:not([open])"), (part) => part.id));
+    const hadFocus = view().contains(document.activeElement);
     document.title = page.title;
     view().replaceWith(document.adoptNode(fresh));
     for (const part of document.querySelectorAll("details[id], details.constants")) {
       if (open.has(part.id || part.className)) part.open = true;
+      else if (closed.has(part.id)) part.open = false;
     }
     document.getElementById("offline").hidden = true;
     document.getElementById("announcement").textContent = view().dataset.announce;
     prepare();
+    // The focus was on a part that is gone: the next Tab reaches the first enabled step.
+    const steps = document.getElementById("enabled");
+    if (hadFocus && steps) steps.focus({preventScroll: true});
   }
 
   function openParts() {
@@ -80,11 +91,9 @@
     const box = document.getElementById("only-changes");
     if (box) box.checked = onlyChanges;
     document.body.classList.toggle("only-changes", onlyChanges);
-    for (const part of document.querySelectorAll(".chart, .timeline")) part.scrollLeft = part.scrollWidth;
-    for (const name of [".path"]) {
-      const now = document.querySelector(name + " .now");
-      if (now) now.parentElement.scrollTop = now.offsetTop - now.parentElement.offsetTop - 120;
-    }
+    for (const part of document.querySelectorAll(".chart")) part.scrollTop = part.scrollHeight;
+    const now = document.querySelector(".path .now");
+    if (now) now.parentElement.scrollTop = now.offsetTop - 120;
     Array.from(document.querySelectorAll("a.offer")).slice(0, 9).forEach((link, index) => {
       link.dataset.number = String(index + 1);
     });
@@ -146,7 +155,7 @@
 
   document.addEventListener("click", function (event) {
     const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
-    const link = event.target.closest("a[data-go], a[data-until]");
+    const link = event.target.closest("a[data-go], a[data-until], .charted a[href^='#step=']");
     if (link && isPlain) {
       event.preventDefault();
       if (link.hasAttribute("href")) go(addressOf(link));
@@ -209,7 +218,7 @@
     const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox";
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     // Inside a box that scrolls, the arrows scroll it.
-    if (event.key.startsWith("Arrow") && event.target.closest(".chart, .timeline, .state")) return;
+    if (event.key.startsWith("Arrow") && event.target.closest(".chart, .state")) return;
     const step = /^[1-9]$/.test(event.key) && document.querySelector("a.offer[data-number='" + event.key + "']");
     if (!step && !(Object.hasOwn(keys, event.key) && view().dataset.address !== undefined)) return;
     event.preventDefault();
