@@ -149,7 +149,7 @@ ELLIPSIS = "..."
 
 _TIMES = (
     (re.compile(r"[ (][\d,]+/s\b"), " N/s"),
-    (re.compile(r"[\d,]+ per second"), "N per second"),
+    (re.compile(r"[\d,]+( \w+)? per second"), "N per second"),
     (re.compile(r"(?<![\w.,])[\d,]+(\.\d+)? s\b"), "N s"),
     # The column of seconds in the table of `run`.
     (re.compile(r" +\d+\.\d\d(?= |$)"), "  N"),
@@ -170,17 +170,20 @@ def difference(documented: tuple[str, ...], printed: str) -> str:
     A documented line `...` stands for any lines. Other lines follow each other, from the first to the last one.
     """
     actual = [without_times(line) for line in "\n".join(_without_blank_ends(printed.splitlines())).split("\n")]
-    position, is_anywhere = 0, False
+    position = 0
     segments = _segments([without_times(line) for line in documented])
     for index, segment in enumerate(segments):
-        is_anywhere, is_last = index > 0, index == len(segments) - 1
-        starts = range(position, len(actual) - len(segment) + 1) if is_anywhere else [position]
-        if is_last and is_anywhere:
-            # The last lines are at the end of the output.
-            starts = [len(actual) - len(segment)] if len(actual) - len(segment) >= position else []
+        last_start = len(actual) - len(segment)
+        if index == 0:
+            # The first lines are at the beginning of the output.
+            starts = range(1)
+        elif index == len(segments) - 1:
+            starts = range(max(position, last_start), last_start + 1)
+        else:
+            starts = range(position, last_start + 1)
         start = next((start for start in starts if actual[start : start + len(segment)] == segment), None)
         if start is None:
-            return _first_missing(segment, actual, position)
+            return _first_missing(segment, actual, starts or range(position, position + 1))
         position = start + len(segment)
     if len(segments) == 1 and position < len(actual):
         return f"not documented: {actual[position]!r}"
@@ -198,15 +201,14 @@ def _segments(lines: list[str]) -> list[list[str]]:
     return segments
 
 
-def _first_missing(segment: list[str], actual: list[str], position: int) -> str:
-    """Return a sentence about the longest beginning of a segment that the output has."""
-    best, place = 0, position
-    for start in range(position, len(actual)):
+def _first_missing(segment: list[str], actual: list[str], starts: range) -> str:
+    """Return a sentence about the longest beginning of a segment that the output has at one of the starts."""
+    best, place = 0, starts[0]
+    for start in starts:
         count = 0
-        while count < len(segment) and start + count < len(actual) and segment[count] == actual[start + count]:
+        while count < len(segment) and actual[start + count : start + count + 1] == [segment[count]]:
             count += 1
         if count > best:
             best, place = count, start
-    printed = actual[place + best] if place + best < len(actual) else "the end of the output"
-    wanted = segment[best] if best < len(segment) else "the end of the output"
-    return f"documented: {wanted!r}\nprinted:    {printed!r}"
+    printed = repr(actual[place + best]) if place + best < len(actual) else "the end of the output"
+    return f"documented: {segment[best]!r}\nprinted:    {printed}"
