@@ -74,6 +74,7 @@ NOT_RUN = {
     "python -m checker experiment i7-restart --out DIR": KAFKA,
     "python -m checker experiment my.toml --kafka 3.9.2": KAFKA,
     "python -m checker cluster up DIR --brokers 3 --kafka 4.3.1": KAFKA,
+    "python -m checker cluster up DIR --brokers 3": KAFKA,
     "python -m checker cluster status DIR": KAFKA,
     "python -m checker cluster kill DIR 2": KAFKA,
     "python -m checker cluster down DIR": KAFKA,
