@@ -281,13 +281,13 @@ def counterexample_sentence(advice: Advice, answer: GuaranteeAnswer) -> str:
 
 
 def size_text(advice: Advice, answer: GuaranteeAnswer) -> str:
-    """Return the size of what an answer rests on: the steps of its counterexample, or the explored states."""
+    """Return the last step of the counterexample to an answer or, without one, the number of explored states."""
     if answer.violation is None:
         after = "" if answer.verdict == "no" else "after "
         return f"{after}{answer.distinct_states:,} states"
     found = found_with(advice, answer)
     already = "" if found == answer.failure else f", {found.phrase}"
-    return f"{answer.violation.length - 1} steps{already}"
+    return f"step {answer.violation.length}{already}"
 
 
 def why_impossible(failure: FailureMode) -> str:
