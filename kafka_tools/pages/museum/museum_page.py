@@ -7,9 +7,9 @@ from kafka_tools.pages.museum.entries import AREAS, SYMPTOMS, Exhibit, exhibits
 
 INTRODUCTION = """
 The museum has the catalogue of Kafka's bugs and hazards: reordered, duplicated and lost records, replicas that differ,
-and calls that never return. A scenario of a spec shows each modelled entry, with a shortest counterexample; another
-scenario has the remedy, and no property is violated there. Some entries are bugs of a release, others are hazards of a
-setting.
+and calls that never return. A scenario of a spec shows each modelled entry, with a shortest counterexample. Another
+scenario has the remedy, and the properties that it checks hold. Some entries are bugs of a release, others are hazards
+of a setting.
 """
 
 SITE = """
