@@ -96,6 +96,8 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
             if settings.json != STANDARD_OUTPUT:
                 styled_lines.write([*lines, BLANK], sys.stdout)
     folder.close()
+    if settings.json != STANDARD_OUTPUT:
+        styled_lines.write(styled_lines.written_lines((settings.out, settings.json)), sys.stdout)
     for message in dict.fromkeys(str(error) for error in wrong):
         print(f"error: {message}", file=sys.stderr)
     if wrong:

@@ -167,7 +167,7 @@ def _written(settings: RunSettings, folder: CounterexampleFolder) -> list[str]:
     counts = f"{folder.count} counterexample{'' if folder.count == 1 else 's'}"
     folders = [f"{settings.out} ({counts})"] if settings.out is not None else []
     others = [settings.json, settings.graph]
-    return [*folders, *(str(path) for path in (*files, *others) if path)]
+    return [*folders, *(str(path) for path in (*files, *others) if path is not None)]
 
 
 def worst_status(*statuses: int) -> int:

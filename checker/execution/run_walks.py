@@ -55,9 +55,10 @@ def execute_walks(request: Request, settings: WalkSettings) -> int:
                 )
             seconds = time.perf_counter() - started
             json_lines.write(walks_to_json(run, made, left_out, seconds))
-            if settings.json != STANDARD_OUTPUT:
-                styled_lines.write(walk_lines(run, made, left_out, seconds), sys.stdout)
             folder.write(run, [found.violation for found in made.found.values()])
+            if settings.json != STANDARD_OUTPUT:
+                written = (settings.out if made.found else None, settings.json)
+                styled_lines.write(walk_lines(run, made, left_out, seconds, written), sys.stdout)
             is_violated |= bool(made.found)
             is_whole &= made.is_whole or bool(made.found)
             if cancelled.is_set():

@@ -10,7 +10,7 @@ from checker.errors import InputError, UserError
 from checker.output.comparison_text import comparison_lines
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import check_outputs, open_for_writing
-from checker.output.styled_lines import Line, plain, write
+from checker.output.styled_lines import Line, plain, write, written_lines
 from checker.output.writers.text import lines_of
 from checker.run import registry
 from traces import trace_file
@@ -101,6 +101,7 @@ def _show_text(text: str, out: Path | None) -> None:
         return
     with open_for_writing(out) as stream:
         stream.write(text)
+    write(written_lines([out]), sys.stdout)
 
 
 def _side(found: Counterexample, name: str) -> ComparedSchedule:

@@ -19,6 +19,7 @@ from checker.language.spec import Spec
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing, write_whole
 from checker.output.spec_view import spec_view
+from checker.output.styled_lines import broken_text
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
@@ -174,7 +175,7 @@ class CounterexampleFolder:
     def close(self) -> None:
         """Report each missing program or package once."""
         for message in self._missing:
-            print(f"some formats were not written: {message}", file=sys.stderr)
+            print(broken_text(f"some formats were not written: {message}", sys.stderr), file=sys.stderr)
 
     def _write(self, stem: Path, run: Run, violation: Violation) -> None:
         from traces import trace_file

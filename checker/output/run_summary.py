@@ -104,9 +104,7 @@ class RunScreen:
 
         `seconds` is the time of the command. `notes` name further reasons for a failure.
         """
-        shown = [BLANK, *self._hint]
-        if written:
-            shown.append(line(("written: ", "dim"), ", ".join(written)))
+        shown = [BLANK, *self._hint, *styled_lines.written_lines(written)]
         if self._total == 1 and finished:
             verdict = _single_verdict(finished[0], seconds, notes)
         else:

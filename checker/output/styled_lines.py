@@ -34,6 +34,15 @@ def line(*spans: Span | str) -> Line:
     return tuple((span, "") if isinstance(span, str) else span for span in spans)
 
 
+def written_lines(files: Iterable[object]) -> list[Line]:
+    """Return the line that names the files and folders that a command wrote; no line for no file.
+
+    Empty names, None and `-`, which is standard output, are left out.
+    """
+    named = [str(file) for file in files if file and str(file) != "-"]
+    return [line(("written: ", "dim"), ", ".join(named))] if named else []
+
+
 def plain(lines: Iterable[Line]) -> str:
     """Return lines as plain text; every line ends with a line break."""
     return printable_lines("".join("".join(printable(text) for text, _ in spans).rstrip() + "\n" for spans in lines))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.files import violation_to_json
-from checker.output.styled_lines import BLANK, Line, line
+from checker.output.styled_lines import BLANK, Line, line, written_lines
 from checker.run.request import Run
 from traces.walks.local_walks import LocalWalks
 
 
-def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> list[Line]:
-    """Return what the walks found, the verdict last; `left_out` names the properties that walks do not check."""
+def walk_lines(
+    run: Run, made: LocalWalks, left_out: list[str], seconds: float, written: Iterable[object] = ()
+) -> list[Line]:
+    """Return what the walks found, the verdict last.
+
+    `left_out` names the properties that walks do not check, and `written` the files with the results.
+    """
     walks = f"{made.walks:,} walk{'' if made.walks == 1 else 's'}"
     steps = f"{made.steps:,} step{'' if made.steps == 1 else 's'}"
     if made.found:
@@ -36,7 +42,7 @@ def walk_lines(run: Run, made: LocalWalks, left_out: list[str], seconds: float) 
         lines += [BLANK, *counterexample_lines(run.spec, run.name, found.violation)]
         if found.violation.length < found.found_length:
             lines.append(line((f"  the walk had {found.found_length} states; this trace leaves steps out", "dim")))
-    return [*lines, BLANK, verdict]
+    return [*lines, BLANK, *written_lines(written), verdict]
 
 
 def walks_to_json(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def test_a_violation_is_shown_and_written(checker, tmp_path):
     options = ("--simulate", "300", "--seed", "7", "--out", tmp_path)
     outcome = checker("run", "examples/peterson_hasty", *options, "--json", tmp_path / "found.json")
     assert outcome.status == 1
-    last = outcome.out.splitlines()[-1]
+    *_, written, last = outcome.out.splitlines()
+    assert written == f"written: {tmp_path}, {tmp_path / 'found.json'}"
     assert last.startswith("examples/peterson_hasty/swapped_steps: violation found: mutual_exclusion in walk ")
     assert "counterexample of" in outcome.out
     found = json.loads((tmp_path / "found.json").read_text())

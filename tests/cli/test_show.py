@@ -42,7 +42,7 @@ def test_without_graphviz_only_svg_is_missing(run, tmp_path, monkeypatch):
 
 def test_show_writes_to_a_file(checker, trace, tmp_path):
     outcome = checker("show", trace, "--spec", TOY, "--format", "html", "--out", tmp_path / "page.html")
-    assert (outcome.status, outcome.out) == (0, "")
+    assert (outcome.status, outcome.out) == (0, f"written: {tmp_path / 'page.html'}\n")
     assert "<!DOCTYPE html>" in (tmp_path / "page.html").read_text()
     outcome = checker("show", trace, "--spec", TOY, "--out", trace / "page.html")
     assert (outcome.status, outcome.out) == (2, "")
