@@ -24,14 +24,15 @@ from traces.trace_file import origin_of
 class CounterexamplePage:
     """A page in the folder of counterexamples: the violated property, the number of states, and the first sentence.
 
-    `steps` are the sentences of the steps that matter. `picture` is the page with the sequence chart alone, `height`
-    the height of the chart in pixels.
+    `is_loop`: the property is a liveness property, and the counterexample ends in a loop. `steps` are the sentences of
+    the steps that matter. `picture` is the page with the sequence chart alone, `height` its height in pixels.
     """
 
     file: str
     property: str
     states: int
     sentence: str
+    is_loop: bool = False
     steps: tuple[StepSentence, ...] = ()
     picture: str = ""
     height: int = 0
@@ -73,6 +74,7 @@ def _write(given: EntryScenario, folder: Path) -> Iterable[CounterexamplePage]:
             violation.property,
             violation.length,
             violation.explanation.partition("\n")[0],
+            violation.kind == "liveness",
             short_story(spec, violation),
             f"{stem}.picture.html",
         )
