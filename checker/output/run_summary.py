@@ -86,8 +86,9 @@ class RunScreen:
         summarized = found
         shown = []
         if len({id(item.run) for item in found}) == 1:
-            first = found[0]
-            same = same_schedules(first.run.spec, [item.violation for item in found])[0]
+            groups = same_schedules(found[0].run.spec, [item.violation for item in found])
+            # A `@reachable` that is never reached has no steps.
+            same = next((group for group in groups if group[0].trace), groups[0])
             shown += steps_lines([item for item in found if item.violation in same], self._pages)
             summarized = [item for item in found if item.violation not in same]
         if summarized:
@@ -144,7 +145,7 @@ def _total_verdict(finished: list[FinishedRun], others: dict[str, int], seconds:
     compared = [done.comparison for done in finished if done.comparison is not None and not done.is_open]
     counts = {
         "not as expected": sum(not comparison.matches for comparison in compared),
-        "without an expectation": len(_violated_without_expectation(finished)) if compared else 0,
+        "violated without an expectation": len(_violated_without_expectation(finished)) if compared else 0,
         "stopped before the answer": sum(done.is_open for done in finished),
         **others,
     }

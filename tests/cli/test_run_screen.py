@@ -91,6 +91,23 @@ def test_one_run_shows_the_steps_of_its_first_counterexample_once(checker, numbe
     assert "  of_three, 5 states: self.value < 7 is false: 7 is not < 7" in lines
 
 
+def test_a_property_without_steps_does_not_hide_those_of_another(checker, number):
+    text = SEVERAL_PROPERTIES.partition("scenarios")[0]
+    text += "    @reachable\n    def is_twenty(self):\n        return self.value == 20\n"
+    number.write_text(text.replace("action, invariant", "action, invariant, reachable"))
+    out = checker("run", number, "--engine", "python", "--keep-going").out
+    assert "is_twenty is never reached\n  number/number: it is false in all 10 reachable states\n" in out
+    assert out.count("  1  initial state") == 1 and "  2  add(amount=2)\n" in out
+
+
+def test_a_violation_without_an_expectation_is_not_as_expected(checker, number, tmp_path):
+    other = tmp_path / "other.py"
+    other.write_text(SEVERAL_PROPERTIES.partition("scenarios")[0])
+    outcome = checker("run", number, other, "--engine", "python")
+    assert last_line(outcome) == "3 runs in T: 3 violated; 1 violated without an expectation"
+    assert outcome.status == 1
+
+
 def test_several_runs_show_a_finding_for_each_property(checker, number):
     out = checker("run", number, "--engine", "python").out
     assert "initial state" not in out
