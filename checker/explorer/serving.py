@@ -86,6 +86,8 @@ def listening(port: int) -> Iterator[socket.socket]:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((ADDRESS, port))
+        # The browser may connect before the server accepts.
+        listener.listen()
     except OSError as error:
         listener.close()
         raise InputError(f"port {port} cannot be used: {error.strerror}; leave out --port for a free one") from None

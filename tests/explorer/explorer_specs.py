@@ -131,3 +131,33 @@ class Several(Spec):
     def grow(self):
         require(self.value < 3)
         self.value += 1
+
+
+class Vast(Spec):
+    """Too many states for any search."""
+
+    one, two, three, four = Range(0, 255), Range(0, 255), Range(0, 255), Range(0, 255)
+
+    @action
+    def first(self):
+        require(self.one < 255)
+        self.one += 1
+
+    @action
+    def second(self):
+        require(self.two < 255)
+        self.two += 1
+
+    @action
+    def third(self):
+        require(self.three < 255)
+        self.three += 1
+
+    @action
+    def fourth(self):
+        require(self.four < 255)
+        self.four += 1
+
+    @invariant
+    def is_small(self):
+        return self.one + self.two + self.three + self.four < 1020

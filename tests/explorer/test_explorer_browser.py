@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from tests.explorer.conftest import session_of
-from tests.explorer.explorer_specs import Grid, Nasty
+from tests.explorer.explorer_specs import Grid, Nasty, Vast
 from tests.explorer.test_explorer_http import LOSS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -191,6 +191,20 @@ def test_the_search_offers_a_shortest_continuation(open_page, kip101):
     page.locator("[data-end]").click()
     wait_for_step(page, 12)
     expect(page, "main p.failure >> nth=0").to_contain_text("weak_isr is false")
+
+
+def test_another_step_ends_a_search(open_page):
+    session = session_of(Vast)
+    with served(session) as address:
+        page = open_page(address)
+        with page.expect_request("**/search?*"):
+            page.locator("button.search").first.click()
+        expect(page, ".found >> nth=0").to_contain_text("searching")
+        (search,) = session.searches
+        assert not search.is_set()
+        page.keyboard.press("1")
+        wait_for_step(page, 2)
+        assert search.wait(5)
 
 
 def test_disabled_steps_and_constants(open_page, kip101):
