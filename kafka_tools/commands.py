@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -199,7 +200,7 @@ def pages(
     ] = False,
     site: Annotated[
         Path | None,
-        option(metavar="DIR", help="Build the site of all pages in this folder (extra `site`); write no page."),
+        option(metavar="DIR", help="Build the site of all pages in this folder, or build it again (extra `site`)."),
     ] = None,
 ) -> int:
     """Write the pages of docs/ that are computed, or build the site.
@@ -217,7 +218,7 @@ def pages(
             raise InputError("--check compares the pages of docs/, and --site builds the site: use one of them")
         from kafka_tools.site.site_builder import build_site
 
-        count = build_site(folder, site)
+        count = build_site(folder, site, on_stage=_show_stage)
         print(f"{site / 'index.html'} written, with {count - 1} other pages")
         return 0
     from kafka_tools.pages.write_pages import write_pages
@@ -226,6 +227,12 @@ def pages(
     for name in changed:
         print(f"{folder / name} {'is out of date: run python -m checker pages' if check else 'written'}")
     return 1 if check and changed else 0
+
+
+def _show_stage(stage: str) -> None:
+    """Show what is being done, on a terminal."""
+    if sys.stderr.isatty():
+        print(f"{stage} ...", file=sys.stderr)
 
 
 def record(
