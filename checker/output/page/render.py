@@ -89,7 +89,8 @@ def counterexample_page(spec: Spec, violation: Violation, context: PageContext) 
 def page_of(spec: Spec, violation: Violation, context: PageContext, story: Story) -> str:
     """Return the page of a violation and its story.
 
-    A page above `MOST_BYTES` shows less source in each step and, without source, only the variables that change.
+    A page above `MOST_BYTES` shows less source in each step. Without source it also omits the enabled steps, the
+    properties that the scenario does not check, and the variables outside of the lanes that do not change.
     """
     overview = {
         "is_compact": False,
@@ -157,7 +158,9 @@ def render(
     environment = _environment(package)
     environment.filters |= filters or {}
     page = environment.get_template(template)
-    return page.render(style=_resource("page.css"), script=code, script_hash=digest, **content)
+    # Pages with a script show steps: they need no rules for documents.
+    style = _resource("page.css") if script else _whole_style()
+    return page.render(style=style, script=code, script_hash=digest, **content)
 
 
 def render_fragment(template: str, *, filters: Mapping[str, Callable[[Any], str]] | None = None, **content: Any) -> str:
@@ -165,10 +168,14 @@ def render_fragment(template: str, *, filters: Mapping[str, Callable[[Any], str]
 
     The template puts `style` into a rule of its own, so that the style sheet concerns nothing else on the page.
     """
-    style = re.sub(r"(?m)^( *)(?::root|body) \{", r"\1& {", _resource("page.css"))
+    style = re.sub(r"(?m)^( *)(?::root|body) \{", r"\1& {", _whole_style())
     environment = _environment(None)
     environment.filters |= filters or {}
     return environment.get_template(template).render(style=style, **content)
+
+
+def _whole_style() -> str:
+    return f"{_resource('page.css')}\n{_resource('document.css')}"
 
 
 @functools.cache
