@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checker.explain.differences import changes
-from checker.output.counterexample_text import change_lines, constants_text
+from checker.output.counterexample_text import change_lines, constants_text, non_default_constants
 from checker.output.formats import Counterexample
 from checker.output.styled_lines import BLANK, Line, line
 from traces.compare import ComparedSchedule
@@ -13,7 +13,7 @@ from traces.compare import ComparedSchedule
 
 def comparison_lines(found: Counterexample, sides: list[ComparedSchedule]) -> list[Line]:
     """Return the lines of a comparison: the conclusion for each spec, then every step with its effect on each spec."""
-    lines = [line((found.origin.name, "bold"), f"  {constants_text(found.spec.constants)}")]
+    lines = [line((found.origin.name, "bold"), f"  {constants_text(non_default_constants(found.spec))}")]
     lines.append(line((f"{found.violation.property} is violated: the same steps on other specs", "bold red")))
     for side in sides:
         is_same = side.first_divergence is None and side.lasso is None
