@@ -97,6 +97,7 @@ SLOW = {
     "python -m checker mutate replication/kip320 --max 40 --json mutants.json": 9.5,
     "python -m checker advise producer.properties server.properties --kafka 3.7": 0.8,
     "python -m checker run broker/leader_state": 0.9,
+    "python -m checker run replication/partition/r18_missed_leader_epoch --out DIR": 0.9,
     "python -m checker run producer/buffer_pool producer/append producer/metadata_wait producer/routing": 4.1,
     "python -m checker prove replication/kip320/two_replicas": 1.9,
     "python -m checker prove SPEC/SCENARIO --method induction": 0.8,
