@@ -162,6 +162,20 @@ class CollectedErrors:
         except UserError as error:
             self._found.append(error)
 
+    @contextmanager
+    def collecting_located(self) -> Iterator[None]:
+        """Keep an error of the block that points at a line, and continue after it; raise any other error."""
+        try:
+            yield
+        except UserError as error:
+            if error.line is None:
+                raise
+            self._found.append(error)
+
+    def __bool__(self) -> bool:
+        """Return whether there is an error."""
+        return bool(self._found)
+
     def raise_found(self) -> None:
         """Raise the collected errors, if any, as one; the same message at the same place counts once."""
         found = {str(part): part for error in self._found for part in error.parts}

@@ -90,6 +90,14 @@ class TypingScope:
         self.assigned = set(parameters)
         self.alternatives = {}
 
+    def saved(self) -> tuple[Any, ...]:
+        """Return what `restore` needs to forget the names that a wrong statement binds."""
+        return dict(self.locals), dict(self.parts), dict(self.alternatives), set(self.assigned)
+
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        """Return to the names before a statement."""
+        self.locals, self.parts, self.alternatives, self.assigned = saved
+
     def assign(self, node: ast.AST, name: str, kind: Type) -> nodes.Local:
         """Note that a local gets a value of type `kind`; raise SpecError if it has values of an unrelated type."""
         if name in self.roots:

@@ -6,6 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
+from checker.errors import CollectedErrors, SpecError
 from checker.frontend import call_typing, choice_typing, hints, matching, narrowing, partial_maps
 from checker.frontend.expression_typing import ARITHMETIC, SETS, ExpressionTyping
 from checker.frontend.scope import TypingScope
@@ -123,6 +124,8 @@ class StatementTyping(ExpressionTyping):
         self.is_action = is_action
         self.result: Type | None = None
         self.returned: list[nodes.Expr] = []
+        self._errors = CollectedErrors()
+        self._unclear: set[str] = set()
 
     def typed(self, parameters: set[str]) -> tuple[nodes.Stmt, ...]:
         """Return the typed body; passes over it are repeated until the types of its locals reach a fixed point."""
@@ -132,6 +135,7 @@ class StatementTyping(ExpressionTyping):
             self.returned.clear()
             before = self.result
             statements, _ = self.block(self.scope.source.tree.body)
+            self._errors.raise_found()
             if not self.scope.changed and before == self.result:
                 self._require_read_locals()
                 return statements
@@ -151,12 +155,37 @@ class StatementTyping(ExpressionTyping):
         """Return typed statements, and whether control can reach the end of them."""
         statements: list[nodes.Stmt] = []
         for node in body:
-            typed, goes_on = self._statement(node)
+            scope = self.scope.saved()
+            try:
+                typed, goes_on = self._statement(node)
+            except SpecError as error:
+                self.scope.restore(scope)
+                self._note(error, node)
+                if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+                    return tuple(statements), False
+                continue
             statements.extend(typed)
             # Statements that cannot be reached are not typed; Python does not run them either.
             if not goes_on:
                 return tuple(statements), False
         return tuple(statements), True
+
+    def _note(self, error: SpecError, node: ast.stmt) -> None:
+        """Keep the error of a statement, unless it may follow from an error of an earlier statement.
+
+        The names that a wrong statement assigns, and those that a wrong `require` tests, are unclear after it.
+        """
+        found = [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
+        names = {part.id if isinstance(part, ast.Name) else part.attr for part in found} - self.scope.roots.keys()
+        if names.isdisjoint(self._unclear):
+            with self._errors.collecting():
+                raise error
+        if isinstance(node, ast.Expr):
+            self._unclear |= names - {"require"}
+        else:
+            self._unclear |= {
+                part.id for part in found if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            }
 
     def _statement(self, node: ast.stmt) -> tuple[list[nodes.Stmt], bool]:
         self.scope.write_positions = set(_write_positions(node))

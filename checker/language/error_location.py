@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import linecache
 from collections.abc import Iterable
 from types import ModuleType, TracebackType
@@ -24,19 +25,23 @@ def source_files(spec: type[Spec]) -> list[str]:
 
 def line_in(files: Iterable[str], traceback: TracebackType | None) -> tuple[str, int] | None:
     """Return the file and line of the innermost frame of a traceback that is in one of the files, or None."""
+    found = _innermost(files, traceback)
+    return None if found is None else (found.tb_frame.f_code.co_filename, found.tb_lineno)
+
+
+def _innermost(files: Iterable[str], traceback: TracebackType | None) -> TracebackType | None:
     wanted, found = set(files), None
     while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if file in wanted:
+        if traceback.tb_frame.f_code.co_filename in wanted:
             # The traceback goes from the outermost frame inwards, so the last match is the innermost one.
-            found = (file, traceback.tb_lineno)
+            found = traceback
         traceback = traceback.tb_next
     return found
 
 
 def with_location(error: BaseException, files: Iterable[str]) -> SpecError:
     """Return an exception of a spec's code as a SpecError with the file and line where it was raised."""
-    place = line_in(files, error.__traceback__)
+    place = _innermost(files, error.__traceback__)
     if isinstance(error, SpecError):
         if error.file is not None or place is None:
             return error
@@ -47,8 +52,17 @@ def with_location(error: BaseException, files: Iterable[str]) -> SpecError:
         message = exception_text(error)
     if place is None:
         return SpecError(message)
-    file, line = place
-    return SpecError(message, file=file, line=line, text=linecache.getline(file, line))
+    return node_error(place.tb_frame.f_code.co_filename, _node_at(place), message)
+
+
+def _node_at(traceback: TracebackType) -> ast.AST:
+    """Return a node with the position of the instruction that a frame of a traceback executes."""
+    positions = itertools.islice(traceback.tb_frame.f_code.co_positions(), traceback.tb_lasti // 2, None)
+    line, end_line, column, end_column = next(positions, (None, None, None, None))
+    if line is None or column is None:
+        # The code was compiled without columns.
+        return ast.Pass(lineno=traceback.tb_lineno)
+    return ast.Pass(lineno=line, end_lineno=end_line, col_offset=column, end_col_offset=end_column)
 
 
 def assignment_error(module: ModuleType, name: str, message: str) -> SpecError:

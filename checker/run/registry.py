@@ -420,7 +420,18 @@ def _imported(module: str) -> ModuleType:
 def _import_error(error: BaseException, path: Path) -> SpecError:
     """Return the error of a failed import, with the line in the module."""
     if isinstance(error, SyntaxError):
-        return SpecError(f"{error.msg}: this is not Python", file=error.filename, line=error.lineno, text=error.text)
+        first = error.offset or 1
+        # The end is 0 if it is unknown, and in another line if the part has several.
+        last = error.end_offset if error.end_offset and error.end_lineno == error.lineno else first + 1
+        return SpecError(
+            f"{error.msg}: this is not Python",
+            file=error.filename,
+            line=error.lineno,
+            text=error.text,
+            columns=(first, max(last, first + 1)),
+        )
+    if isinstance(error, (RecursionError, MemoryError)):
+        return SpecError("Python cannot read it, its expressions are nested too deeply: split them", file=str(path))
     found = with_location(error, [str(path), str(path.resolve())])
     return found if found.file else SpecError(found.message, file=str(path))
 

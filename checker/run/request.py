@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checker.errors import InputError, UserError
+from checker.errors import CollectedErrors, InputError, UserError
 from checker.language.fairness import NEXT, Strength
 from checker.language.liveness import liveness_names
 from checker.language.roles import Role
@@ -103,18 +103,30 @@ class Run:
 
 
 def runs_for(request: Request) -> list[Run]:
-    """Return the runs of a request; raise UserError for unknown names and wrong constants."""
+    """Return the runs of a request; raise UserError for unknown names and wrong constants.
+
+    If a declaration of a spec is wrong, the error has all errors of the specs of the request.
+    """
     selections = _selections(request)
     known = dict.fromkeys(name for selection in selections for name in _known_properties(selection.entry.spec))
     for name in request.properties:
         if name not in known:
             raise InputError(f"unknown property {name}: {registry.suggestion(name, known)}")
-    runs = []
+    runs, wrong = [], CollectedErrors()
     for selection in selections:
         for scenario in _scenarios(selection, request):
-            run = _run(selection.entry, scenario, request)
-            if run.properties or not request.properties:
-                runs.append(run)
+            with wrong.collecting_located():
+                run = _run(selection.entry, scenario, request)
+                if run.properties or not request.properties:
+                    runs.append(run)
+    if wrong:
+        # Imported here: a spec whose machine code is in the cache needs no front end.
+        from checker.frontend.liveness_typing import check_language
+
+        for run in runs:
+            with wrong.collecting():
+                check_language(run.spec, [name for name in run.properties if name != DEADLOCK])
+    wrong.raise_found()
     return runs
 
 

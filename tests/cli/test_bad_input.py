@@ -90,8 +90,8 @@ def test_an_unknown_engine(checker):
     ("text", "says"),
     [
         ("class A(Spec:\n", "mine.py:1:"),
-        ("x = 1 / 0\n", "mine.py:1: ZeroDivisionError"),
-        ("import nothing_of_this_name\n", "mine.py:1: ModuleNotFoundError"),
+        ("x = 1 / 0\n", "mine.py:1:5: ZeroDivisionError"),
+        ("import nothing_of_this_name\n", "mine.py:1:1: ModuleNotFoundError"),
         ("x = 1\n", "mine.py defines no spec"),
         (HEAD + "class A(Spec):\n    x = Range(0, 'k')\n" + GO, "k"),
         (HEAD + "class A(Spec):\n    x = Range(3, 0)\n" + GO, "A.x"),

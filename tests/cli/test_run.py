@@ -177,8 +177,8 @@ def test_wrong_input_is_reported_in_one_sentence(run, name, options, says):
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("class A(Spec:\n", "mine.py:2: "),
-        ("x = 1 / 0\n", "mine.py:2: ZeroDivisionError"),
+        ("class A(Spec:\n", "mine.py:2:13: "),
+        ("x = 1 / 0\n", "mine.py:2:5: ZeroDivisionError"),
         ("x = 1\n", "mine.py defines no spec"),
         ("class A(Spec):\n    x = Range(0, 'k')\n    @action\n    def go(self): pass\n", "Range.high names k"),
         (
@@ -186,7 +186,7 @@ def test_wrong_input_is_reported_in_one_sentence(run, name, options, says):
             "mine.py:7:9: y is neither",
         ),
         ("class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [1]\n", "scenarios must be a list of Scenario"),
-        ("class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [Scenario(A, 's', expect={'p': 1})]\n", "mine.py:5: "),
+        ("class A(Spec):\n    x = Range(0, 3)\n\nscenarios = [Scenario(A, 's', expect={'p': 1})]\n", "mine.py:5:14: "),
     ],
 )
 def test_a_wrong_spec_file(checker, tmp_path, source, says):

@@ -101,4 +101,4 @@ def test_a_spec_that_exits_while_it_is_loaded(tmp_path, capsys, command):
     spec = tmp_path / "mine.py"
     spec.write_text("import sys\nsys.exit(0)\n")
     status, err = run(capsys, *command, spec)
-    assert (status, err) == (2, f"error: {spec}:2: SystemExit: 0\n    sys.exit(0)\n")
+    assert (status, err) == (2, f"error: {spec}:2:1: SystemExit: 0\n    sys.exit(0)\n    ^^^^^^^^^^^\n")
