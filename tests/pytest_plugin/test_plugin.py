@@ -77,7 +77,7 @@ def test_syntax_error_in_one_file_leaves_the_others(project, pytester):
     (pytester.path / "specs" / "broken.py").write_text("class A(Spec:\n")
     result = project("--checker-specs", "specs", "--continue-on-collection-errors")
     result.assert_outcomes(passed=4, errors=1)
-    result.stdout.fnmatch_lines(["*broken.py:1: *this is not Python*"])
+    result.stdout.fnmatch_lines(["*broken.py:1:13: *this is not Python*"])
 
 
 def test_spec_outside_the_language_fails_with_its_line(project, pytester):
