@@ -155,7 +155,7 @@ def cluster(
         list[str] | None, option("--set", metavar="NAME=VALUE", help="up: a setting of every broker (repeatable).")
     ] = None,
 ) -> int:
-    """Run a cluster of real brokers on this machine, to experiment with.
+    """Run a cluster of real brokers on this machine.
 
     `up` fetches the jars by Maven once, makes the cluster and starts it. The brokers listen on the loopback address
     only, and go on after the command until `down`. Each has 512 MB of heap. The command needs Java 17 and Maven.
@@ -181,7 +181,7 @@ def experiment(
         Path | None, option(metavar="DIR", help="Keep the logs and data of brokers and producer in this folder.")
     ] = None,
 ) -> int:
-    """Run an experiment on a cluster of real brokers: faults by a schedule, and what is in the log afterwards.
+    """Run an experiment with faults on a cluster of real brokers.
 
     The command starts a cluster and a Java producer, runs the steps, and ends everything that it started, also after
     Ctrl-C. It needs the extra `cluster`, Java 17 and Maven.
