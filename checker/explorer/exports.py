@@ -11,6 +11,7 @@ from typing import Any
 
 from checker.explain.violations import deadlock, false_property
 from checker.explorer.session import PanePath
+from checker.explorer.variant import setting_text
 from checker.language.interpreter import State
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import FILE_MODULE_PREFIX
@@ -57,7 +58,7 @@ def counterexample_of(pane: PanePath) -> Counterexample:
     """Return a path as a counterexample to the first checked property that is false at its end, else as a walk."""
     variant = pane.variant
     settings = [
-        f"{name}={show_setting(value)}" for name, value in pane.spec.constants.items() if _is_set(pane, name, value)
+        f"{name}={setting_text(value)}" for name, value in pane.spec.constants.items() if _is_set(pane, name, value)
     ]
     words = ["explore", f"{variant.target}/{variant.scenario}" if variant.scenario else variant.target]
     command = shlex.join(["python", "-m", "checker", *words, *(word for text in settings for word in ("--set", text))])
@@ -87,11 +88,6 @@ def _is_set(pane: PanePath, name: str, value: object) -> bool:
     """Return whether a constant differs from that of the scenario, or from its default."""
     base = pane.variant.constants if pane.variant.scenario else {}
     return bool(value != base.get(name, pane.spec.declared_constants[name].default))
-
-
-def show_setting(value: int | bool | str) -> str:
-    """Return the value of a constant as `--set` takes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def as_test(pane: PanePath) -> str:

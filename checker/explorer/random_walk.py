@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,8 +74,7 @@ def _is_within(spec: Spec, state: State) -> bool:
         return False
 
 
-def _false_properties(checks: object, spec: Spec, state: State, old: State | None) -> set[str]:
-    assert callable(checks)
+def _false_properties(checks: Callable[[str], bool], spec: Spec, state: State, old: State | None) -> set[str]:
     return {
         name
         for name in spec.safety_properties

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checker.errors import BoundsError, InputError, UserError
+from checker.errors import BoundsError, InputError
 from checker.language.interpreter import State
 from checker.language.spec import FairnessChanges, Spec
 from checker.run import registry
@@ -111,6 +111,6 @@ def differing_variables(one: Spec, state: State, other: Spec, other_state: State
     ]
 
 
-def error_text(error: Exception) -> str:
-    """Return the sentence of an error of a user, or of a spec."""
-    return error.message if isinstance(error, UserError) else str(error)
+def setting_text(value: int | bool | str) -> str:
+    """Return the value of a constant as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

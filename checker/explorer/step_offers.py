@@ -1,0 +1,165 @@
+"""The enabled steps of a place as the page offers them: by action, with their arguments and what they lead to."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checker.explain.lane_owners import lane_owners
+from checker.explain.step_events import lane_title, step_event
+from checker.explain.step_sentences import first_sentence
+from checker.explorer.session import ExplorerSession, PanePath, Place
+from checker.explorer.steps import EnabledStep
+from checker.language.default_drawing import drawing_of
+from checker.language.roles import Role
+from checker.language.values import show
+from checker.output.page.story import property_value
+from checker.run.result import TraceStep
+
+PAGE_OF_STEPS = 50
+"""The steps of an action that are shown at once; the rest is loaded page by page."""
+
+MOST_OPEN = 60
+"""If a state has more enabled steps, each action is folded, and its steps are loaded when it is opened."""
+
+
+@dataclass(frozen=True)
+class StepOffer:
+    """An enabled step that the page offers: its link, its arguments by name, and what it leads to.
+
+    `violates` are the properties that are false after it, `failure` is why it has no successor. `is_idle`: it does not
+    change the state. `only_in`: the name of the pane if the other pane cannot take the step. `lane` is the title of the
+    lane where it happens, and `others` are the arguments that the lane does not say.
+    """
+
+    action: str
+    href: str
+    arguments: tuple[tuple[str, str], ...]
+    violates: tuple[str, ...]
+    failure: str
+    is_idle: bool
+    only_in: str
+    lane: str
+    others: str
+
+
+@dataclass(frozen=True)
+class ActionOffers:
+    """An action with its enabled steps: some of them, and the number of all. `more` loads the next ones."""
+
+    action: str
+    summary: str
+    count: int
+    offers: tuple[StepOffer, ...]
+    is_open: bool
+    more: str
+
+
+def pane_names(place: Place) -> tuple[str, ...]:
+    """Return the names of the panes; specs of the same name get their numbers."""
+    names = [pane.variant.name for pane in place.panes]
+    return tuple(f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1))
+
+
+def action_offers(session: ExplorerSession, place: Place) -> tuple[ActionOffers, ...]:
+    """Return the enabled steps by action. If there are many, only their numbers."""
+    found = list(_merged(session, place))
+    is_long = len(found) > MOST_OPEN
+    groups = []
+    for action, items in itertools.groupby(sorted(found, key=lambda item: item[2]), key=lambda item: item[0].action):
+        steps = list(items)
+        shown = () if is_long else tuple(_offer(session, place, *item) for item in steps[:PAGE_OF_STEPS])
+        more = "" if len(shown) == len(steps) else f"enabled{place.address.query(action=action, first=len(shown))}"
+        method = getattr(type(place.panes[0].spec), action, None) or getattr(type(place.panes[-1].spec), action)
+        summary = first_sentence(method.__doc__ or "")
+        groups.append(ActionOffers(action, summary, len(steps), shown, not is_long, more))
+    return tuple(groups)
+
+
+def _merged(session: ExplorerSession, place: Place) -> Iterator[tuple[EnabledStep, int, tuple[int, int]]]:
+    """Iterate over the steps that some pane can take: the step, the pane that takes it alone (-1: all), its order."""
+    codes = [{step.code for step in session.enabled(place, number)} for number in range(len(place.panes))]
+    known: set[str] = set()
+    for number, pane in enumerate(place.panes):
+        order = {action: position for position, action in enumerate(place.panes[0].spec.actions)}
+        for position, step in enumerate(session.enabled(place, number)):
+            if step.code not in known:
+                known.add(step.code)
+                alone = -1 if all(step.code in found for found in codes) else number
+                action = order.get(step.action, len(order) + pane.spec.actions.index(step.action))
+                yield step, alone, (action, position)
+
+
+def _offer(session: ExplorerSession, place: Place, step: EnabledStep, alone: int, _: tuple[int, int]) -> StepOffer:
+    pane = place.panes[max(alone, 0)]
+    parameters = [parameter.name for parameter in pane.spec.parameters_of(step.action)]
+    shown = tuple((name, show(value)) for name, value in zip(parameters, step.arguments, strict=True))
+    lane, others = _on_lane(pane, step)
+    return StepOffer(
+        action=step.action,
+        href=place.address.then(step.code).query() if step.state is not None else "",
+        arguments=shown,
+        violates=tuple(_violated_after(session, place, step, alone)),
+        failure=step.failure,
+        is_idle=step.state == pane.state,
+        only_in=pane_names(place)[alone] if alone >= 0 else "",
+        lane=lane,
+        others=others,
+    )
+
+
+def _violated_after(session: ExplorerSession, place: Place, step: EnabledStep, alone: int) -> Iterator[str]:
+    """Iterate over the properties that a step violates; with the name of the pane if the other one is not violated."""
+    if alone >= 0 or len(place.panes) == 1:
+        yield from _violated_by(place.panes[max(alone, 0)], step)
+        return
+    violated = []
+    for number, pane in enumerate(place.panes):
+        same = next(found for found in session.enabled(place, number) if found.code == step.code)
+        violated.append(list(_violated_by(pane, same)))
+    for name in dict.fromkeys([*violated[0], *violated[1]]):
+        where = [pane for pane, names in zip(pane_names(place), violated, strict=True) if name in names]
+        yield name if len(where) == 2 else f"{name} in {where[0]}"
+
+
+def _violated_by(pane: PanePath, step: EnabledStep) -> Iterator[str]:
+    """Iterate over the properties of states and steps that are false after a step and were not false before."""
+    if step.state is None:
+        return
+    for name in pane.spec.safety_properties:
+        if pane.spec.roles[name] is Role.REACHABLE or property_value(pane.spec, name, step.state, pane.state) is True:
+            continue
+        was_false = (
+            pane.spec.roles[name] is Role.INVARIANT and property_value(pane.spec, name, pane.state, None) is not True
+        )
+        if not was_false:
+            yield name
+
+
+def _on_lane(pane: PanePath, step: EnabledStep) -> tuple[str, str]:
+    """Return the title of the lane where a step happens ("": none), and the arguments that the lane does not say."""
+    drawing = drawing_of(pane.spec)
+    if drawing is None or step.state is None:
+        return "", ""
+    lane = step_event(pane.spec, drawing, pane.state, TraceStep(step.action, step.arguments, step.state)).lane
+    owners = lane_owners(pane.spec, drawing)
+    parameters = pane.spec.parameters_of(step.action)
+    given = zip(parameters, step.arguments, strict=True)
+    return lane, ", ".join(
+        f"{parameter.name}={show(value)}" for parameter, value in given if not lane or lane_title(value, owners) != lane
+    )
+
+
+def further_offers(
+    session: ExplorerSession, place: Place, action: str, first: int, wanted: str
+) -> tuple[list[StepOffer], int]:
+    """Return the enabled steps of an action from position `first` on, at most `PAGE_OF_STEPS`, and how many follow.
+
+    `wanted` is a text that all of them contain.
+    """
+    found = [item for item in _merged(session, place) if item[0].action == action]
+    if wanted:
+        found = [item for item in found if wanted.lower() in item[0].call.lower()]
+    shown = [_offer(session, place, *item) for item in found[first : first + PAGE_OF_STEPS]]
+    return shown, len(found) - first - len(shown)
