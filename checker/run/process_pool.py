@@ -24,6 +24,9 @@ Returned = TypeVar("Returned")
 _INTERRUPT_SECONDS = 0.5
 """The seconds between two interrupts of workers that do not end."""
 
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+"""The signals that end a run."""
+
 _FILES_OF_A_POOL, _FILES_OF_A_PROCESS = 8, 4
 """Upper bounds of the files that a pool opens: its queues and the pipe that wakes it, and those of each process."""
 
@@ -83,7 +86,8 @@ def _pooled(
         try:
             while waiting or (left and not cancelled.is_set()):
                 while left and len(waiting) < _AHEAD * processes and not cancelled.is_set():
-                    waiting.append(pool.submit(_call, left.pop()))
+                    with _signals_blocked():
+                        waiting.append(pool.submit(_call, left.pop()))
                 if cancelled.is_set():
                     # Those that have not started never will.
                     waiting = [future for future in waiting if not future.cancel()]
@@ -124,6 +128,16 @@ def _interrupting(cancelled: threading.Event) -> Iterator[None]:
         thread.join()
 
 
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Block the signals that end a run. A process that is forked meanwhile gets them when it has its handlers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _require_files(count: int) -> None:
     """Raise OSError unless this process can open some more files: a pool that cannot would wait for ever."""
     with ExitStack() as opened:
@@ -157,6 +171,8 @@ def _begin(run: Callable[[int, threading.Event], Any]) -> None:
     signal.signal(signal.SIGINT, cancel)
     # The parent passes a termination on as an interrupt, so that the run in progress is reported.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Blocked since the fork: with the handlers of the parent, a signal would be lost or end this process half begun.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 def _call(number: int) -> Any:

@@ -198,7 +198,7 @@ class Checkpoint:
             found, version, digest = content["format"], content["version"], content.pop("digest")
         except OSError as error:
             raise self._damaged(f"{path.name} cannot be read: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise self._damaged(f"{path.name} is truncated or no manifest") from None
         if (found, version) != (FORMAT, SCHEMA_VERSION):
             raise self._other_version(version)
