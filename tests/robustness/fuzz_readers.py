@@ -22,13 +22,27 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from checker.cli.app import main
+from checker.engines.native.row_kernels import HASH_RANGE, SortedRows, filter_words
 from checker.errors import UserError
 from kafka_tools.advise import configuration_files
+from spark_analysis.explore.checkpoint import Checkpoint, ExplorationIdentity, ExplorationTotals, StoredLevels
+from spark_analysis.explore.level_tasks import ExpansionReport
+from spark_analysis.explore.row_files import (
+    CANDIDATES,
+    RUNS,
+    StoredRun,
+    is_whole_run,
+    map_run,
+    read_candidates,
+    write_candidates,
+    write_run,
+)
 from tests.traces.walks.walked import spec_of_walks, walks_in
 from traces.walks.digests import digest_of_run, write_digest
 from traces.walks.records import WALK_SCHEMA, WALKS, part_path
@@ -323,6 +337,45 @@ class CheckpointReader:
         called(*self._words, "--resume", self._folder, allowed=(0, 1, 2, 3))
 
 
+class SegmentReader:
+    """Files of an exploration on Spark: runs of states, candidates, and the manifest. Damaged content is never used."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder / "exploration"
+        self._rows = np.arange(60, dtype=np.uint64).reshape(20, 3)
+        hashes = np.arange(20, dtype=np.uint64) << np.uint64(59)
+        filtered = np.zeros(filter_words(20), np.uint64)
+        self._run_path, candidates = self._folder / RUNS / "run", self._folder / CANDIDATES / "candidates"
+        digest = write_run(self._run_path, [self._rows], filtered, durable=False)
+        self._run = StoredRun("run", 0, 20, digest, 0, HASH_RANGE)
+        written = write_candidates(candidates, SortedRows(self._rows, hashes), 2, durable=False)
+        self._expected = [read_candidates(candidates, partition, 2, 3).tolist() for partition in (0, 1)]
+        self._totals = ExplorationTotals([2, 5], [6], [7])
+        levels = StoredLevels([(self._run,), (self._run,)], (written,), ExpansionReport({}, {}, None, None))
+        self._checkpoint = Checkpoint(self._folder, ExplorationIdentity("toy", {}, [], "0", 1), durable=False)
+        self._checkpoint.commit(self._totals, levels, files_are_on_disk=True)
+        self._contents = {path: path.read_bytes() for path in self._folder.rglob("*") if path.is_file()}
+
+    def check(self, draw: Draw) -> None:
+        """Read files of which one is damaged: each is refused in a sentence, or has the content that was written."""
+        for path, content in self._contents.items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        path = draw(st.sampled_from(sorted(self._contents)))
+        content = self._contents[path]
+        path.write_bytes(damaged_text(draw, content) if path.suffix == ".json" else changed_bytes(draw, content))
+        if is_whole_run(self._run_path, self._run):
+            assert map_run(self._run_path, self._run, 3)[0].tolist() == self._rows.tolist()
+        for partition, expected in enumerate(self._expected):
+            with contextlib.suppress(UserError):
+                found = read_candidates(self._folder / CANDIDATES / "candidates", partition, 2, 3)
+                assert found.tolist() == expected
+        with contextlib.suppress(UserError):
+            loaded = self._checkpoint.load()
+            assert loaded is not None
+            assert loaded[0] == self._totals
+
+
 READERS = {
     "trace": TraceReader,
     "log": LogReader,
@@ -330,6 +383,7 @@ READERS = {
     "properties": PropertiesReader,
     "walks": WalkReader,
     "checkpoint": CheckpointReader,
+    "segment": SegmentReader,
 }
 
 
