@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.explain.differences import came_and_went, changes
 from checker.explain.drawn_expressions import evaluate_text
-from checker.explain.message_transfers import transfers
+from checker.explain.message_transfers import MessageTransfer, transfers
 from checker.explain.step_effects import EffectKind
 from checker.explain.step_events import StepEvent, arguments_by_name, step_event
 from checker.language.default_drawing import drawing_of
@@ -43,17 +43,51 @@ def short_story(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
     """Return the sentences of the steps that matter.
 
     These are failures, restarts, elections, truncations, appended records, changes of what a single participant (the
-    producer, the controller) has, the steps of a loop, and the last step. Of a spec that declares no drawing it is
-    every step.
+    producer, the controller) has, the steps of a loop, and the last step. If one of them handles a late message, the
+    step that sent it belongs to the story too. Of a spec that declares no drawing it is every step.
     """
     found = described_steps(spec, violation.trace, violation.failed_action)
-    return tuple(
-        sentence
+    shown = {
+        sentence.number
         for index, (sentence, event) in enumerate(found)
         if index == len(found) - 1
         or (violation.loop_start is not None and index > violation.loop_start)
         or (index > 0 and (spec.draws is None or event is None or _matters(event)))
-    )
+    }
+    late = _late_messages(spec, violation.trace, found)
+    # The last senders first: a sender can handle a late message itself.
+    for message in reversed(late):
+        if message.arrived in shown:
+            shown.add(message.sent)
+    return tuple(_with_late_messages(sentence, late) for sentence, _ in found if sentence.number in shown)
+
+
+def _late_messages(
+    spec: Spec, trace: tuple[TraceStep, ...], found: list[tuple[StepSentence, StepEvent | None]]
+) -> list[MessageTransfer]:
+    """Return the messages that are handled after a failure, restart, truncation or election since they were sent.
+
+    They are in the order of their sending steps.
+    """
+    signs = [sentence.number for sentence, event in found if event is not None and event.kind]
+    return [
+        message
+        for message in transfers(spec, trace)
+        if message.arrived is not None
+        and not message.is_lost
+        and message.sent > 1
+        and any(message.sent < number < message.arrived for number in signs)
+    ]
+
+
+def _with_late_messages(sentence: StepSentence, late: list[MessageTransfer]) -> StepSentence:
+    """Return the sentence of a step, followed by a sentence about each late message that the step sends."""
+    texts = [
+        f"Its message {message.text!r} to {message.target} arrives only in step {message.arrived}."
+        for message in late
+        if message.sent == sentence.number
+    ]
+    return replace(sentence, text=" ".join((sentence.text, *texts)))
 
 
 def first_sentence(text: str) -> str:

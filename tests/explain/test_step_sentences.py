@@ -111,6 +111,16 @@ def test_truncated_record_is_gone():
     assert found[10] in story and found[2] not in story and story[-1] == found[-1]
 
 
+def test_short_story_has_the_step_that_sends_a_late_message():
+    (selection,) = select("replication/partition/r10_stale_broker_epoch")
+    spec = selection.scenario.configured_spec()
+    (violation,) = explore(spec, Plan(("no_acked_loss",), workers=1)).violations
+    story = {sentence.number: sentence.text for sentence in short_story(spec, violation)}
+    assert story[7].endswith("Its message 'ISR {b1, b2}?' to controller arrives only in step 11.")
+    # The fetch that step 4 handles was sent in step 3, and nothing happened between these.
+    assert 3 not in story and 11 in story
+
+
 @pytest.mark.parametrize(
     ("before", "after", "change"),
     [

@@ -140,4 +140,13 @@ def test_properties_outside_the_scenario_are_no_failures(found):
     page = counterexample_page(spec, violation, PageContext("x", "run", checked=("no_acked_loss",)))
     last = page.split('<section class="step"')[-1]
     assert re.findall(r'<li class="false">.*?</span> (\w+)', last) == ["no_acked_loss"]
-    assert "not part of this scenario:" in last and "strong_isr" in last
+    assert "not part of this scenario:" in last and "✓ strong_isr" in last
+    assert "✗ high_watermark_is_one_fetch_late (false here)" in last
+
+
+def test_the_record_of_a_violation_has_a_sign_of_its_own(found):
+    spec, violation = found("replication/partition/r5_zombie_follower")
+    drawn = chart(spec, violation.trace, violation)
+    present = [cell for log in drawn.logs for cell in log.cells if cell.is_violation and cell.style == "kept"]
+    assert [cell.text for cell in present] == ["r1@2", "r0@0"]
+    assert drawn.has("violating") and not chart(spec, violation.trace).has("violating")

@@ -180,11 +180,13 @@ class SequenceChart:
 
     def has(self, sign: str) -> bool:
         """Return whether the legend must explain a sign that is no kind of event."""
+        cells = [cell for log in self.logs for cell in log.cells]
         return sign in {
             *(arrow.style for arrow in self.arrows),
             *(line.style for line in self.life_lines),
-            *(cell.style for log in self.logs for cell in log.cells),
-            *("open cell" for log in self.logs for cell in log.cells if cell.is_open and cell.text),
+            *(cell.style for cell in cells),
+            *("open cell" for cell in cells if cell.is_open and cell.text and not cell.is_violation),
+            *("violating" for cell in cells if cell.is_violation and cell.style in ("kept", "added")),
         }
 
 
