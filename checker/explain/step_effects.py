@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from checker.explain.differences import StateChange, came_and_went, changes_within
@@ -29,7 +29,7 @@ _LONGEST = 80
 class StepEffect:
     """A change in a lane: the title of the lane, whether it is a single lane, the kind, and a clause.
 
-    `short` is the clause without the name of the lane.
+    `short` is the clause without the name of the lane, `truncated_to` the offset to which a log is truncated.
     """
 
     lane: str
@@ -37,6 +37,7 @@ class StepEffect:
     kind: EffectKind
     text: str
     short: str
+    truncated_to: int | None = None
 
 
 def step_effects(spec: Spec, drawing: Drawing, before: State, after: State) -> list[StepEffect]:
@@ -110,15 +111,20 @@ class _LaneEffects:
         return f"{noun} of {title}" if " " in title else f"{title}'s {noun}"
 
     def _of_log(self, log: Log, with_markers: bool) -> Iterator[StepEffect]:
-        start, lost, gained = lost_and_gained(*self._values(log.name))
+        before, after = self._values(log.name)
+        start, lost, gained = lost_and_gained(before, after)
+        is_sequence = isinstance(type_of(self._spec, self._owner, log.name), SeqType)
         noun = self._of(log.title or (log.name if "." not in log.name else "log").replace("_", " "))
         if lost:
             verb = "is" if len(lost) == 1 else "are"
-            yield self._effect(
+            effect = self._effect(
                 "lost", f"{self._items(log.name, lost)} {verb} gone from {noun}", f"loses {self._items(log.name, lost)}"
             )
+            # A log that loses its first items, as by retention, is not truncated.
+            is_truncated = is_sequence and (start > 0 or len(lost) == len(before))
+            yield replace(effect, truncated_to=start) if is_truncated else effect
         if gained:
-            offset = f" at offset {start}" if isinstance(type_of(self._spec, self._owner, log.name), SeqType) else ""
+            offset = f" at offset {start}" if is_sequence else ""
             yield self._effect("appended", f"{noun} gets {self._items(log.name, gained)}{offset}")
         for name, label in log.markers.items():
             before, after = self._values(name)
@@ -145,6 +151,11 @@ class _LaneEffects:
         if declared is not None and kind != "members":
             parts = list(changes_within("", declared, before, after))
         for part in parts:
+            items = came_and_went(part) if name in self._drawing.gains else None
+            if items is not None and items.got and not items.lost:
+                gained = f"{self._drawing.gains[name]} {self._items(name, items.got)}"
+                yield self._effect(kind, gained)
+                continue
             text = self._text(name, part, is_whole=kind == "members")
             if text:
                 yield self._effect(kind, f"{own}{text}", f"{title}{text}")

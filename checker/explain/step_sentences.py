@@ -120,7 +120,7 @@ def described_steps(
             lost.setdefault(found_message.arrived, []).append(f"the message {found_message.text!r} {ends} is lost")
     for number, step in enumerate(trace, 1):
         if step.action is None:
-            found.append((StepSentence(number, str(step), _initial_sentence(spec)), None))
+            found.append((StepSentence(number, str(step), _initial_sentence(spec, step.state)), None))
             continue
         before = trace[number - 2].state
         event = step_event(spec, drawing, before, step) if drawing is not None else None
@@ -135,8 +135,14 @@ def described_steps(
     return found
 
 
-def _initial_sentence(spec: Spec) -> str:
-    """Return the first sentence of the docstring of `init` in the class of the spec or the next one that has it."""
+def _initial_sentence(spec: Spec, state: State) -> str:
+    """Return the declared sentence of `init`, or the first one of its docstring in the spec's class or a base class."""
+    declared = spec.draws.event_of("init").says if spec.draws is not None else ""
+    if declared:
+        with spec.bound():
+            said = evaluate_text(spec, declared, state, {})
+        if said:
+            return f"{said}."
     method = getattr(type(spec), "init", None)
     return first_sentence(getattr(method, "__doc__", None) or "") or "The initial state."
 

@@ -155,7 +155,8 @@ class Drawing:
     """The drawing of a spec: its lanes in their order, the channels and arrows between them, and the events.
 
     `item_labels` maps names of collections to the labels of their items: `{"acked": "r{}"}`, or with a field of a
-    struct `{"log": "s{item.sequence}"}`. Without it an item is shown as it is.
+    struct `{"log": "s{item.sequence}"}`. Without it an item is shown as it is. `gains` maps names of collections to
+    verbs: with `{"acked": "acknowledges"}` a step that adds an item to `acked` acknowledges it.
     """
 
     lanes: tuple[Lane, ...]
@@ -163,6 +164,7 @@ class Drawing:
     arrows: tuple[Arrow, ...]
     events: tuple[Event, ...]
     item_labels: Mapping[str, str]
+    gains: Mapping[str, str]
 
     def __init__(
         self,
@@ -171,6 +173,7 @@ class Drawing:
         arrows: tuple[Arrow, ...] = (),
         events: tuple[Event, ...] = (),
         item_labels: Mapping[str, str] | None = None,
+        gains: Mapping[str, str] | None = None,
     ):
         object.__setattr__(self, "lanes", _items("a Drawing", lanes, Lane))
         object.__setattr__(self, "channels", _items("channels of a Drawing", channels, Channel))
@@ -180,7 +183,10 @@ class Drawing:
             raise SpecError(
                 f'item_labels of a Drawing is {item_labels!r}: write a mapping, item_labels={{"log": "r{{}}"}}'
             )
+        if not isinstance(gains, (Mapping, type(None))):
+            raise SpecError(f'gains of a Drawing is {gains!r}: write a mapping, gains={{"acked": "acknowledges"}}')
         object.__setattr__(self, "item_labels", dict(item_labels or {}))
+        object.__setattr__(self, "gains", dict(gains or {}))
 
     def event_of(self, action: str) -> Event:
         """Return the declared event of an action, or one of which everything is inferred."""

@@ -30,6 +30,11 @@ _OTHER_RECORD = (
     "len(log[follower]) + 1] != [answers[follower].record] else ''}"
 )
 
+_BROKER_EPOCH = (
+    "{', broker epoch ' + str(broker_epoch[broker]) + ' → ' + str(broker_epoch[broker] + 1)"
+    " if max_broker_epoch > 0 else ''}"
+)
+
 DRAWING = Drawing(
     Lane("producer", boxes={"acked": "acknowledged records"}),
     Lane(
@@ -82,6 +87,11 @@ DRAWING = Drawing(
         Arrow("become_follower", "'controller'", "follower", "leader epoch {epoch}", "requests[epoch]"),
     ),
     events=(
+        Event(
+            "init",
+            "{quorum.leader} leads in epoch 0, all others follow it, the logs are empty"
+            "{'; the ISR is ' + str(quorum.isr) + ' only' if not starts_in_sync else ''}",
+        ),
         Event(
             "become_leader", "{requests[epoch].leader} learns that it leads in epoch {epoch}", "leads, epoch {epoch}"
         ),
@@ -162,7 +172,11 @@ DRAWING = Drawing(
             "power loss",
         ),
         Event("broker_shut_down", "{broker} shuts down cleanly", "shutdown", "broker", "shutdown"),
-        Event("broker_restart", "{broker} restarts and registers with the controller", "restart"),
+        Event(
+            "broker_restart",
+            "{broker} restarts and registers with the controller" + _BROKER_EPOCH,
+            "restart" + _BROKER_EPOCH,
+        ),
         Event("broker_checkpoint", "{broker} writes its high watermark {high_watermark[broker]} to disk", "checkpoint"),
         Event("broker_reconnect", "{broker} reaches the controller again, which unfences it", "unfenced"),
         Event(
@@ -172,4 +186,5 @@ DRAWING = Drawing(
         ),
     ),
     item_labels={"acked": "r{}", "consumed": "r{}"},
+    gains={"acked": "acknowledges"},
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from checker.explain.drawn_expressions import item_text
@@ -25,6 +25,9 @@ from checker.run.result import TraceStep, Violation
 
 _NODE, _LINE, _LOG, _GAP, _LABELLED = 24, 15, 27, 8, 13
 """Pixels: from the top of a row to its node; a line of text; a log; the lower margin; a label's line above an arrow."""
+
+_BELOW = 9
+"""Pixels from a horizontal message to the change that answers it in the same step."""
 
 _SENTENCE, _SENTENCE_LINE = 46, 18
 """Characters of a line of a sentence beside the chart, and its height in pixels."""
@@ -308,7 +311,7 @@ class _ChartBuilder:
         ends = {(found.source, found.target) for found in self._transfers if number in (found.sent, found.arrived)}
         for effect in row.event.effects:
             is_elsewhere = effect.is_single and effect.lane != lane and effect.kind in ("items", "appended")
-            if is_elsewhere and (lane, effect.lane) not in ends and (effect.lane, lane) not in ends:
+            if is_elsewhere and (lane, effect.lane) not in ends:
                 yield number, lane, effect
 
     def _place_labels(self) -> None:
@@ -468,9 +471,15 @@ class _ChartBuilder:
         for found in self._transfers:
             if found.source in self._x and found.target in self._x:
                 yield self._message(found)
+        # A change in the lane that a message comes from in the same step, as by acks=1: both arrows are horizontal.
+        answered = {(found.arrived, found.source, found.target) for found in self._transfers}
         for number, lane, effect in self._changes:
             y = self._rows[number - 1].y
-            yield self._arrow((self._x[lane], y), (self._x[effect.lane], y), "change", effect.short, effect.text)
+            is_below = (number, effect.lane, lane) in answered
+            if is_below:
+                y += _BELOW
+            arrow = self._arrow((self._x[lane], y), (self._x[effect.lane], y), "change", effect.short, effect.text)
+            yield replace(arrow, label_y=y + _LABELLED) if is_below else arrow
 
     def _message(self, found: MessageTransfer) -> ChartArrow:
         # What is there from the beginning was not sent by a step: the arrow is that of its delivery.
