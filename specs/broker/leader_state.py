@@ -82,18 +82,19 @@ class LeaderState(ProducerState):
                 "produce",
                 "'client'",
                 "partition",
-                "batch with sequence {sequence}, {records} record{'s'[:records - 1]}",
+                "batch s{sequence}, {records} record{'s'[:records - 1]}",
             ),
         ),
         events=(
             Event(
                 "produce",
-                "The client sends a batch: sequence {sequence}, {records} record{'s'[:records - 1]}, epoch {epoch}",
+                "The client sends batch s{sequence}: sequence {sequence}, {records} record{'s'[:records - 1]}, "
+                "epoch {epoch}",
             ),
             Event(
                 "restart",
-                "The broker restarts and loads the producer state of its snapshot at the end of the log, which has the "
-                "last {snapshot_batches} of up to {cache_size} batches",
+                "The broker restarts; its log survives, but it remembers only what the snapshot at the end of the log "
+                "has: the last {snapshot_batches} of up to {cache_size} batches",
                 "restart: loads snapshot",
                 kind="restart",
             ),
@@ -102,7 +103,7 @@ class LeaderState(ProducerState):
                 "expire_producer", "The producer's state expires: the leader forgets it", "expiry", kind="lost state"
             ),
         ),
-        item_labels={"log": "seq {item.sequence}", "cached": "seq {item.sequence}"},
+        item_labels={"log": "s{item.sequence}", "cached": "s{item.sequence}@{item.offset}"},
     )
 
     @action
@@ -198,7 +199,8 @@ class LeaderState(ProducerState):
         )
 
     @invariant(
-        says="{p} would not recognise a retry of {self.log[p][o]} at offset {o}: it remembers {self.cached[p]} only"
+        says="{p} would not recognise a retry of batch s{self.log[p][o].sequence} at offset {o}: "
+        "it remembers {self.cached[p]} only"
     )
     def retries_recognised(self):
         """A retry of each of the last `cache_size` batches of the current epoch is answered as a duplicate."""
@@ -321,7 +323,8 @@ scenarios = [
         size=dict(restarts=True),
         fixed=dict(snapshot_batches=2),
         description="Two batches, a restart: the snapshot at the end of the log keeps only the second, so that the "
-        "leader does not recognise a retry of the first.",
+        "leader does not recognise a retry of the first. It answers OUT_OF_ORDER_SEQUENCE_NUMBER, and the client may "
+        "then send the records again under a new epoch (docs/idempotence.md).",
         fixed_name="i7_restart_whole_cache",
         remedy="I7 with a snapshot that holds the whole cache, after a restart.",
     ),

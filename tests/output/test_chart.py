@@ -118,7 +118,7 @@ def test_a_lost_connection_and_a_restart_differ(found):
     spec, violation = found("broker/leader_state/i7_restart")
     drawn = chart(spec, violation.trace, violation)
     assert events(drawn, 4) == [("p1", "restart")]
-    assert [cell.text for cell in drawn.logs[-1].cells if cell.is_violation] == ["seq 0"]
+    assert [cell.text for cell in drawn.logs[-1].cells if cell.is_violation] == ["s0"]
 
 
 def test_rows_do_not_overlap(r1):

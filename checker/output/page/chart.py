@@ -449,7 +449,7 @@ class _ChartBuilder:
     def _logs(self) -> Iterator[ChartLog]:
         for row in self._rows:
             for title, logs in row.logs.items():
-                y = row.y + _LINE * 0.5 + _LINE * len(row.labels.get(title, ())) + 2
+                y = row.y + _LINE * 0.5 + _LINE * len(row.labels.get(title, ())) + 5
                 for number, cells in enumerate(logs):
                     yield ChartLog(self._x[title], y + number * _LOG, cells)
 
