@@ -155,3 +155,13 @@ def test_the_record_of_a_violation_has_a_sign_of_its_own(found):
     present = [cell for log in drawn.logs for cell in log.cells if cell.is_violation and cell.style == "kept"]
     assert [cell.text for cell in present] == ["r1@2", "r0@0"]
     assert drawn.has("violating") and not chart(spec, violation.trace).has("violating")
+
+
+def test_the_label_of_an_arrow_avoids_the_label_of_an_event(found):
+    spec, violation = found("replication/partition/r5_zombie_follower")
+    drawn = chart(spec, violation.trace, violation)
+    (late,) = [arrow for arrow in drawn.arrows if " ".join(arrow.lines) == "record r0@0, HW 0"]
+    (crash,) = [node for node in drawn.nodes if node.kind == "crash"]
+    # At two thirds of its way the arrow crosses the crash of b2.
+    assert abs(late.y1 + (late.y2 - late.y1) * 0.66 - crash.y) < 20
+    assert abs(late.label_y - (crash.y + 20)) > 12

@@ -38,6 +38,13 @@ _LABEL = 18
 _CHARACTER = 7.3
 """Width of a character in a cell of a log, in pixels."""
 
+_USUAL = 850
+"""Pixels of the usual width of the drawing on a page of 1,280 pixels."""
+
+_SHORT_PARTS = (0.5, 0.38, 0.62)
+_LONG_PARTS = (0.66, 0.72, 0.6, 0.78, 0.54, 0.84, 0.48, 0.9, 0.42)
+"""Places for the label of an arrow within a row or over several rows, as parts of the way from its start."""
+
 _NARROWEST = 80
 """The least width of a column, in pixels."""
 
@@ -225,6 +232,32 @@ class _Row:
         return self.top + _NODE + (self.lines_above - 1) * _LABELLED
 
 
+@dataclass(frozen=True)
+class _Box:
+    """The place of a label or a log, in pixels of a drawing that is `_USUAL` wide."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def overlaps(self, other: _Box) -> bool:
+        return (
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        )
+
+
+def _label_box(x: float, y: float, lines: Sequence[str]) -> _Box:
+    """Return the place of a label; `y` is the base line of its first line."""
+    middle, half = x * _USUAL / 100, max((len(line) for line in lines), default=2) * _CHARACTER * 0.5
+    return _Box(middle - half, middle + half, y - 12, y + _LABELLED * (len(lines) - 1) + 3)
+
+
+def _log_box(log: ChartLog) -> _Box:
+    middle, half = log.x * _USUAL / 100, sum(cell.width for cell in log.cells) / 2
+    return _Box(middle - half, middle + half, log.y, log.y + _LOG)
+
+
 class _ChartBuilder:
     def __init__(
         self,
@@ -247,6 +280,7 @@ class _ChartBuilder:
         self._bindings = bindings_of(spec, violation) if violation is not None and trace else FailureBindings()
         for row in self._rows:
             row.lane = self._lane(row)
+        self._occupied: list[_Box] = []
         self._changes = [change for row in self._rows for change in self._changes_elsewhere(row)]
 
     def chart(self) -> SequenceChart:
@@ -255,6 +289,8 @@ class _ChartBuilder:
         self._place_rows()
         nodes = tuple(self._nodes())
         logs = tuple(self._logs())
+        self._occupied = [_label_box(node.x, node.y + 20, node.lines) for node in nodes]
+        self._occupied += [_log_box(log) for log in logs]
         life_lines = tuple(self._life_lines())
         kinds = {node.kind for node in nodes}
         widest = max((sum(cell.width for cell in log.cells) for log in logs), default=0)
@@ -504,14 +540,21 @@ class _ChartBuilder:
         text: str,
         title: str,
     ) -> ChartArrow:
-        """Return an arrow with its label above it: in the middle, nearer to its end if it crosses rows."""
+        """Return an arrow with its label above it: in the middle, nearer to its end if it crosses rows.
+
+        The label is at the first place of these where it covers the fewest other labels.
+        """
         (x1, y1), (x2, y2) = start, end
         rise = y2 - y1
-        # Messages that leave one event are apart near their ends.
-        part = 1.0 if style == "lost" else 0.5 if rise < 60 else 0.66
         lines = tuple(_lines(f"{text} (lost)" if style == "lost" else text))
-        label_x, label_y = x1 + (x2 - x1) * part, y1 + rise * part - (11 if style == "lost" else 5)
-        return ChartArrow(x1, y1, x2, y2, style, lines, label_x, label_y - _LABELLED * (len(lines) - 1), title)
+        above = (11 if style == "lost" else 5) + _LABELLED * (len(lines) - 1)
+        # Messages that leave one event are apart near their ends.
+        parts = (1.0,) if style == "lost" else _SHORT_PARTS if rise < 60 else _LONG_PARTS
+        places = [(x1 + (x2 - x1) * part, y1 + rise * part - above) for part in parts]
+        boxes = [_label_box(*place, lines) for place in places]
+        best = min(range(len(places)), key=lambda n: sum(boxes[n].overlaps(other) for other in self._occupied))
+        self._occupied.append(boxes[best])
+        return ChartArrow(x1, y1, x2, y2, style, lines, *places[best], title)
 
     def _loop(self) -> ChartLoop | None:
         start = self._violation.loop_start if self._violation is not None else None
