@@ -84,7 +84,8 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     """
     started = time.perf_counter()
     _check_outputs(request, settings)
-    folder = CounterexampleFolder(settings.out)
+    index = settings.reports.get("html")
+    folder = CounterexampleFolder(settings.out, index_file(index) if index is not None else None)
     with (
         opened_reports(settings.reports, pages=settings.out, strict=settings.strict) as report,
         JsonLines(settings.json) as json_lines,

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
+from urllib.parse import quote
 
 from checker.errors import InputError, OutputError, UserError
 from checker.language.spec import Spec
@@ -144,11 +145,15 @@ class JsonLines:
 class CounterexampleFolder:
     """Writes each counterexample in every registered format; does nothing without a folder.
 
-    `count` is the number of counterexamples that were written.
+    `count` is the number of counterexamples that were written. `index` is the page of all results, which the pages of
+    counterexamples link to.
     """
 
-    def __init__(self, folder: Path | None):
+    def __init__(self, folder: Path | None, index: Path | None = None):
         self._folder = folder
+        self._index = ""
+        if folder is not None and index is not None:
+            self._index = quote(Path(os.path.relpath(index, folder)).as_posix())
         self._missing: dict[str, None] = {}
         self.count = 0
         if folder is not None:
@@ -184,7 +189,7 @@ class CounterexampleFolder:
         origin = trace_file.origin_of(run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation))
         scenario = run.entry.scenario(run.scenario, run.spec.constants)
         description = scenario.description if scenario is not None else ""
-        found = Counterexample(run.spec, violation, origin, description, scenario=scenario)
+        found = Counterexample(run.spec, violation, origin, description, scenario=scenario, index=self._index)
         for format in FORMATS.values():
             try:
                 content = format.write(found)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Counterexample:
     """A violation with its trace and origin; `description` is that of its scenario, `notes` are about the trace.
 
-    `scenario` is the scenario that the trace violates, None without one.
+    `scenario` is the scenario that the trace violates, None without one. `index` is the relative address of the page
+    of all results, "" without one.
     """
 
     spec: Spec
@@ -30,6 +31,7 @@ class Counterexample:
     description: str = ""
     notes: tuple[str, ...] = ()
     scenario: Scenario | None = None
+    index: str = ""
 
 
 class Writer(Protocol):

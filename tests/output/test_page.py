@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from checker.cli.app import main
 from checker.engines.python.explorer import explore
 from checker.language import Constant, Domain, Drawing, Lane, Log, Map, Range, Seq, Spec, Struct, action, invariant
 from checker.language.default_drawing import drawing_of
@@ -183,3 +184,13 @@ def test_large_page_shows_less_source(kip101, monkeypatch):
         min(found, 3)
         for found in (part.count('<figure class="source">') for part in whole.split('<section class="step"'))
     )
+
+
+def test_the_page_links_to_the_page_of_all_results(tmp_path):
+    pages = tmp_path / "the pages"
+    command = ["run", "broker/leader_state/i7_restart", "--out", str(pages)]
+    assert main([*command, "--html", str(tmp_path / "all results.html")]) == 0
+    (page,) = pages.glob("*.html")
+    assert 'href="../all%20results.html">all results</a>' in page.read_text()
+    assert main(command) == 0
+    assert "all results</a>" not in page.read_text()

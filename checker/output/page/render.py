@@ -64,7 +64,8 @@ class PageContext:
     sentence about it.
 
     `checked` are the properties that the scenario checks (None: all), `remedy` is the scenario with the remedy, and
-    `tickets` are the tickets that the description names, with their addresses.
+    `tickets` are the tickets that the description names, with their addresses. `index` is the address of the page of
+    all results.
     """
 
     name: str
@@ -79,6 +80,7 @@ class PageContext:
     checked: tuple[str, ...] | None = None
     remedy: str = ""
     tickets: tuple[tuple[str, str], ...] = ()
+    index: str = ""
 
 
 def counterexample_page(spec: Spec, violation: Violation, context: PageContext) -> str:

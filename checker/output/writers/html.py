@@ -19,6 +19,7 @@ def write(counterexample: Counterexample) -> str:
         counterexample.notes,
         checked=checked_properties(scenario) if scenario is not None else None,
         remedy=f"{origin.target.rpartition('/')[0]}/{scenario.fixed_by}" if scenario and scenario.fixed_by else "",
+        index=counterexample.index,
         tickets=ticket_links(type(counterexample.spec), counterexample.description),
     )
     return counterexample_page(counterexample.spec, counterexample.violation, context)
