@@ -1,8 +1,12 @@
 """The distribution of tests over processes (`pytest -n auto --dist loadgroup`)."""
 
+import os
 import shutil
 
 import pytest
+
+# pytest-xdist sets the width of its workers to 80 columns. Output that is no terminal must not break its lines.
+os.environ.pop("COLUMNS", None)
 
 SPREAD = (
     "tests/agreement/test_real_specs.py",

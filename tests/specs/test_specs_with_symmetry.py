@@ -26,7 +26,7 @@ def scenarios(families, most_states):
     """Return the scenarios of some families with at most so many states, as parameters of a test."""
     return [
         pytest.param(scenario, id=f"{entry.name}/{scenario.name}")
-        for family in map(registry.family_of, families)
+        for family in map(registry.load_family, families)
         for entry in family.entries
         for scenario in entry.scenarios
         if (RECORDED[f"{entry.name}/{scenario.name}"].distinct_states or 0) <= most_states
