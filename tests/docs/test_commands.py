@@ -75,7 +75,6 @@ NOT_RUN = {
     "python -m checker experiment i7-rolling-restart": KAFKA,
     "python -m checker experiment i7-rolling-restart --out DIR": KAFKA,
     "python -m checker audit DIR/cluster/broker2/data/experiment-0": KAFKA,
-    "python -m checker experiment i7-restart": KAFKA,
     "python -m checker experiment i7-restart --out DIR": KAFKA,
     "python -m checker record one.jsonl --in-flight 1 --records 3 --fault refuse@1": TIMING,
     "python -m checker validate producer/plain_producer one.jsonl --mapping kafka_tools.librdkafka.plain": TIMING,
