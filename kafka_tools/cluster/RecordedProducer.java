@@ -5,7 +5,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * A producer that is told on its standard input what to do, and prints what each future says.
+ * A producer that reads its commands from standard input, and prints the result of each future.
  *
  * <p>Arguments: the topic, then NAME=VALUE settings of the producer. Input lines: "send NAME" sends a record with this
  * value to partition 0; "close" waits for all futures and ends. Output lines: "sent NAME", "acknowledged NAME OFFSET

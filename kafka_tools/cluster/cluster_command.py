@@ -27,17 +27,6 @@ from kafka_tools.cluster.experiment import (
     read_experiment,
 )
 
-VERBS = {
-    "status": "show the brokers",
-    "start": "start brokers that are stopped",
-    "stop": "stop brokers cleanly",
-    "kill": "kill brokers",
-    "pause": "stop their processes with SIGSTOP",
-    "resume": "let paused brokers go on",
-    "down": "stop all brokers and keep their data",
-}
-"""What `cluster` does with the brokers of a folder, besides `up`."""
-
 
 def cluster_up(folder: Path, version: str, brokers: int, settings: Sequence[str]) -> int:
     """Create a cluster in a folder and start it, or start the one that is there; return the exit status."""

@@ -6,26 +6,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from spark_analysis.audit.partition_folder import log_directory, opened_folder
-from spark_analysis.audit.record_batches import CONTROL, HEADER_BYTES, BadPlace, Part, scan, varint
+from spark_analysis.audit.partition_folder import batches_of, log_directory, opened_folder
+from spark_analysis.audit.record_batches import CONTROL, HEADER_BYTES, varint
 
 
 def values_of(folder: Path) -> list[str]:
     """Return the values of all records of a partition's folder, in the order of their offsets."""
     listed = opened_folder(folder, log_directory(folder.parent))
     found: list[str] = []
-    for segment in listed.segments:
-        descriptor = os.open(segment.path, os.O_RDONLY)
-        try:
-            part = Part(segment.number, 0, segment.bytes, segment.bytes)
-            for rows in scan(descriptor, part, checks_crc=True):
-                if isinstance(rows, BadPlace):
-                    continue
-                for row in rows[rows["attributes"] & CONTROL == 0]:
-                    data = os.pread(descriptor, int(row["size"]), int(row["position"]))
-                    found += _values(data[HEADER_BYTES:], int(row["records"]))
-        finally:
-            os.close(descriptor)
+    for descriptor, rows in batches_of(listed, checks_crc=True):
+        for row in rows[rows["attributes"] & CONTROL == 0]:
+            data = os.pread(descriptor, int(row["size"]), int(row["position"]))
+            found += _values(data[HEADER_BYTES:], int(row["records"]))
     return found
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.partition_folder import PartitionFolder
-from spark_analysis.audit.record_batches import BadPlace, Part, Row, Rows, scan
+from spark_analysis.audit.partition_folder import PartitionFolder, batches_of
+from spark_analysis.audit.record_batches import Row, Rows
 
 _COMPARED = ("first_offset", "last_offset", "leader_epoch", "crc")
 
@@ -65,15 +64,7 @@ def _described(row: Row) -> str:
 
 
 def _batches(folder: PartitionFolder) -> Iterator[Rows]:
-    """Yield the batches of a copy in blocks, without those that cannot be read."""
-    for segment in folder.segments:
-        descriptor = os.open(segment.path, os.O_RDONLY)
-        try:
-            for found in scan(descriptor, Part(segment.number, 0, segment.bytes, segment.bytes), checks_crc=False):
-                if not isinstance(found, BadPlace):
-                    yield found
-        finally:
-            os.close(descriptor)
+    yield from (rows for _, rows in batches_of(folder, checks_crc=False))
 
 
 def _aligned(first: Iterator[Rows], second: Iterator[Rows], cleaned: int) -> Iterator[tuple[Row, Row]]:

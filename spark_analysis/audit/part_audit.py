@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.partition_folder import OFFSET_INDEX, TIME_INDEX, index_entries
+from spark_analysis.audit.partition_folder import OFFSET_INDEX, TIME_INDEX, Entries, index_entries
 from spark_analysis.audit.producer_rules import WINDOW, Broken, Pair, broken_rules, by_producer, repeated_batches
 from spark_analysis.audit.record_batches import CONTROL, HEADER_BYTES, ROW, BadPlace, Part, Row, Rows, scan
 from spark_analysis.audit.transactions import TransactionPart, transactions_of
@@ -74,7 +74,8 @@ class PartResult:
 def audit_part(task: PartTask) -> list[PartResult]:
     """Return the results of a part, in order. Producer snapshots divide it, and so do many rows. Raises OSError."""
     descriptor = os.open(task.path, os.O_RDONLY)
-    results: list[PartResult] = list(_index_order(task))
+    index = index_entries(task.path.with_suffix(".index"), OFFSET_INDEX)
+    results: list[PartResult] = list(_index_order(task, index))
     try:
         bad: list[BadPlace] = []
         blocks: list[Rows] = []
@@ -84,22 +85,22 @@ def audit_part(task: PartTask) -> list[PartResult]:
                 continue
             blocks.append(found)
             if sum(map(len, blocks)) >= _MOST_ROWS:
-                results += _joined(task, blocks, bad)
+                results += _joined(task, index, blocks, bad)
                 bad, blocks = [], []
         if blocks or bad or not results:
-            results += _joined(task, blocks, bad)
+            results += _joined(task, index, blocks, bad)
     finally:
         os.close(descriptor)
     return results
 
 
-def _joined(task: PartTask, blocks: list[Rows], bad: list[BadPlace]) -> list[PartResult]:
+def _joined(task: PartTask, index: Entries, blocks: list[Rows], bad: list[BadPlace]) -> list[PartResult]:
     """Return the results of consecutive blocks and the bad places between them."""
     rows = np.concatenate(blocks) if blocks else np.zeros(0, ROW)
     gaps = _count_damage(rows, bad, task)
     findings = [_bad_finding(task, place) for place in bad]
     findings += [*_offsets(task, rows), *_record_counts(task, rows)]
-    findings += [*_leader_epochs(task, rows), *_index(task, rows, bad)]
+    findings += [*_leader_epochs(task, rows), *_index(task, index, rows, bad)]
     damaged = np.isin(rows["position"], [place.position for place in bad if place.is_checksum])
     ends = [place.end for place in bad]
     if len(rows):
@@ -111,9 +112,10 @@ def _pieces(
     task: PartTask, rows: Rows, damaged: npt.NDArray[np.bool_], findings: list[AuditFinding], damage: int, end: int
 ) -> list[PartResult]:
     """Divide a part at the offsets of producer snapshots."""
-    borders = [int(np.searchsorted(rows["first_offset"], offset)) for offset in task.snapshots]
+    snapshots = [offset for offset in task.snapshots if _has_end_within(offset, rows)]
+    borders = [int(np.searchsorted(rows["first_offset"], offset)) for offset in snapshots]
     begins, ends = [0, *borders], [*borders, len(rows)]
-    marks: list[int | None] = [*task.snapshots, None]
+    marks: list[int | None] = [*snapshots, None]
     pieces = []
     for number, (begin, stop, mark) in enumerate(zip(begins, ends, marks, strict=True)):
         if mark is None and begin == stop and number:
@@ -123,6 +125,11 @@ def _pieces(
         piece, whole = rows[begin:stop], damage if is_last else int(rows[stop]["damage"])
         pieces.append(_piece(task, piece, damaged[begin:stop], findings if not number else [], whole, mark, end))
     return _with_relative_damage(pieces)
+
+
+def _has_end_within(offset: int, rows: Rows) -> bool:
+    """Return whether the log up to an offset ends within some rows, or right behind them."""
+    return len(rows) > 0 and rows[0]["first_offset"] < offset <= rows[-1]["last_offset"] + 1
 
 
 def _with_relative_damage(pieces: list[PartResult]) -> list[PartResult]:
@@ -277,14 +284,12 @@ def _leader_epochs(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
         yield _at(task, Kind.LEADER_EPOCH, text, rows[index])
 
 
-def _index(task: PartTask, rows: Rows, bad: list[BadPlace]) -> Iterator[AuditFinding]:
+def _index(task: PartTask, entries: Entries, rows: Rows, bad: list[BadPlace]) -> Iterator[AuditFinding]:
     """Yield the entries of the offset index from which a reader would miss records.
 
     A reader of offset o starts at the position of the last entry whose offset is at most o: the position must be a
     batch, and all batches before it must be below the entry's offset.
     """
-    file = task.path.with_suffix(".index")
-    entries = index_entries(file, OFFSET_INDEX)
     offsets = entries["relative_offset"].astype("i8") + task.base_offset
     positions = entries["position"].astype("i8")
     if not len(rows):
@@ -304,16 +309,15 @@ def _index(task: PartTask, rows: Rows, bad: list[BadPlace]) -> Iterator[AuditFin
         entry = np.flatnonzero(inside)[number]
         reason = "is after a batch with that offset" if is_batch[number] else "is not the begin of a batch"
         text = f"entry {entry}: offset {offsets[entry]} has position {positions[entry]}, which {reason}"
-        yield AuditFinding(Kind.INDEX, text, task.folder, file.name)
+        yield AuditFinding(Kind.INDEX, text, task.folder, task.path.with_suffix(".index").name)
 
 
-def _index_order(task: PartTask) -> Iterator[PartResult]:
+def _index_order(task: PartTask, entries: Entries) -> Iterator[PartResult]:
     """Yield a result with the entries of the offset index that are out of order or beyond the segment, if any."""
     if task.part.start:
         # The task of the segment's first part compares them.
         return
     file = task.path.with_suffix(".index")
-    entries = index_entries(file, OFFSET_INDEX)
     offsets, positions = entries["relative_offset"].astype("i8"), entries["position"].astype("i8")
     findings = []
     for number in (np.flatnonzero((offsets[1:] <= offsets[:-1]) | (positions[1:] <= positions[:-1])) + 1)[:1]:

@@ -7,6 +7,7 @@ Nothing here writes. Formats: `CheckpointFile` (text: version, number of entries
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from checker.errors import InputError
 from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.record_batches import crc32c
+from spark_analysis.audit.record_batches import BadPlace, Part, Rows, crc32c, scan
 
 Entries = npt.NDArray[Any]
 
@@ -175,6 +176,19 @@ def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = F
         snapshots=tuple(sorted(path.glob("*.snapshot"))),
     )
     return replace(folder, cleaned=EVERY_OFFSET) if is_compacted or folder.is_of_compacted_topic else folder
+
+
+def batches_of(folder: PartitionFolder, *, checks_crc: bool) -> Iterator[tuple[int, Rows]]:
+    """Yield the batches of a partition in blocks, without the bad places, each with the descriptor of its segment."""
+    for segment in folder.segments:
+        descriptor = os.open(segment.path, os.O_RDONLY)
+        try:
+            part = Part(segment.number, 0, segment.bytes, segment.bytes)
+            for found in scan(descriptor, part, checks_crc=checks_crc):
+                if not isinstance(found, BadPlace):
+                    yield descriptor, found
+        finally:
+            os.close(descriptor)
 
 
 def _offsets(path: Path) -> dict[str, int] | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_analysis.audit import part_audit, record_batches
 from spark_analysis.audit.findings import Kind
 from tests.audit.real_log import audited, extract
 
@@ -19,6 +20,14 @@ def log_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_parts_of_any_size_give_the_same_report(log_directory, part_bytes):
     whole, divided = audited(log_directory), audited(log_directory, part_bytes=part_bytes)
     assert divided == whole
+
+
+@pytest.mark.parametrize("rows", [1, 50, 300])
+def test_results_of_any_number_of_rows_give_the_same_report(log_directory, monkeypatch, rows):
+    whole = audited(log_directory)
+    monkeypatch.setattr(part_audit, "_MOST_ROWS", rows)
+    monkeypatch.setattr(record_batches, "_BLOCK", 2_000)
+    assert audited(log_directory) == whole
 
 
 def test_sizes_and_offsets(log_directory):
