@@ -1,7 +1,5 @@
 """The site: built strictly from docs/ with some entries of the museum, and used in a browser without a network."""
 
-import shutil
-
 import pytest
 
 from checker.cli.app import main
@@ -10,7 +8,6 @@ from kafka_tools.pages.museum.entries import exhibits
 from kafka_tools.site import site_builder
 from kafka_tools.site.site_builder import build_site
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ENTRIES = [exhibit for exhibit in exhibits() if exhibit.name in ("P7", "C1", "C11", "T1", "I8")]
 
 pytestmark = pytest.mark.slow
@@ -80,17 +77,6 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path, capsys):
     assert main(["pages", str(tmp_path / "none"), "--site", str(tmp_path / "new")]) == 2
     assert main(["pages", str(docs), "--site", str(tmp_path / "new"), "--check"]) == 2
     assert [path.name for path in out.iterdir()] == ["mine.txt"] and not (tmp_path / "new").exists()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed (apt-get install chromium)")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
