@@ -28,7 +28,7 @@ SIZES = {
     "(3,3,3,2)": ("replicas=3", "log_size=3", "max_records=3", "max_leader_epoch=2"),
     "(3,2,2,3)": ("replicas=3", "log_size=2", "max_records=2", "max_leader_epoch=3"),
 }
-LARGEST = ("replicas=3", "log_size=3", "max_records=3", "max_leader_epoch=3")
+LARGEST = ("replicas=3", "log_size=4", "max_records=4", "max_leader_epoch=3")
 
 EACH_LEVEL_A_JOB = """
 import sys
