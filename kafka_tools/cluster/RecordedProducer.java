@@ -7,9 +7,11 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /**
  * A producer that reads its commands from standard input, and prints the result of each future.
  *
- * <p>Arguments: the topic, then NAME=VALUE settings of the producer. Input lines: "send NAME" sends a record with this
- * value to partition 0; "close" waits for all futures and ends. Output lines: "sent NAME", "acknowledged NAME OFFSET
- * MILLISECONDS", "failed NAME EXCEPTION MILLISECONDS".
+ * <p>Arguments: the topic, then NAME=VALUE settings of the producer. With a transactional.id it calls initTransactions at
+ * first. Input lines: "send NAME PARTITION" sends a record with this value to a partition; "begin", "commit" and "abort"
+ * call these methods of a transactional producer; "close" waits for all futures and ends. Output lines: "sent NAME",
+ * "acknowledged NAME OFFSET MILLISECONDS", "failed NAME EXCEPTION MILLISECONDS"; "done METHOD" and "refused METHOD
+ * EXCEPTION" for a call.
  */
 public class RecordedProducer {
     public static void main(String[] arguments) {
@@ -22,22 +24,39 @@ public class RecordedProducer {
         }
         String topic = arguments[0];
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(settings); Scanner input = new Scanner(System.in)) {
+            if (settings.containsKey("transactional.id")) {
+                call("initialize", producer::initTransactions);
+            }
             while (input.hasNextLine()) {
                 String[] words = input.nextLine().trim().split(" ");
                 if (words[0].equals("close")) {
                     break;
                 }
-                send(producer, topic, words[1]);
+                switch (words[0]) {
+                    case "begin" -> call("begin", producer::beginTransaction);
+                    case "commit" -> call("commit", producer::commitTransaction);
+                    case "abort" -> call("abort", producer::abortTransaction);
+                    default -> send(producer, topic, words[1], Integer.parseInt(words[2]));
+                }
             }
             producer.flush();
         }
         print("closed");
     }
 
-    private static void send(KafkaProducer<String, String> producer, String topic, String name) {
+    private static void call(String method, Runnable body) {
+        try {
+            body.run();
+            print("done " + method);
+        } catch (RuntimeException failure) {
+            print("refused " + method + " " + failure.getClass().getSimpleName());
+        }
+    }
+
+    private static void send(KafkaProducer<String, String> producer, String topic, String name, int partition) {
         long begun = System.currentTimeMillis();
         try {
-            producer.send(new ProducerRecord<>(topic, 0, null, name), (metadata, failure) -> {
+            producer.send(new ProducerRecord<>(topic, partition, null, name), (metadata, failure) -> {
                 long after = System.currentTimeMillis() - begun;
                 if (failure == null) {
                     print("acknowledged " + name + " " + metadata.offset() + " " + after);

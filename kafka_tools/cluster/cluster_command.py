@@ -116,7 +116,13 @@ def outcome_lines(outcome: Outcome, out: Path | None) -> list[Line]:
     for future in outcome.futures:
         said = f"failed with {future.failure}" if future.failure else f"acknowledged at offset {future.offset}"
         shown.append(line(f"  {future.record}: {said} after {future.milliseconds / 1000:.1f} s"))
-    shown += [line(f"  log of broker {outcome.leader}: {' '.join(outcome.log)}"), BLANK]
+    shown += [line(f"  {call.text}") for call in outcome.calls if call.method in ("commit", "abort") or call.failure]
+    for number, log in enumerate([outcome.log, *outcome.other_logs]):
+        partition = f", partition {number}" if outcome.other_logs else ""
+        shown.append(line(f"  log of broker {outcome.leader}{partition}: {' '.join(log)}"))
+    if outcome.committed is not None:
+        shown.append(line(f"  read with read_committed: {' '.join(outcome.committed)}"))
+    shown.append(BLANK)
     counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in outcome.counts.items())
     shown.append(line(f"  {counts}"))
     if out is not None:

@@ -11,7 +11,9 @@ An experiment is a TOML file:
 
     [broker]                               # settings of the brokers
 
-    [topic]                                # settings of the topic; the first replica leads its only partition at first
+    partitions = 1                         # default: 1
+
+    [topic]                                # settings of the topic; the first replica leads its partitions at first
     "min.insync.replicas" = "2"
 
     [producer]                             # settings of the Java producer
@@ -45,13 +47,22 @@ from kafka_tools.cluster.cluster import Cluster, Node, running
 from kafka_tools.cluster.distribution import release
 from kafka_tools.cluster.log_records import values_of
 from kafka_tools.cluster.process import free_ports
-from kafka_tools.cluster.producer_process import ProducerProcess, RecordFuture
+from kafka_tools.cluster.producer_process import ProducerCall, ProducerProcess, RecordFuture
 from kafka_tools.cluster.proxy import API_KEYS, BrokerProxy, Rule
+from kafka_tools.cluster.transaction_outcome import (
+    TRANSACTION_COUNTS,
+    TRANSACTION_STEPS,
+    committed_records,
+    open_transactions,
+    transaction_counts,
+)
 
 FOLDER = Path(__file__).with_name("experiments")
 
 STEPS = {
     "send N": "send N records",
+    "send N to P": "send N records to partition P, which is a number from 0",
+    "begin|commit|abort": "call this method of a transactional producer, and wait until it returns or fails",
     "await acknowledged N": "wait until N futures succeeded in all",
     "await failed N": "wait until N futures failed in all",
     "await lost N": "wait until the proxies have lost N messages in all",
@@ -76,14 +87,17 @@ STEPS = {
     "finish": "wait for all futures, and end the producer",
 }
 
-EXPECTATIONS = ("acknowledged", "failed", "duplicated", "lost", "failed_in_log", "reordered")
-"""The counts of records that an experiment may expect."""
+EXPECTATIONS = (
+    *("acknowledged", "failed", "duplicated", "lost", "failed_in_log", "reordered"),
+    *TRANSACTION_COUNTS,
+)
+"""The counts that an experiment may expect."""
 
 _KEPT = re.compile(r"cluster|producer\d+\.(log|out|log4j2\.yaml)|outcome\.json")
 """The names in the folder of an experiment."""
 
 _STEP_SECONDS = 120
-_TOPIC, _PARTITION = "experiment", "experiment-0"
+_TOPIC = "experiment"
 _POLL = 0.05
 
 _PRODUCER = {
@@ -102,12 +116,18 @@ class Experiment:
     entry: str
     kafka: str
     brokers: int
+    partitions: int
     replicas: tuple[int, ...]
     steps: tuple[str, ...]
     broker: dict[str, str]
     topic: dict[str, str]
     producer: dict[str, str]
     expect: dict[str, int]
+
+    @property
+    def has_transactions(self) -> bool:
+        """Whether the producer is transactional."""
+        return "transactional.id" in self.producer
 
 
 @dataclass(frozen=True)
@@ -121,9 +141,11 @@ class StepRun:
 
 @dataclass
 class Outcome:
-    """What happened: the steps, the futures, and the values in the log of each broker that has a copy.
+    """What happened: the steps, the futures, and the values in the log of each partition's last leader.
 
-    `unfinished` is the step that did not end within its time, empty if all did.
+    `log` is that of partition 0, `other_logs` has those of the others. `committed` are the records that a consumer with
+    read_committed reads at the end, `open_transactions` the transactions without a marker: both are None without a
+    transactional producer. `unfinished` is the step that did not end within its time, empty if all did.
     """
 
     experiment: Experiment
@@ -131,32 +153,40 @@ class Outcome:
     futures: list[RecordFuture] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    other_logs: list[list[str]] = field(default_factory=list)
+    calls: list[ProducerCall] = field(default_factory=list)
+    committed: list[str] | None = None
+    open_transactions: int | None = None
     leader: int = 0
     unfinished: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts of `EXPECTATIONS`, of the log of the partition's last leader."""
+        """The counts of `EXPECTATIONS` that the outcome has, of the logs of each partition's last leader."""
+        logs = [self.log, *self.other_logs]
         acknowledged = [future.record for future in self.futures if not future.failure]
         failed = [future.record for future in self.futures if future.failure]
-        in_log = Counter(self.log)
-        first = [self.log.index(record) for record in self.sent if record in in_log]
-        return {
+        in_log = Counter(itertools.chain(*logs))
+        firsts = [[log.index(record) for record in self.sent if record in log] for log in logs]
+        counts = {
             "acknowledged": len(acknowledged),
             "failed": len(failed),
             "duplicated": sum(count > 1 for count in in_log.values()),
             "lost": sum(record not in in_log for record in acknowledged),
             "failed_in_log": sum(record in in_log for record in failed),
-            "reordered": sum(later < earlier for earlier, later in itertools.pairwise(first)),
+            "reordered": sum(later < earlier for first in firsts for earlier, later in itertools.pairwise(first)),
         }
+        if self.committed is not None and self.open_transactions is not None:
+            counts |= transaction_counts(self.calls, self.committed, self.open_transactions)
+        return counts
 
     @property
     def differences(self) -> list[str]:
         """Sentences about the counts that are not as expected."""
         return [
-            f"{name.replace('_', ' ')}: {self.counts[name]}, expected {wanted}"
+            f"{name.replace('_', ' ')}: {self.counts.get(name, 'unknown')}, expected {wanted}"
             for name, wanted in self.experiment.expect.items()
-            if self.counts[name] != wanted
+            if self.counts.get(name) != wanted
         ]
 
 
@@ -191,15 +221,25 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         raise InputError('steps is a list of texts, such as steps = ["send 1", "finish"]')
     if not isinstance(brokers, int) or brokers < 1:
         raise InputError("brokers is a number from 1")
+    partitions = content.get("partitions", 1)
+    if not isinstance(partitions, int) or partitions < 1:
+        raise InputError("partitions is a number from 1")
     replicas = content.get("replicas", list(range(1, brokers + 1)))
     if not isinstance(replicas, list) or not replicas or not set(replicas) <= set(range(1, brokers + 1)):
         raise InputError(f"replicas is a list of brokers from 1 to {brokers}")
+    producer = _texts(content, "producer")
     for step in steps:
-        _checked(step, brokers)
+        words = _checked(step, brokers)
+        if words[0] in TRANSACTION_STEPS and "transactional.id" not in producer:
+            raise InputError(f"{step}: the producer has no transactional.id")
+        if words[2:3] == ["to"] and int(words[3]) >= partitions:
+            raise InputError(f"{step}: the partitions are 0 to {partitions - 1}")
     expect = content.get("expect", {})
     for key, wanted in expect.items():
         if key not in EXPECTATIONS or type(wanted) is not int:
             raise InputError(f"[expect] {key}: it has whole numbers for {', '.join(EXPECTATIONS)}")
+        if key in TRANSACTION_COUNTS and "transactional.id" not in producer:
+            raise InputError(f"[expect] {key}: the producer has no transactional.id")
     version = str(content.get("kafka", "4.3.1"))
     release(version)
     return Experiment(
@@ -208,11 +248,12 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         entry=str(content.get("entry", "")),
         kafka=version,
         brokers=brokers,
+        partitions=partitions,
         replicas=tuple(replicas),
         steps=tuple(steps),
         broker=_texts(content, "broker"),
         topic=_texts(content, "topic"),
-        producer=_texts(content, "producer"),
+        producer=producer,
         expect=dict(expect),
     )
 
@@ -237,6 +278,10 @@ def _checked(step: str, brokers: int) -> list[str]:
         case ["hold", kind, number] if kind in API_KEYS and number.isdigit():
             return words
         case ["forward" | "release" | "cut" | "restore" | "finish"] | ["restart", "producer"] | ["send", "again", _]:
+            return words
+        case ["begin" | "commit" | "abort"]:
+            return words
+        case ["send", number, "to", partition] if number.isdigit() and partition.isdigit():
             return words
         case ["stop" | "kill" | "start", "all"]:
             return words
@@ -277,6 +322,8 @@ class ExperimentRun:
             stack.callback(self._end_producers)
             self._start_producer()
             self._run_steps()
+            if self.experiment.has_transactions:
+                self.outcome.committed = committed_records(self._cluster.direct, _TOPIC, wanted.partitions)
             self.outcome.leader = self._leader() or wanted.replicas[0]
         self._collect()
         return self.outcome
@@ -308,8 +355,12 @@ class ExperimentRun:
         match words:
             case ["send", number]:
                 self._send(int(number))
+            case ["send", number, "to", partition]:
+                self._send(int(number), int(partition))
             case ["send", "again", record]:
                 self._producer.send([record])
+            case ["begin" | "commit" | "abort" as method]:
+                return self._call(method)
             case ["restart", "producer"]:
                 self._producer.end()
                 self._start_producer()
@@ -334,7 +385,8 @@ class ExperimentRun:
             case ["finish"]:
                 return self._producer.finish(_STEP_SECONDS)
             case ["forget", number]:
-                self._cluster.forget(self._cluster.node(int(number)), _PARTITION)
+                for each in range(self.experiment.partitions):
+                    self._cluster.forget(self._cluster.node(int(number)), f"{_TOPIC}-{each}")
             case [verb, which]:
                 getattr(self._cluster, verb)(list(self._nodes(which)))
         return True
@@ -346,13 +398,19 @@ class ExperimentRun:
         for proxy in self._proxies:
             change(proxy)
 
-    def _send(self, count: int) -> None:
+    def _send(self, count: int, partition: int = 0) -> None:
         producer = self._producer
         for number in range(len(producer.sent) + 1, len(producer.sent) + count + 1):
             self._records += 1
-            producer.send([f"r{self._records}"])
+            producer.send([f"r{self._records}"], partition)
             # Each record is a batch of its own: the next one is made when the producer has this one.
             self._until(functools.partial(_has_sent, producer, number))
+
+    def _call(self, method: str) -> bool:
+        producer = self._producer
+        calls = len(producer.calls)
+        producer.call(method)
+        return self._until(lambda: len(producer.calls) > calls or not producer.is_alive)
 
     def _await(self, what: str, number: int) -> bool:
         counts: dict[str, Callable[[], bool]] = {
@@ -376,7 +434,10 @@ class ExperimentRun:
         from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
         brokers = list(self.experiment.replicas)
-        topic = NewTopic(_TOPIC, num_partitions=1, replica_assignment=[brokers], config=self.experiment.topic)
+        assignment = [brokers] * self.experiment.partitions
+        topic = NewTopic(
+            _TOPIC, num_partitions=len(assignment), replica_assignment=assignment, config=self.experiment.topic
+        )
         # The client must outlive the request.
         admin = self._admin()
         try:
@@ -404,11 +465,15 @@ class ExperimentRun:
         """Read the futures and the log of the last leader. The brokers have ended."""
         self.outcome.futures = [future for producer in self._producers for future in producer.futures]
         self.outcome.sent = [record for producer in self._producers for record in producer.sent]
-        self.outcome.log = values_of(self.partition_folder())
+        self.outcome.calls = [call for producer in self._producers for call in producer.calls]
+        folders = [self.partition_folder(partition) for partition in range(self.experiment.partitions)]
+        self.outcome.log, *self.outcome.other_logs = [values_of(folder) for folder in folders]
+        if self.experiment.has_transactions:
+            self.outcome.open_transactions = open_transactions(folders)
 
-    def partition_folder(self) -> Path:
-        """Return the partition's folder on the disk of its last leader."""
-        return self._cluster.data(self._cluster.node(self.outcome.leader)) / _PARTITION
+    def partition_folder(self, partition: int = 0) -> Path:
+        """Return a partition's folder on the disk of the last leader of partition 0."""
+        return self._cluster.data(self._cluster.node(self.outcome.leader)) / f"{_TOPIC}-{partition}"
 
 
 def _has_sent(producer: ProducerProcess, count: int) -> bool:

@@ -25,6 +25,24 @@ class RecordFuture:
     milliseconds: int
 
 
+@dataclass(frozen=True)
+class ProducerCall:
+    """A call of a transactional producer: initialize, begin, commit or abort; and its exception, empty if it returned.
+
+    `records` are those that were sent since `begin`.
+    """
+
+    method: str
+    records: tuple[str, ...]
+    failure: str
+
+    @property
+    def text(self) -> str:
+        """The call and its result as a sentence."""
+        said = f"failed with {self.failure}" if self.failure else "returned"
+        return f"{self.method} of {', '.join(self.records) or 'no record'}: {said}"
+
+
 class ProducerProcess:
     """Runs the driver `RecordedProducer.java` with the client of a Kafka version."""
 
@@ -45,12 +63,18 @@ class ProducerProcess:
         )
         self.futures: list[RecordFuture] = []
         self.sent: list[str] = []
+        self.calls: list[ProducerCall] = []
+        self._transaction: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def send(self, records: list[str]) -> None:
-        """Send records, each with its name as value."""
-        self._write("".join(f"send {record}\n" for record in records))
+    def send(self, records: list[str], partition: int = 0) -> None:
+        """Send records to a partition, each with its name as value."""
+        self._write("".join(f"send {record} {partition}\n" for record in records))
+
+    def call(self, method: str) -> None:
+        """Begin, commit or abort a transaction. `calls` has the result when the method has returned."""
+        self._write(f"{method}\n")
 
     def finish(self, seconds: float) -> bool:
         """Wait until every future is done and the process ends; return whether it did."""
@@ -97,10 +121,20 @@ class ProducerProcess:
             match words:
                 case ["sent", name]:
                     self.sent.append(name)
+                    self._transaction.append(name)
+                case ["done", method]:
+                    self._add_call(method, "")
+                case ["refused", method, failure]:
+                    self._add_call(method, failure)
                 case ["acknowledged", name, offset, milliseconds]:
                     self.futures.append(RecordFuture(name, int(offset), "", int(milliseconds)))
                 case ["failed", name, failure, milliseconds]:
                     self.futures.append(RecordFuture(name, None, failure, int(milliseconds)))
+
+    def _add_call(self, method: str, failure: str) -> None:
+        if method == "begin":
+            self._transaction.clear()
+        self.calls.append(ProducerCall(method, tuple(self._transaction), failure))
 
 
 _LOGGING = """Configuration:

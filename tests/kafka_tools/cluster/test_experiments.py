@@ -19,7 +19,8 @@ from kafka_tools.cluster.distribution import libraries
 from kafka_tools.cluster.experiment import STEPS, Outcome, known_experiments, read_experiment
 from kafka_tools.cluster.log_records import values_of
 from kafka_tools.cluster.process import started
-from kafka_tools.cluster.producer_process import RecordFuture
+from kafka_tools.cluster.producer_process import ProducerCall, RecordFuture
+from kafka_tools.cluster.transaction_outcome import transaction_counts
 from kafka_tools.pages.museum.entries import read_stories
 from tests.audit.real_log import extract
 
@@ -53,6 +54,10 @@ def test_at_least_twelve_entries():
         ('steps = ["finish"]\nreplicas = [2]', "replicas is a list of brokers"),
         ('steps = ["finish"]\nkafka = "2.8.0"', "Kafka 2.8.0 is not run here"),
         ('steps = ["finish"]\nkafka = "new"', "is not like 4.3.1"),
+        ('steps = ["finish"]\npartitions = 0', "partitions is a number from 1"),
+        ('steps = ["begin", "finish"]', "begin: the producer has no transactional.id"),
+        ('steps = ["send 1 to 1"]', "send 1 to 1: the partitions are 0 to 0"),
+        ('steps = ["finish"]\n[expect]\ntorn = 1', "[expect] torn: the producer has no transactional.id"),
         ('steps = ["finish"]\ncolour = 1', "unknown key colour"),
         ('steps = ["finish"]\n[expect]\nlost = "1"', "[expect] lost"),
         ('steps = ["finish"]\ntopic = 1', "[topic] is a table of settings"),
@@ -71,10 +76,11 @@ def test_unknown_name():
 
 def test_every_step_is_documented_and_read(tmp_path):
     examples = {"KIND": "Produce", "requests|responses": "requests", "N|all": "1", "MS": "5", "NAME": "r1"}
+    examples |= {"begin|commit|abort": "abort", "P": "0"}
     for step in STEPS:
         for word, value in {**examples, "N": "1", "SECONDS": "1"}.items():
             step = " ".join(value if part == word else part for part in step.split())
-        read_experiment(written(tmp_path, f'steps = ["{step}"]'))
+        read_experiment(written(tmp_path, f'steps = ["{step}"]\n[producer]\n"transactional.id" = "one"'))
 
 
 def test_counts_of_an_outcome():
@@ -95,6 +101,37 @@ def test_counts_of_an_outcome():
         "reordered": 0,
     }
     assert outcome.differences == ["lost: 1, expected 0"]
+
+
+def test_counts_of_transactions():
+    calls = [
+        ProducerCall("initialize", (), ""),
+        ProducerCall("begin", (), ""),
+        ProducerCall("commit", ("r1",), ""),
+        ProducerCall("begin", (), ""),
+        ProducerCall("abort", ("r2", "r3"), ""),
+        ProducerCall("begin", (), ""),
+        ProducerCall("commit", ("r4",), ""),
+        ProducerCall("begin", (), ""),
+        ProducerCall("commit", ("r5",), "TimeoutException"),
+    ]
+    assert transaction_counts(calls, ["r1", "r2"], 1) == {
+        "committed": 2,
+        "aborted": 1,
+        "refused_calls": 1,
+        "aborted_read": 1,
+        "committed_unread": 1,
+        "torn": 1,
+        "open_transactions": 1,
+    }
+
+
+def test_an_outcome_without_a_consumer_has_no_counts_of_transactions():
+    outcome = Outcome(read_experiment("t3-late-commit"))
+    outcome.other_logs = [["r3", "r2"]]
+    outcome.sent = ["r1", "r2", "r3"]
+    assert "torn" not in outcome.counts and outcome.counts["reordered"] == 1
+    assert "torn: unknown, expected 1" in outcome.differences
 
 
 def test_values_in_a_real_log(tmp_path):
@@ -154,19 +191,8 @@ def test_list(capsys):
 
 @pytest.mark.slow
 def test_restart_duplicates_records_on_a_real_broker(tmp_path, capsys):
-    if shutil.which("mvn") is None or shutil.which("java") is None:
-        pytest.skip("needs Maven and Java")
-    try:
-        libraries("4.3.1")
-    except InputError as error:
-        if "Maven" not in str(error):
-            raise
-        pytest.skip(f"the jars cannot be fetched: {error}")
     out = tmp_path / "out"
-    status = main(["experiment", "i7-restart", "--out", str(out)])
-    if status == 3:
-        pytest.skip("the machine is too busy: a step did not end within its time")
-    assert status == 0
+    run_on_a_real_broker("i7-restart", "4.3.1", out)
     assert "as expected: entry I7 on Kafka 4.3.1" in capsys.readouterr().out
     outcome = json.loads((out / "outcome.json").read_text())
     assert outcome["log"] == ["r1", "r2", "r3", "r4", "r2", "r3", "r4"] and outcome["unfinished"] == ""
@@ -174,3 +200,30 @@ def test_restart_duplicates_records_on_a_real_broker(tmp_path, capsys):
     assert "3 records are in the log twice" in capsys.readouterr().out
     assert main(["cluster", "status", str(out / "cluster")]) == 0
     assert "broker 1: stopped" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_late_record_hangs_a_transaction_on_a_real_broker(tmp_path, capsys):
+    out = tmp_path / "out"
+    run_on_a_real_broker("t1-hanging-transaction", "3.9.2", out)
+    outcome = json.loads((out / "outcome.json").read_text())
+    assert outcome["log"] == ["r1", "r2"] and outcome["committed"] == ["r1"]
+    capsys.readouterr()
+    main(["audit", str(out / "cluster" / "broker1" / "data" / "experiment-0")])
+    assert "the transaction that begins at offset 3 has no marker" in capsys.readouterr().out
+
+
+def run_on_a_real_broker(name, version, out):
+    """Run an experiment, which has to end as expected; skip the test where it cannot run."""
+    if shutil.which("mvn") is None or shutil.which("java") is None:
+        pytest.skip("needs Maven and Java")
+    try:
+        libraries(version)
+    except InputError as error:
+        if "Maven" not in str(error):
+            raise
+        pytest.skip(f"the jars cannot be fetched: {error}")
+    status = main(["experiment", name, "--out", str(out)])
+    if status == 3:
+        pytest.skip("the machine is too busy: a step did not end within its time")
+    assert status == 0
