@@ -1,0 +1,637 @@
+"""The transaction coordinator: producer ids and epochs, the decision, its log, and the markers.
+
+Sources: `TransactionCoordinator` (`prepareInitProducerIdTransit`, `endTransactionWithTV1`, `endTransaction`,
+`handleAddPartitionsToTransaction`, `handleVerifyPartitionsInTransaction`, `abortTimedOutTransactions`),
+`TransactionMetadata` (`prepareAbortOrCommit`, `prepareComplete`, `prepareFenceProducerEpoch`,
+`prepareIncrementProducerEpoch`, `prepareProducerIdRotation`), `TransactionMarkerChannelManager` and
+`TransactionMarkerRequestCompletionHandler` of Apache Kafka 3.9.1, 4.0.0 to 4.3.1; KIP-98, KIP-360, KIP-890.
+"""
+
+from checker.language import (
+    Bug,
+    Constant,
+    Drawing,
+    Event,
+    Lane,
+    Option,
+    Scenario,
+    SetOf,
+    Spec,
+    Struct,
+    action,
+    invariant,
+    leads_to,
+    reachable,
+    replace,
+    require,
+    step_invariant,
+)
+from specs.transactions.state import (
+    CoordinatorEpoch,
+    Decision,
+    Error,
+    Identity,
+    Metadata,
+    Partition,
+    ProducerEpoch,
+    ProducerId,
+    TransactionState,
+)
+
+PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+
+
+class CoordinatorRules(Spec, abstract=True):
+    """The coordinator's answers for one transactional id; a method that answers NONE has changed the state.
+
+    The coordinator writes each change to its log before it answers. Here both are one step; `Coordinator` separates
+    them. A request that carries transaction version 1 or 2 is answered by a coordinator of the same version: the
+    upgrade in the middle of a transaction is not modelled. Timeouts are actions of the specs that use these rules. Two
+    phase commit (KIP-939) is not modelled: Kafka 4.3.1 refuses keepPreparedTxn with UNSUPPORTED_VERSION.
+    """
+
+    partitions = Constant(1, at_least=1)
+    max_producer_id = Constant(1, at_least=0)
+    max_epoch = Constant(3, at_least=2)
+    max_coordinator_epoch = Constant(0, at_least=0)
+    transaction_version = Constant(2, at_least=1, at_most=2)
+    """Version 2 raises the epoch with every transaction (KIP-890, part 2); version 1 is that of Kafka up to 3.9."""
+    end_epoch = Constant("equal", one_of=("equal", "not_lower"))
+    """Which epochs of EndTxn the coordinator accepts. Before KAFKA-9600 also higher ones than its own."""
+    timeout_raises_epoch = Constant(True)
+    """Whether a timeout fences the producer by a higher epoch (KAFKA-6119)."""
+    fence_raises_epoch_twice = Constant(False)
+    """KAFKA-19367: with version 2, fencing raised the epoch, and the abort raised it again."""
+    fence_rotates_id = Constant(True)
+    """Whether an abort of the coordinator replaces an exhausted producer id (KAFKA-20090)."""
+
+    metadata = Metadata
+    coordinator_epoch = CoordinatorEpoch
+
+    def begin_transition(self, following):
+        """Write a change of the metadata to the log of the coordinator."""
+        self.metadata = self.successor(following)
+
+    def successor(self, following):
+        """Return a change with the producer id before it. Source: `prepareTransitionTo`."""
+        return replace(following, previous_producer_id=self.metadata.producer_id)
+
+    def is_pending(self):
+        """Return whether a change is being written."""
+        return False
+
+    def is_exhausted(self, epoch):
+        """Return whether no client may get a higher epoch. Source: `TransactionMetadata.isEpochExhausted`."""
+        return epoch is not None and epoch >= self.max_epoch - 1
+
+    def new_producer_id(self):
+        """Return an unused producer id."""
+        return self.metadata.producer_id + 1
+
+    def bumps_per_transaction(self):
+        """Return whether every end of a transaction raises the epoch. Source: `supportsEpochBump`."""
+        return self.transaction_version == 2
+
+    # InitProducerId.
+
+    def init_producer_id(self, expected):
+        """Answer InitProducerId; a client that continues after an error sends its identity as `expected`."""
+        current = self.metadata
+        if self.is_pending():
+            return Error.CONCURRENT_TRANSACTIONS
+        if expected is not None and not self.is_own_identity(expected):
+            return Error.PRODUCER_FENCED
+        if current.state in PREPARED:
+            return Error.CONCURRENT_TRANSACTIONS
+        if current.state == TransactionState.ONGOING:
+            self.fence(True)
+            return Error.CONCURRENT_TRANSACTIONS
+        if self.is_exhausted(current.epoch) and (expected is None or expected.epoch == current.epoch):
+            self.begin_transition(self.with_new_id(expected))
+            return Error.NONE
+        return self.raise_epoch(expected)
+
+    def is_own_identity(self, identity):
+        """Return whether an id is the current one, or the exhausted one before it. Source: `isValidProducerId`."""
+        current = self.metadata
+        if current.epoch is None or identity.producer_id == current.producer_id:
+            return True
+        return identity.producer_id == current.previous_producer_id and self.is_exhausted(identity.epoch)
+
+    def with_new_id(self, expected):
+        """Return the metadata with the next producer id. Source: `prepareProducerIdRotation`."""
+        current = self.metadata
+        return replace(
+            current,
+            state=TransactionState.EMPTY,
+            producer_id=self.new_producer_id(),
+            epoch=0,
+            last_epoch=current.epoch if expected is not None else None,
+            partitions=set(),
+        )
+
+    def raise_epoch(self, expected):
+        """Answer InitProducerId with the next epoch, or a retry with the current one."""
+        current = self.metadata
+        is_retry = expected is not None and current.epoch is not None and expected.epoch != current.epoch
+        if is_retry and expected is not None and expected.epoch != current.last_epoch:
+            return Error.PRODUCER_FENCED
+        if self.is_exhausted(current.epoch):
+            return Error.UNKNOWN_SERVER_ERROR
+        following = replace(current, state=TransactionState.EMPTY, partitions=set())
+        if not is_retry:
+            last = current.epoch if expected is not None else None
+            following = replace(following, epoch=0 if current.epoch is None else current.epoch + 1, last_epoch=last)
+        self.begin_transition(following)
+        return Error.NONE
+
+    # The abort by the coordinator.
+
+    def fence(self, raises_epoch):
+        """Abort an ongoing transaction under a higher epoch. Sources: `prepareFenceProducerEpoch`, `endTransaction`."""
+        current = self.metadata
+        aborted = replace(current, state=TransactionState.PREPARE_ABORT)
+        if not self.bumps_per_transaction():
+            if not raises_epoch:
+                self.begin_transition(aborted)
+            elif current.epoch < self.max_epoch:
+                self.begin_transition(replace(aborted, epoch=current.epoch + 1, last_epoch=None))
+        elif self.fence_raises_epoch_twice:
+            self.abort_at(current.epoch + 1)
+        elif current.epoch < self.max_epoch:
+            rotates = self.fence_rotates_id and self.is_exhausted(current.epoch)
+            next_id = self.new_producer_id() if rotates else None
+            self.begin_transition(
+                replace(aborted, epoch=current.epoch + 1, last_epoch=current.epoch, next_producer_id=next_id)
+            )
+
+    def abort_at(self, fenced):
+        """Raise the epoch to `fenced`, and once more for the abort: beyond the largest epoch the abort fails."""
+        current = self.metadata
+        if fenced < self.max_epoch:
+            self.begin_transition(
+                replace(current, state=TransactionState.PREPARE_ABORT, epoch=fenced + 1, last_epoch=fenced)
+            )
+        elif fenced == self.max_epoch:
+            self.metadata = replace(current, epoch=fenced, last_epoch=None)
+
+    # Partitions.
+
+    def add_partition(self, producer_id, epoch, partition):
+        """Answer AddPartitionsToTxn for one partition."""
+        current = self.metadata
+        if self.is_pending():
+            return Error.CONCURRENT_TRANSACTIONS
+        if current.producer_id != producer_id or current.epoch is None:
+            return Error.INVALID_PRODUCER_ID_MAPPING
+        if current.epoch != epoch:
+            return Error.PRODUCER_FENCED
+        if current.state in PREPARED:
+            return Error.CONCURRENT_TRANSACTIONS
+        if current.state != TransactionState.ONGOING or partition not in current.partitions:
+            self.begin_transition(
+                replace(current, state=TransactionState.ONGOING, partitions=current.partitions | {partition})
+            )
+        return Error.NONE
+
+    def verify_partition(self, producer_id, epoch, partition):
+        """Answer a leader that asks whether a partition is part of the transaction (KIP-890, part 1)."""
+        current = self.metadata
+        if current.producer_id != producer_id or current.epoch is None:
+            return Error.INVALID_PRODUCER_ID_MAPPING
+        if current.epoch != epoch:
+            return Error.PRODUCER_FENCED
+        if current.state in PREPARED:
+            return Error.CONCURRENT_TRANSACTIONS
+        return Error.NONE if partition in current.partitions else Error.TRANSACTION_ABORTABLE
+
+    # EndTxn.
+
+    def end_transaction(self, producer_id, epoch, decision):
+        """Answer EndTxn of a client."""
+        if self.bumps_per_transaction():
+            return self.end_transaction_2(producer_id, epoch, decision)
+        return self.end_transaction_1(producer_id, epoch, decision)
+
+    def end_transaction_1(self, producer_id, epoch, decision):
+        """Answer EndTxn of transaction version 1. Source: `endTransactionWithTV1`."""
+        current = self.metadata
+        if current.producer_id != producer_id or current.epoch is None:
+            return Error.INVALID_PRODUCER_ID_MAPPING
+        if epoch < current.epoch or (self.end_epoch == "equal" and epoch != current.epoch):
+            return Error.PRODUCER_FENCED
+        if self.is_pending():
+            return Error.CONCURRENT_TRANSACTIONS
+        if current.state == TransactionState.ONGOING:
+            self.decide(decision)
+            return Error.NONE
+        return self.repeated_end(decision)
+
+    def repeated_end(self, decision):
+        """Return the answer to an EndTxn of a transaction that is decided, or that has not begun."""
+        current = self.metadata
+        is_commit = decision == Decision.COMMIT
+        if current.state == (TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT):
+            return Error.CONCURRENT_TRANSACTIONS
+        if current.state == (TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT):
+            return Error.NONE
+        return Error.INVALID_TXN_STATE
+
+    def end_transaction_2(self, producer_id, epoch, decision):
+        """Answer EndTxn of transaction version 2, in which the epoch tells a retry from the next transaction."""
+        current = self.metadata
+        if self.is_pending():
+            return Error.CONCURRENT_TRANSACTIONS
+        retries_rotation = (
+            current.previous_producer_id == producer_id and epoch == self.max_epoch - 1 and current.epoch == 0
+        )
+        if current.epoch is None or (current.producer_id != producer_id and not retries_rotation):
+            return Error.INVALID_PRODUCER_ID_MAPPING
+        is_retry = current.epoch == epoch + 1 or retries_rotation
+        if not self.is_valid_end(epoch, is_retry):
+            return Error.PRODUCER_FENCED
+        if current.state == TransactionState.ONGOING:
+            return self.decide_and_raise(decision)
+        if is_retry:
+            return self.repeated_end(decision)
+        if decision == Decision.ABORT:
+            return self.decide_and_raise(decision)
+        return Error.INVALID_TXN_STATE
+
+    def is_valid_end(self, epoch, is_retry):
+        """Return whether the epoch of EndTxn is the current one, or that of a retry, as the state demands."""
+        current = self.metadata
+        if current.state in PREPARED:
+            return current.epoch == epoch + 1
+        if current.state in COMPLETE:
+            return is_retry or epoch == current.epoch
+        return epoch == current.epoch
+
+    def decide(self, decision):
+        """Write the decision: the transaction is then committed or aborted, whatever happens next."""
+        self.begin_transition(replace(self.metadata, state=prepared(decision)))
+
+    def decide_and_raise(self, decision):
+        """Write the decision with the next epoch; an exhausted id is replaced. Source: `prepareAbortOrCommit`."""
+        current = self.metadata
+        if current.epoch == self.max_epoch:
+            return Error.UNKNOWN_SERVER_ERROR
+        self.begin_transition(
+            replace(
+                current,
+                state=prepared(decision),
+                epoch=current.epoch + 1,
+                last_epoch=current.epoch,
+                next_producer_id=self.new_producer_id() if self.is_exhausted(current.epoch) else None,
+            )
+        )
+        return Error.NONE
+
+    # Completion.
+
+    def complete(self):
+        """Write the completion: every partition has its marker. Source: `prepareComplete`."""
+        current = self.metadata
+        is_commit = current.state == TransactionState.PREPARE_COMMIT
+        state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
+        following = replace(current, state=state, partitions=set(), next_producer_id=None)
+        if current.next_producer_id is not None:
+            following = replace(following, producer_id=current.next_producer_id, epoch=0)
+        self.begin_transition(following)
+
+
+def prepared(decision):
+    """Return the state in which a decision is written."""
+    return TransactionState.PREPARE_COMMIT if decision == Decision.COMMIT else TransactionState.PREPARE_ABORT
+
+
+class MarkerRequest(Struct):
+    """A WriteTxnMarkers request in the network: the coordinator epoch tells which coordinator waits for the answer."""
+
+    partition: Partition
+    coordinator_epoch: CoordinatorEpoch
+    shows = "{partition} c{coordinator_epoch}"
+
+
+class Write(Struct):
+    """A change that is written to the log.
+
+    `answers` is true if a client waits for it; `end_epoch` is the epoch of the EndTxn that caused it.
+    """
+
+    following: Metadata
+    answers: bool
+    end_epoch: Option(ProducerEpoch)
+    shows = "{following}"
+
+
+class Coordinator(CoordinatorRules):
+    """A coordinator under every request of clients with the identities that it gave out, late ones included.
+
+    A change is written, and only then valid. A broker is elected with the changes that are written, and it may have the
+    one that is being written. The same broker may be elected again: it keeps its table of waiting markers, and answers
+    to markers of its former epoch arrive. Leaders write every marker, sooner or later; `Transactions` contains the
+    leaders' rules. Expiry of transactional ids (`prepareDead`) is not modelled.
+    """
+
+    clients = Constant("given", one_of=("given", "any"))
+    """Whether requests have identities that the coordinator gave out, or any."""
+    lost_completion = Constant(False)
+    """KAFKA-9777: the test for completion was skipped if another thread held the lock."""
+    stale_answer_removes = Constant("own", one_of=("own", "any"))
+    """Which entry of waiting markers the answer to a former epoch removes. Before KAFKA-16352 any, also a newer one."""
+    returned_identity = Constant("next", one_of=("next", "prepared"))
+    """What EndTxn returns when the id is replaced. Before KAFKA-18660 the exhausted id with the largest epoch."""
+
+    pending = Option(Write)
+    given = SetOf(Identity)
+    unmarked = SetOf(Partition)
+    requests = SetOf(MarkerRequest)
+    waiting = Option(CoordinatorEpoch)
+
+    draws = Drawing(
+        Lane("clients", facts={"given": "identities"}),
+        Lane(
+            "coordinator",
+            facts={
+                "coordinator_epoch": "coordinator epoch",
+                "metadata": "transaction",
+                "pending": "being written",
+                "unmarked": "partitions without marker",
+                "waiting": "waiting entry of epoch",
+            },
+        ),
+        Lane("leaders", boxes={"requests": "marker requests"}),
+        events=(
+            Event("elect", "a coordinator is elected", "election", "'coordinator'", kind="election"),
+            Event("time_out", "the transaction times out", "timeout", "'coordinator'", kind="timeout"),
+        ),
+    )
+
+    def is_pending(self):
+        """Return whether a change is being written. Source: `pendingTransitionInProgress`."""
+        return self.pending is not None
+
+    def begin_transition(self, following):
+        """Begin to write a change. A client waits for it, unless the caller says otherwise afterwards."""
+        self.pending = Write(following=self.successor(following), answers=True, end_epoch=None)
+
+    def may_use(self, producer_id, epoch):
+        """Return whether a request may have an identity."""
+        return self.clients == "any" or Identity(producer_id=producer_id, epoch=epoch) in self.given
+
+    @action
+    def initialize(self, expected: Option(Identity)):
+        """An instance sends InitProducerId, with the identity that it has (KIP-360) or without."""
+        require(expected is None or self.may_use(expected.producer_id, expected.epoch))
+        require(self.has_unused_id())
+        fences = self.metadata.state == TransactionState.ONGOING
+        answer = self.init_producer_id(expected)
+        require(answer == Error.NONE or self.is_pending())
+        if fences and self.pending is not None:
+            self.pending.answers = False
+
+    def has_unused_id(self):
+        """Return whether a producer id is left for a rotation: the bound of this model."""
+        return not self.is_exhausted(self.metadata.epoch) or self.metadata.producer_id < self.max_producer_id
+
+    @action
+    def add(self, producer_id: ProducerId, epoch: ProducerEpoch, partition: Partition):
+        """A client adds a partition to its transaction."""
+        require(self.may_use(producer_id, epoch) and partition not in self.metadata.partitions)
+        answer = self.add_partition(producer_id, epoch, partition)
+        require(answer == Error.NONE)
+
+    @action
+    def end(self, producer_id: ProducerId, epoch: ProducerEpoch, decision: Decision):
+        """A client sends EndTxn; a retry gets the answer again."""
+        require(self.may_use(producer_id, epoch) and self.has_unused_id())
+        answer = self.end_transaction(producer_id, epoch, decision)
+        require(answer == Error.NONE)
+        if self.pending is not None:
+            self.pending.end_epoch = epoch
+        else:
+            self.give(self.metadata)
+
+    @action(fair="weak")
+    def time_out(self):
+        """The transaction times out: the coordinator aborts it."""
+        require(self.metadata.state == TransactionState.ONGOING and not self.is_pending() and self.has_unused_id())
+        self.fence(self.timeout_raises_epoch)
+        if self.pending is not None:
+            self.pending.answers = False
+
+    @action(fair="weak")
+    def write(self):
+        """The change is in the log of the coordinator: it is valid, and the client gets its answer."""
+        require(self.pending is not None)
+        written = self.pending
+        self.pending = None
+        self.metadata = written.following
+        if self.metadata.state in PREPARED:
+            self.send_markers()
+        if written.answers and self.metadata.state not in COMPLETE:
+            self.give(self.metadata)
+
+    def give(self, metadata):
+        """Return the identity to the client, with version 2 already that of the next transaction."""
+        if metadata.next_producer_id is not None and self.returned_identity == "next":
+            self.given.add(Identity(producer_id=metadata.next_producer_id, epoch=0))
+        elif metadata.epoch is not None:
+            self.given.add(Identity(producer_id=metadata.producer_id, epoch=metadata.epoch))
+
+    def send_markers(self):
+        """Send a marker to the leader of each partition. Source: `addTxnMarkersToSend`."""
+        self.unmarked = self.metadata.partitions
+        self.waiting = self.coordinator_epoch
+        for partition in Partition:
+            if partition in self.metadata.partitions:
+                self.requests.add(MarkerRequest(partition=partition, coordinator_epoch=self.coordinator_epoch))
+        self.complete_if_marked()
+
+    def complete_if_marked(self):
+        """Complete the transaction if no marker is missing and its entry waits. Source: `maybeWriteTxnCompletion`."""
+        if len(self.unmarked) == 0 and self.waiting is not None and self.pending is None:
+            self.waiting = None
+            self.complete()
+
+    @action(fair="weak")
+    def marker_answered(self, partition: Partition, coordinator_epoch: CoordinatorEpoch, locked: bool):
+        """A leader has written a marker, and its answer arrives; `locked`: another thread holds the lock."""
+        require(self.lost_completion or not locked)
+        request = MarkerRequest(partition=partition, coordinator_epoch=coordinator_epoch)
+        require(request in self.requests)
+        self.requests.remove(request)
+        if coordinator_epoch == self.coordinator_epoch:
+            self.unmarked.discard(partition)
+            if not locked:
+                self.complete_if_marked()
+        elif self.stale_answer_removes == "any" or self.waiting == coordinator_epoch:
+            self.waiting = None
+
+    @action
+    def elect(self, has_pending: bool):
+        """A broker is elected and loads the log, with or without the change that is being written."""
+        require(self.coordinator_epoch < self.max_coordinator_epoch and (self.is_pending() or not has_pending))
+        self.coordinator_epoch += 1
+        if has_pending and self.pending is not None:
+            self.metadata = self.pending.following
+        self.pending = None
+        if self.metadata.state in PREPARED:
+            self.send_markers()
+
+    @invariant(says="the transaction has the largest epoch and cannot end: {self.metadata}")
+    def ongoing_can_end(self):
+        """An ongoing transaction has an epoch that can be raised: it can be aborted."""
+        return self.metadata.state != TransactionState.ONGOING or self.metadata.epoch != self.max_epoch
+
+    @invariant(says="a client has the largest epoch: {self.given}")
+    def largest_epoch_is_reserved(self):
+        """No client gets the largest epoch, so that every client can be fenced."""
+        return all(identity.epoch < self.max_epoch for identity in self.given)
+
+    @step_invariant(says="{old.metadata}, then {self.metadata}")
+    def identity_never_goes_back(self, old):
+        """A later change never has an older producer id or epoch."""
+        before = old.metadata
+        after = self.metadata
+        if before.epoch is None or after.epoch is None:
+            return after.epoch is not None or before.epoch is None
+        return before.producer_id < after.producer_id or (
+            before.producer_id == after.producer_id and before.epoch <= after.epoch
+        )
+
+    @step_invariant(says="{old.metadata}, then {self.metadata}")
+    def decision_is_final(self, old):
+        """A decision in the log never changes: a prepared transaction completes with the same outcome."""
+        before = old.metadata.state
+        after = self.metadata.state
+        if before == TransactionState.PREPARE_COMMIT:
+            return after in (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
+        if before == TransactionState.PREPARE_ABORT:
+            return after in (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
+        return True
+
+    @invariant(says="EndTxn with epoch {self.pending.end_epoch} ends {self.metadata}")
+    def ends_only_its_own_epoch(self):
+        """Only EndTxn with the epoch of the transaction ends it."""
+        return self.pending is None or self.pending.end_epoch in (None, self.metadata.epoch)
+
+    def is_prepared(self):
+        """Return whether the decision is written and not complete."""
+        return self.metadata.state in PREPARED
+
+    def is_ongoing(self):
+        """Return whether a transaction is open. Without an unused producer id, the model ends here."""
+        return self.metadata.state == TransactionState.ONGOING and self.has_unused_id()
+
+    @leads_to("is_prepared", says="the transaction stays {self.metadata}")
+    def completes(self):
+        """Every decided transaction completes."""
+        return self.metadata.state in COMPLETE
+
+    @leads_to("is_ongoing", says="the transaction stays {self.metadata}")
+    def is_decided(self):
+        """Every transaction is decided: by its client, or by the timeout."""
+        return self.metadata.state != TransactionState.ONGOING
+
+    @reachable
+    def rotated(self):
+        """A client gets a second producer id."""
+        return any(identity.producer_id > 0 for identity in self.given)
+
+
+SAFETY = [
+    "ongoing_can_end",
+    "largest_epoch_is_reserved",
+    "identity_never_goes_back",
+    "decision_is_final",
+    "ends_only_its_own_epoch",
+]
+PROMISES = [*SAFETY, "completes", "is_decided"]
+
+scenarios = [
+    Scenario(
+        Coordinator,
+        "version_2",
+        dict(max_epoch=2, max_coordinator_epoch=1),
+        description="Transaction version 2, with an election of another coordinator.",
+    ),
+    Scenario(
+        Coordinator,
+        "version_1",
+        dict(max_epoch=2, max_coordinator_epoch=1, transaction_version=1),
+        description="Transaction version 1, with an election of another coordinator.",
+    ),
+    Bug(
+        "t4_lost_completion",
+        Coordinator,
+        {"completes": 8},
+        size=dict(max_epoch=2, max_producer_id=0),
+        larger=dict(partitions=2, max_epoch=2),
+        faulty=dict(lost_completion=True),
+        promises=PROMISES,
+        description="T4 (KAFKA-9777): the last marker is answered while another thread holds the lock, and nothing "
+        "tests again whether the transaction is complete.",
+        remedy="T4 with a test that waits for the lock, from 2.5.1 on.",
+    ),
+    Bug(
+        "t4_stale_answer",
+        Coordinator,
+        {"completes": 10},
+        size=dict(max_epoch=2, max_producer_id=0, max_coordinator_epoch=1),
+        larger=dict(max_epoch=2, partitions=2, max_coordinator_epoch=1),
+        faulty=dict(stale_answer_removes="any"),
+        promises=PROMISES,
+        description="T4 (KAFKA-16352): the answer to a marker of the former epoch removes the entry that the same "
+        "broker made when it was elected again.",
+        remedy="T4 from 3.8 on: an answer removes only the entry of its own epoch.",
+    ),
+    Bug(
+        "t6_fence_raises_epoch_twice",
+        Coordinator,
+        {"ongoing_can_end": 8},
+        size=dict(max_epoch=2),
+        larger=dict(max_epoch=3, max_coordinator_epoch=1),
+        faulty=dict(fence_raises_epoch_twice=True),
+        promises=PROMISES,
+        description="T6 (KAFKA-19367): the fence raises the epoch to the largest one, and the abort cannot raise it "
+        "again: the transaction stays open.",
+        remedy="T6 with one epoch for the fence and the abort, from 4.0.1 on.",
+    ),
+    Bug(
+        "t6_timeout_keeps_exhausted_id",
+        Coordinator,
+        {"largest_epoch_is_reserved": 12, "ongoing_can_end": 14},
+        size=dict(max_epoch=2),
+        larger=dict(max_epoch=3, max_coordinator_epoch=1),
+        faulty=dict(fence_rotates_id=False),
+        promises=PROMISES,
+        description="T6 (KAFKA-20090): a timeout aborts with the largest epoch and the old id. A late EndTxn is taken "
+        "for a retry and returns that epoch, under which a transaction begins that cannot end.",
+        remedy="T6 with a new producer id for the abort of an exhausted one, from 4.3 on.",
+    ),
+    Bug(
+        "t6_end_returns_exhausted_id",
+        Coordinator,
+        {"largest_epoch_is_reserved": 7},
+        size=dict(max_epoch=2),
+        larger=dict(max_epoch=3),
+        faulty=dict(returned_identity="prepared"),
+        promises=PROMISES,
+        description="T6 (KAFKA-18660): EndTxn returns the exhausted id with the largest epoch instead of the new id.",
+        remedy="T6 with the identity of the next transaction in the answer, from 4.0 on.",
+    ),
+    Bug(
+        "t8_end_with_higher_epoch",
+        Coordinator,
+        {"ends_only_its_own_epoch": 6},
+        size=dict(max_epoch=2, transaction_version=1, clients="any"),
+        larger=dict(max_epoch=3, transaction_version=1, clients="any"),
+        faulty=dict(end_epoch="not_lower"),
+        promises=["ends_only_its_own_epoch", "decision_is_final"],
+        description="T8 (KAFKA-9600): EndTxn with a higher epoch than the coordinator's ends the transaction.",
+        remedy="T8 from 2.5.1 on: EndTxn of a client needs the epoch of the transaction.",
+    ),
+]
