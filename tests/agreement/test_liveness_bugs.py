@@ -21,10 +21,10 @@ from liveness_toys import (
     TwoDesks,
     WholeNext,
 )
-from llvmlite import ir
 
 from checker.engines.native import engine
 from checker.engines.native.liveness import classes, components, decision, kernels
+from checker.engines.native.llvm import ir
 from checker.engines.python import explorer
 from checker.language import Fairness, Spec
 from checker.run.plan import Plan

@@ -8,9 +8,9 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from llvmlite import ir
 
 from checker.engines.native import engine as native
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.words import struct_field
 from checker.engines.native.lowering import refinements
 from checker.engines.python import explorer

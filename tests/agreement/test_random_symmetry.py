@@ -19,11 +19,11 @@ import pytest
 from engines import holds, load, random_state
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from llvmlite import ir
 from spec_source import spec_source
 
 from checker.engines.native import engine as native
 from checker.engines.native.explore.kernels import REPRESENTATIVE
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.permuted_states import PermutedStates
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout

@@ -19,11 +19,11 @@ import ctypes
 from dataclasses import dataclass
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.shard_record import state_hash
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I8,
     I64,
@@ -286,6 +286,6 @@ def _define_hash(native: NativeSpec) -> None:
     builder.ret(count)
 
 
-def _function(native: NativeSpec, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Argument, ...]]:
+def _function(native: NativeSpec, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
     function = ir.Function(native.module, ir.FunctionType(I64, [I64] * arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args

@@ -9,9 +9,9 @@ import ctypes
 import dataclasses
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, LocalVariable, counted_loop, endless_loop, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item

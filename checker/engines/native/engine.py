@@ -27,7 +27,7 @@ from checker.engines.native.explore import exploration
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_store import Words
-from checker.engines.native.llvm.machine_code import MachineCode, consumed_text
+from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
 from checker.engines.native.results import (
     PathTraces,
@@ -191,7 +191,7 @@ def lowered_with_kernels(
 
 def _kernels(native: NativeSpec, better: Callable[[], Kernels] | None = None) -> Kernels:
     """Compile the kernels of a module: quickly if `better` compiles optimised ones."""
-    code = MachineCode(consumed_text(native.module), quick=better is not None)
+    code = MachineCode(str(native.module), quick=better is not None)
     return Kernels(native.layout.words, native.instances, code.address_of, code, better)
 
 

@@ -18,10 +18,10 @@ import ctypes
 import threading
 
 import numpy as np
-from llvmlite import ir
 
 from checker.engines.native.engine import compile_native, explore_compiled, garbage_collection_paused
 from checker.engines.native.explore.store import Store
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I8, I64, WORD_POINTER, counted_loop, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field

@@ -29,13 +29,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
 from checker.engines.native.batch import ExpandedBatch
 from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.shard_record import state_hash
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I1,
     I16,
@@ -222,7 +222,7 @@ def levels_of(rows: Words) -> Words:
     return np.asarray(rows[:, -1] >> np.uint64(INSTANCE_BITS), np.uint64)
 
 
-def _function(module: ir.Module, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Argument, ...]]:
+def _function(module: ir.Module, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
     function = ir.Function(module, ir.FunctionType(I64, [I64] * arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args
 
@@ -524,8 +524,8 @@ def _lower_bound(module: ir.Module, words: int) -> int:
 
 def _lower_bound_function(module: ir.Module, words: int) -> ir.Function:
     name = "lower_bound"
-    if name in module.globals:
-        return module.globals[name]
+    if isinstance(known := module.globals.get(name), ir.Function):
+        return known
     builder, (rows, start, count, hashed) = _function(module, name, 4)
     [rows] = _pointers(builder, rows)
 

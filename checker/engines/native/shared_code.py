@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from checker.engines.native.engine import CompiledSpec, garbage_collection_paused, lowered_with_kernels
 from checker.engines.native.explore.kernels import Kernels
-from checker.engines.native.llvm.machine_code import MachineCode, consumed_text, object_code
+from checker.engines.native.llvm.machine_code import MachineCode, object_code
 from checker.engines.native.lowering.constant_block import SYMBOL, words_of
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.frontend import compile_shared
@@ -77,7 +77,7 @@ def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Do
         program, runtime = compile_shared(spec, properties)
         symmetry = None if symmetric is None else required_symmetry(program, spec.resolved_type(symmetric))
         native = lowered_with_kernels(spec, program, properties, runtime, symmetry=symmetry)
-        text = consumed_text(native.module)
+        text = str(native.module)
     fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
     return SharedCode(
         type(spec),

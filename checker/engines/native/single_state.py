@@ -13,8 +13,7 @@ import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.emitter import I1, I32, I64, WORD_POINTER
 from checker.engines.native.lowering.lane_emitter import LANES

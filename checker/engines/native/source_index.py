@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from checker.engines.native.compiler_sources import last_change, sources_digest
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.llvm.machine_code import consumed_text, named_object_code, target_text
+from checker.engines.native.llvm.machine_code import named_object_code, target_text
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.language.source_digest import PROCESS_START, digests_renewed, source_digest
 from checker.language.spec import Spec
@@ -69,7 +69,7 @@ class SourceIndex:
             return found
         native = lowered()
         words, instances = native.layout.words, native.instances
-        name, code = named_object_code(consumed_text(native.module), quick=quick, is_indexed=self._key is not None)
+        name, code = named_object_code(str(native.module), quick=quick, is_indexed=self._key is not None)
         if self._is_unchanged():
             content = json.dumps({"words": words, "instances": instances, "code": name})
             code_cache.store(self._entry(quick=quick), content.encode())

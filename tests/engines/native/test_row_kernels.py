@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from llvmlite import ir
 
 from checker.engines.native import row_kernels as module
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import word
 from checker.engines.native.row_kernels import HASH_RANGE, RowFilter, RowKernels, RowTable, SortedRows
 

@@ -27,11 +27,10 @@ The spec's functions report through `emit` and `fail` to a sink, a struct on the
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from checker.engines.native.explore.memory_layout import ORIGIN_SHIFT, SHARD_BITS, MemoryLayout
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I8,
     I64,

@@ -23,8 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llvmlite import ir
-
 from checker.engines.native.explore.memory_layout import (
     GROUP_SLOTS,
     LOAD_DENOMINATOR,
@@ -33,6 +31,7 @@ from checker.engines.native.explore.memory_layout import (
 )
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I1,
     I32,

@@ -23,11 +23,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from checker.engines.native.explore.hash_table import HashTable, make_room
 from checker.engines.native.explore.shard_record import ShardRecord, inbox_blocks, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I1,
     I64,

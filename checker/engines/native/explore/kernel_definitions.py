@@ -11,8 +11,6 @@ nothing else: the halves of a round are separated by the join of the threads in 
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from checker.engines.native.explore.expansion import define_emit, define_expand_shard, define_fail
 from checker.engines.native.explore.hash_table import HashTable, define_grow_table
 from checker.engines.native.explore.insertion import define_check_new, define_insert_shard
@@ -21,6 +19,7 @@ from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
 from checker.engines.native.explore.shards_taken import shards_taken
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, word
 from checker.engines.native.llvm.words import read_words
 
@@ -89,6 +88,6 @@ def _define_find(spec: SpecFunctions) -> None:
 
 def _define(
     spec: SpecFunctions, name: str, result: ir.Type, arguments: list[ir.Type]
-) -> tuple[ir.IRBuilder, tuple[ir.Argument, ...]]:
+) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
     function = ir.Function(spec.module, ir.FunctionType(result, arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args

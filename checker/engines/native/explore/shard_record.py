@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from llvmlite import ir
-
 from checker.engines.native.explore.memory_layout import (
     FIELD_OFFSETS,
     ORIGIN_SHIFT,
@@ -15,6 +13,7 @@ from checker.engines.native.explore.memory_layout import (
     SHARDS,
     MemoryLayout,
 )
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I16, I32, WORD_POINTER, counted_loop, word
 from checker.engines.native.llvm.words import item, write_words
 
@@ -46,7 +45,7 @@ class ShardRecord:
 
     def get(self, name: str, index: ir.Value | None = None) -> ir.Value:
         """Return the value (i64) of a field, or of its item `index`."""
-        return self._builder.load(self.slot(name, index), name=name)
+        return self._builder.load(self.slot(name, index))
 
     def set(self, name: str, value: ir.Value, index: ir.Value | None = None) -> None:
         """Replace the value of a field, or of its item `index`."""

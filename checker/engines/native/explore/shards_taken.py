@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from llvmlite import ir
-
 from checker.engines.native.explore.memory_layout import SHARDS
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import endless_loop, word
 
 

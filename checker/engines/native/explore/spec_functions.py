@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
 from checker.engines.native.explore.memory_layout import MemoryLayout
+from checker.engines.native.llvm import ir
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.lane_functions import LaneFunctions

@@ -22,7 +22,6 @@ import ctypes
 from collections.abc import Callable
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.hash_table import HashTable
@@ -30,6 +29,7 @@ from checker.engines.native.explore.memory_layout import SHARD_BITS, SHARDS, Mem
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
 from checker.engines.native.explore.store import Store
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I8,
     I16,
@@ -142,7 +142,7 @@ def _callable(code: MachineCode, name: str, arguments: int) -> Callable[..., int
     return ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_uint64] * arguments)(code.address_of(name))
 
 
-def _function(native: NativeSpec, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Argument, ...]]:
+def _function(native: NativeSpec, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
     function = ir.Function(native.module, ir.FunctionType(I64, [I64] * arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args
 

@@ -25,9 +25,9 @@ import ctypes
 import functools
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I32, I64, LocalVariable, counted_loop, endless_loop, word
 from checker.engines.native.llvm.machine_code import MachineCode
 
@@ -89,7 +89,7 @@ class _Array:
 class _Tarjan:
     """The function of `strong_components` under construction; its arguments are the count and the arrays."""
 
-    def __init__(self, builder: ir.IRBuilder, arguments: tuple[ir.Argument, ...]):
+    def __init__(self, builder: ir.IRBuilder, arguments: tuple[ir.Value, ...]):
         self._builder = builder
         self._count, starts, targets, component, order, low, path, still_open, cursors = arguments
         self._starts, self._cursors = _Array(builder, starts, I64), _Array(builder, cursors, I64)

@@ -1,4 +1,4 @@
-"""Structured control flow for llvmlite's builder: loops, and local variables that LLVM keeps in registers."""
+"""Structured control flow for LLVM's builder: loops, and local variables that LLVM keeps in registers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from llvmlite import ir
+from checker.engines.native.llvm import ir
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 WORD_POINTER = I64.as_pointer()
 
 
-def word(value: int) -> ir.Constant:
+def word(value: int) -> ir.Value:
     """Return a 64-bit constant; `value` is taken modulo 2**64."""
     return ir.Constant(I64, value % 2**64)
 
@@ -38,7 +38,8 @@ class LocalVariable:
 
     def add(self, amount: int) -> None:
         """Add a constant to the value."""
-        self.set(self._builder.add(self.get(), ir.Constant(self._slot.type.pointee, amount)))
+        value = self.get()
+        self.set(self._builder.add(value, ir.Constant(value.type, amount)))
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,7 @@ import llvmlite.binding as llvm
 from checker.engines.native.llvm import code_cache
 
 if TYPE_CHECKING:
-    from llvmlite import ir
-
-_NO_TRIPLE, _NO_LAYOUT = 'target triple = "unknown-unknown-unknown"', 'target datalayout = ""'
-"""The lines that a module has before its target is set."""
+    from checker.engines.native.llvm import ir
 
 _PASSES = 3
 """The version of `_optimise`, which is part of the digest of cached code: change it with the passes."""
@@ -47,26 +44,11 @@ def target_text() -> str:
     return f"{processor} LLVM {'.'.join(map(str, llvm.llvm_version_info))} llvmlite {llvmlite.__version__}"
 
 
-def consumed_text(module: ir.Module) -> str:
-    """Return the text of a module that is not used again, and free its instructions.
-
-    Instructions and blocks refer to each other: to find them, the garbage collector takes a sixth of the time of
-    compiling.
-    """
-    text = str(module)
-    for function in module.functions:
-        for block in function.blocks:
-            block.instructions.clear()
-            block.terminator = None
-        function.blocks.clear()
-    return text
-
-
 def object_code(module: ir.Module | str, *, quick: bool = False) -> bytes:
     """Return a module as machine code for this processor.
 
-    The module may be given as text, which may come from another machine: it names no target, and gets the target of
-    this process. `quick`: compile in a seventh of the time; the code takes about twice as long to run. The code comes
+    The module may be given as text, which may come from another machine: it names no target, and gets that of this
+    process. `quick`: compile in a seventh of the time; the code takes about twice as long to run. The code comes
     from the cache on disk if that has it.
     """
     return named_object_code(module, quick=quick)[1]
@@ -78,8 +60,7 @@ def named_object_code(module: ir.Module | str, *, quick: bool = False, is_indexe
     `is_indexed`: the name will be kept, so the cache keeps the code even if it is compiled in a moment.
     """
     machine = _target_machine(quick=quick)
-    text = str(module).replace(_NO_TRIPLE, f'target triple = "{machine.triple}"', 1)
-    text = text.replace(_NO_LAYOUT, f'target datalayout = "{machine.target_data}"', 1)
+    text = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n{module}'
     digest = code_cache.digest_of(text, target_text(), f"{_PASSES} {quick}")
     found = code_cache.load(digest)
     if found is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I8, I32, word
 
 
 def item(builder: ir.IRBuilder, array: ir.Value, index: ir.Value, size: int) -> ir.Value:
     """Return the address of item `index` of an array (i64*) whose items have `size` words."""
-    return builder.gep(array, [builder.mul(index, word(size))], inbounds=True)
+    return builder.gep(array, [index if size == 1 else builder.mul(index, word(size))], inbounds=True)
 
 
 def read_words(builder: ir.IRBuilder, address: ir.Value, count: int) -> list[ir.Value]:
@@ -30,10 +29,7 @@ def struct_field(builder: ir.IRBuilder, struct: ir.Value, index: int) -> ir.Valu
 
 def prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
     """Emit a prefetch for reading, with the highest locality. A prefetch of an invalid address does nothing."""
-    name, byte_pointer = "llvm.prefetch.p0", I8.as_pointer()
-    function = builder.module.globals.get(name)
-    if function is None:
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, I32, I32, I32])
-        function = ir.Function(builder.module, kind, name)
+    byte_pointer = I8.as_pointer()
+    function = builder.module.declared("llvm.prefetch.p0", ir.VoidType(), [byte_pointer, I32, I32, I32])
     to_read, keep, data = (ir.Constant(I32, value) for value in (0, 3, 1))
     builder.call(function, [builder.bitcast(address, byte_pointer), to_read, keep, data])

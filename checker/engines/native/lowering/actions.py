@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.analysis import reassigned_locals
 from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
 from checker.engines.native.lowering.emitter import (
@@ -71,7 +70,8 @@ class ActionLowering:
         bits = self.emit.builder.load(rest)
         self.emit.branch(self.emit.compare("!=", bits, 0), body, end)
         self.emit.position(body)
-        self.emit.builder.store(self.emit.bit_and(bits, self.emit.subtract(bits, 1)), rest)
+        others = self.emit.bit_and(bits, self.emit.subtract(bits, 1))
+        self.emit.builder.store(self.emit.value(others), rest)
         position: Number = self.emit.builder.cttz(bits, ir.Constant(I1, 1)) if self.action.instances > 1 else 0
         chosen = self._choices(position, tables)
         self._instance(self.emit.add(position, self.action.first_instance), chosen)
@@ -107,8 +107,8 @@ class ActionLowering:
         if parameter.collection is not None:
             self._choose_from_collection(parameter.collection, chosen, choose)
         elif is_unrolled:
-            for position, value in enumerate(parameter.local.type.values()):
-                choose(position, self.emit.constant(parameter.local.type, value))
+            for number, value in enumerate(parameter.local.type.values()):
+                choose(number, self.emit.constant(parameter.local.type, value))
         else:
             table = self._table_of(parameter)
             with self.emit.loop(0, parameter.choices) as (position, _, _):

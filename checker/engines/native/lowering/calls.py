@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.analysis import reassigned_locals, returns_only_at_end
 from checker.engines.native.lowering.emitter import Value
 from checker.engines.native.lowering.evaluation import Evaluator, NativeFrame, SubjectLowering

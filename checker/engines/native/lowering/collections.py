@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias, assert_never
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.arrays import is_bit_set
 from checker.engines.native.lowering.emitter import MemoryPlace, Number, PackedValue, Value
 from checker.engines.native.lowering.evaluation import Evaluator, SubjectLowering

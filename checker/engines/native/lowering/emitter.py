@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.state_layout import ArrayItems, ValueLayout, ValuePart, encode, layout_of
 from checker.language.types import BoolType, IntType, StructType, Type
 
@@ -358,7 +357,8 @@ class Emitter:
         # An integer type without a low bound occurs in locals only; it is not stored as a distance.
         if isinstance(value.type, IntType) and value.type.low is not None:
             return self.subtract(value.number, value.type.low)
-        return value.number
+        bits: Number = value.number
+        return bits
 
     def from_bits(self, kind: Type, bits: Number) -> PackedValue:
         """Return the packed value with some bits: the inverse of `bits_of`."""
@@ -443,8 +443,8 @@ class Emitter:
             return items.word + word, items.shift + rest * items.step
         per_word = ir.Constant(I64, items.per_word)
         # Unsigned is right, because the caller has checked that the index is not negative.
-        word, rest = self.builder.udiv(index, per_word), self.builder.urem(index, per_word)
-        return self.add(word, items.word), self.add(self.multiply(rest, items.step), items.shift)
+        number, position = self.builder.udiv(index, per_word), self.builder.urem(index, per_word)
+        return self.add(number, items.word), self.add(self.multiply(position, items.step), items.shift)
 
     def equal(self, left: Value, right: Value) -> Truth:
         """Return whether two values of one type are equal."""

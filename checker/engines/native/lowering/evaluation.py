@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.arrays import ArrayEmitter
 from checker.engines.native.lowering.branches import Branches
 from checker.engines.native.lowering.constant_block import ConstantBlock
@@ -161,13 +160,15 @@ class Evaluator(ExpressionVisitor[Value]):
         """Emit an integer expression and return the integer."""
         value = self.visit(node)
         assert isinstance(value, PackedValue)
-        return value.number
+        number: Number = value.number
+        return number
 
     def truth(self, node: nodes.Expr) -> Truth:
         """Emit a bool expression and return the bool."""
         value = self.visit(node)
         assert isinstance(value, PackedValue)
-        return value.number
+        truth: Truth = value.number
+        return truth
 
     @abstractmethod
     def view(self, node: nodes.Expr) -> Value:

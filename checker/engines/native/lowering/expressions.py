@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.analysis import is_cheap
 from checker.engines.native.lowering.calls import CallLowering
 from checker.engines.native.lowering.collections import CollectionLowering

@@ -6,8 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.emitter import I1, I32, I64, Emitter, Number, Truth
 
 LANES = 8
@@ -90,21 +89,16 @@ class LaneEmitter(Emitter):
     def count_ones(self, number: Number) -> Number:
         if isinstance(number, int):
             return number.bit_count()
-        function = self.builder.module.globals.get(name := f"llvm.ctpop.v{LANES}i64")
-        if function is None:
-            function = ir.Function(self.builder.module, ir.FunctionType(_WORDS, [_WORDS]), name)
-        return self.builder.call(function, [number])
+        return self.builder.call(self.builder.module.declared(f"llvm.ctpop.v{LANES}i64", _WORDS, [_WORDS]), [number])
 
     def any_lane(self, number: Number) -> ir.Value:
         """Return the bits (i64) that are set in some lane."""
-        function = self.builder.module.globals.get(name := f"llvm.vector.reduce.or.v{LANES}i64")
-        if function is None:
-            function = ir.Function(self.builder.module, ir.FunctionType(I64, [_WORDS]), name)
+        function = self.builder.module.declared(f"llvm.vector.reduce.or.v{LANES}i64", I64, [_WORDS])
         return self.builder.call(function, [self.value(number)])
 
     def lanes_of(self, states: ir.Value, word: int, words: int) -> ir.Value:
         """Return a word of LANES states that follow one another from an address on, each of some words."""
-        vector = ir.Constant(_WORDS, ir.Undefined)
+        vector: ir.Value = ir.Constant(_WORDS, ir.Undefined)
         for lane in range(LANES):
             loaded = self.builder.load(self.builder.gep(states, [ir.Constant(I64, lane * words + word)], inbounds=True))
             vector = self.builder.insert_element(vector, loaded, ir.Constant(I64, lane))

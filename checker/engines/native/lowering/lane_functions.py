@@ -14,8 +14,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.emitter import I64, WORD_POINTER, Number, Truth
 from checker.engines.native.lowering.lane_emitter import LANES, LaneEmitter
 from checker.engines.native.lowering.lanes import LaneEvaluator, UnsupportedError

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.arrays import is_bit_set
 from checker.engines.native.lowering.constant_block import ConstantBlock
 from checker.engines.native.lowering.emitter import Number, PackedValue, Truth
@@ -217,13 +216,13 @@ class LaneEvaluator:
         number, first = place.number, place.word + items.word
         if words > 1:
             assert number is None, "a value of several words is in the state"
-            number = self._word(first)
+            chosen: Number = self._word(first)
             for later in range(1, words):
                 is_there = self.emit.compare(">=", index, later * items.per_word)
-                number = self.emit.select(is_there, self._word(first + later), number)
-            index = self._within_word(index, words, items.per_word)
-        shift = self.emit.add(self.emit.multiply(index, items.step), items.shift)
-        return LanePlace(items.layout, number, first, self.emit.add(place.shift, shift))
+                chosen = self.emit.select(is_there, self._word(first + later), chosen)
+            number, index = chosen, self._within_word(index, words, items.per_word)
+        distance = self.emit.add(self.emit.multiply(index, items.step), items.shift)
+        return LanePlace(items.layout, number, first, self.emit.add(place.shift, distance))
 
     def _within_word(self, index: Number, words: int, per_word: int) -> Number:
         """Return the position of an item in its word."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.arrays import UNROLLED, is_bit_set
 from checker.engines.native.lowering.emitter import PackedValue, Value
 from checker.engines.native.lowering.evaluation import Evaluator, SubjectLowering

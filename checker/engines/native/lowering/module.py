@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.branches import Branches
 from checker.engines.native.lowering.constant_block import ConstantBlock
 from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter
@@ -64,7 +63,7 @@ class SpecModule:
         self.fail = ir.Function(module, ir.FunctionType(void, [SINK, I32, I32]), f"{prefix}fail")
         self.outliner = Outliner(program, module, self.number_of, self.new_lowering)
 
-    def new_function(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> tuple[ir.Function, Emitter]:
+    def new_function(self, name: str, result: ir.Type, arguments: Sequence[ir.Type]) -> tuple[ir.Function, Emitter]:
         """Return a new function of internal linkage, and the emitter of its body."""
         function = ir.Function(self.module, ir.FunctionType(result, arguments), f"{self.prefix}{name}")
         function.linkage = "internal"

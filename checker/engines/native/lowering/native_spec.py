@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.actions import define_expand_state
 from checker.engines.native.lowering.branches import Branches
 from checker.engines.native.lowering.lane_functions import LaneFunctions, define_lane_functions

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.analysis import reassigned_locals
 from checker.engines.native.lowering.emitter import (
     I32,

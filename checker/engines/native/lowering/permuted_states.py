@@ -28,8 +28,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I1, I8, I32, I64, WORD_POINTER, counted_loop, word
 from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.sorted_members import SortedMembers

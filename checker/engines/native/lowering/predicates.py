@@ -14,8 +14,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.emitter import I1, I64, WORD_POINTER, Emitter, PackedValue
 from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.views import NativeView

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.words import read_words, struct_field
 from checker.engines.native.lowering.actions import define_expand_state
 from checker.engines.native.lowering.emitter import I64, WORD_POINTER, Emitter, MemoryPlace, Truth
@@ -119,7 +118,7 @@ def _define_emit(function: ir.Function, words: int) -> None:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     search = builder.bitcast(function.args[0], _SEARCH.as_pointer())
     wanted = read_words(builder, builder.load(struct_field(builder, search, _WANTED)), words)
-    differences = ir.Constant(I64, 0)
+    differences: ir.Value = ir.Constant(I64, 0)
     for word, other in zip(wanted, read_words(builder, function.args[1], words), strict=True):
         differences = builder.or_(differences, builder.xor(word, other))
     is_wanted = builder.zext(builder.icmp_unsigned("==", differences, ir.Constant(I64, 0)), I64)

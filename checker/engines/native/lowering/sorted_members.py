@@ -11,8 +11,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I1, I64, WORD_POINTER, word
 from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.state_layout import WORD, StateLayout, ValuePart, item_place

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.arrays import is_bit_set
 from checker.engines.native.lowering.collections import CollectionChange
 from checker.engines.native.lowering.emitter import PackedValue

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, word
 from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.emitter import Emitter, PackedValue, Value

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, WORD_POINTER
 from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.emitter import Emitter, MemoryPlace

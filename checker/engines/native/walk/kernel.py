@@ -32,9 +32,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from checker.engines.native.explore.shard_record import state_hash
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I8,
     I16,
@@ -175,9 +174,7 @@ class _WalkKernel:
         function = ir.Function(native.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), WALK)
         self._builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
         # Read once: LLVM cannot know that the arrays that a walk writes do not overlap the record.
-        self._fields = {
-            name: builder.load(builder.gep(function.args[0], [word(at)]), name=name) for name, at in FIELDS.items()
-        }
+        self._fields = {name: builder.load(builder.gep(function.args[0], [word(at)])) for name, at in FIELDS.items()}
         self._sink = builder.alloca(_SINK)
         self._state = builder.alloca(I64, max(2, self._words))
         self._old = builder.alloca(I64, max(2, self._words))

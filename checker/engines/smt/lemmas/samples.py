@@ -9,12 +9,12 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
 from checker.engines.native.engine import compile_native
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_store import Words
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.emitter import I64
 from checker.engines.native.lowering.native_spec import lower

@@ -20,6 +20,7 @@ from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.store import Store
+from checker.engines.native.llvm.control_flow import word
 from tests.engines.native.explore.test_breadth_first import TOYS
 from tests.engines.native.explore.toys import compile_toy, grid
 
@@ -174,7 +175,7 @@ def test_a_dropped_bit_of_the_remainder_is_noticed(
 
     def without_a_bit(self, builder, words):
         found = emit(self, builder, words)
-        found[-1] = builder.and_(found[-1], found[-1].type(2**64 - 2))
+        found[-1] = builder.and_(found[-1], word(2**64 - 2))
         return found
 
     monkeypatch.setattr(StateCode, "emit", without_a_bit)

@@ -8,7 +8,6 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llvmlite import ir
 
 from checker.engines.native.explore.compact.quotient import (
     TableShape,
@@ -19,6 +18,7 @@ from checker.engines.native.explore.compact.quotient import (
     unmixed_key,
 )
 from checker.engines.native.explore.compact.state_code import StateCode
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import read_words, write_words

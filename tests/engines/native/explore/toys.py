@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir
 
 from checker.engines.native.explore.kernel_definitions import add_kernels
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I1, I8, I32, I64, WORD_POINTER, counted_loop, word
 from checker.engines.native.llvm.words import read_words, write_words
 

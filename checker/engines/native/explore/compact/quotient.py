@@ -28,8 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, word
 
 DISPLACEMENT_BITS = 7

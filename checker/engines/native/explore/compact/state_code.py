@@ -17,8 +17,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I16, I32, I64, word
 from checker.engines.native.lowering.state_layout import (
     SCALARS,
@@ -274,11 +273,12 @@ def _emit_digit(builder: ir.IRBuilder, digit: Digit, words: list[ir.Value]) -> i
 def _rank_table(module: ir.Module, ranks: tuple[int, ...]) -> ir.GlobalVariable:
     """Return the constant array (i16) of some ranks; equal tables are one."""
     kind = ir.ArrayType(I16, len(ranks))
-    tables = [found for found in module.global_values if isinstance(found, ir.GlobalVariable)]
+    content = ir.Constant(kind, list(ranks))
+    tables = [found for found in module.globals.values() if isinstance(found, ir.GlobalVariable)]
     for found in tables:
-        if found.initializer is not None and found.initializer.type == kind and found.ranks == ranks:
+        # The text of an array has the types of its items, and as many as there are.
+        if found.initializer is not None and found.initializer.ref == content.ref:
             return found
     table = ir.GlobalVariable(module, kind, f"ranks.{len(tables)}")
-    table.initializer, table.global_constant, table.linkage = ir.Constant(kind, list(ranks)), True, "internal"
-    table.ranks = ranks
+    table.initializer, table.global_constant, table.linkage = content, True, "internal"
     return table

@@ -25,8 +25,6 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from checker.engines.native.explore.compact.quotient import (
     TableShape,
     emit_home,
@@ -42,6 +40,7 @@ from checker.engines.native.explore.compact.table_record import (
 from checker.engines.native.explore.memory_layout import ORIGIN_SHIFT, MemoryLayout
 from checker.engines.native.explore.shard_record import ShardRecord, inbox_blocks
 from checker.engines.native.explore.shards_taken import shards_taken
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I1,
     I8,
@@ -224,7 +223,7 @@ class _Definitions:
 
     def _function(
         self, name: str, result: ir.Type, arguments: list[ir.Type], *, is_internal: bool = True
-    ) -> tuple[ir.IRBuilder, tuple[ir.Argument, ...]]:
+    ) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
         function = ir.Function(self.module, ir.FunctionType(result, arguments), name)
         if is_internal:
             function.linkage = "internal"
@@ -477,8 +476,9 @@ class _Definitions:
         source = old.address_of(first)
         no = ir.Constant(I1, 0)
         pointer = I8.as_pointer()
-        copy = _intrinsic(self.module, "llvm.memcpy.p0.p0.i64", [pointer, pointer, I64, I1])
-        clear = _intrinsic(self.module, "llvm.memset.p0.i64", [pointer, I8, I64, I1])
+        nothing = ir.VoidType()
+        copy = self.module.declared("llvm.memcpy.p0.p0.i64", nothing, [pointer, pointer, I64, I1])
+        clear = self.module.declared("llvm.memset.p0.i64", nothing, [pointer, I8, I64, I1])
         builder.call(copy, [moved, source, size, no])
         builder.call(clear, [source, ir.Constant(I8, 0), size, no])
 
@@ -553,13 +553,6 @@ class _Definitions:
         is_absent, _, _ = table.find(code[0], code[1:])
         listed = self._listed(builder, record, at)
         builder.ret(builder.select(is_absent, listed, word(1)))
-
-
-def _intrinsic(module: ir.Module, name: str, arguments: list[ir.Type]) -> ir.Function:
-    function = module.globals.get(name)
-    if function is None:
-        function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
-    return function
 
 
 _INSERT = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_uint64)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I8, I64, WORD_POINTER, word
 
 MOST_SLOT_WORDS = 1024
@@ -71,7 +70,7 @@ class TableRecord:
 
     def get(self, name: str) -> ir.Value:
         """Return the value (i64) of a field."""
-        return self._builder.load(self._slot(FIELD_OFFSETS[name]), name=name)
+        return self._builder.load(self._slot(FIELD_OFFSETS[name]))
 
     def set(self, name: str, value: ir.Value) -> None:
         """Replace the value of a field."""
