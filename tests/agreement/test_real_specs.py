@@ -1,7 +1,7 @@
 """The native engine agrees with the interpreter on every spec below `specs/`.
 
 The default profile leaves out specs that only add liveness properties to another spec: their states and steps are
-those of the other. It explores only the specs that extend no other: the slow tests explore the rest.
+those of the other. It takes only the specs that extend no other: the slow tests take the rest.
 `TIDEMARK_PROFILE=thorough` takes all specs, all their scenarios, and more time for each.
 """
 
@@ -48,7 +48,7 @@ SCENARIOS = {
 }
 
 
-def explored() -> list[object]:
+def compared() -> list[object]:
     """Return the scenarios as parameters of a test; those of specs that extend another one are slow."""
     return [
         pytest.param(name, marks=pytest.mark.slow if SPECS & set(scenario.spec.__mro__[1:]) and not _THOROUGH else ())
@@ -74,15 +74,15 @@ def compare_reachable(spec: Spec, probe: SingleStateEngine, seconds: float) -> i
     return len(frontier)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", compared())
 def test_engines_agree_on_a_scenario(name: str) -> None:
     scenario: Scenario = SCENARIOS[name]
     spec = scenario.spec(**scenario.constants)
-    compared = compare_reachable(spec, SingleStateEngine(spec, with_lanes=True), SECONDS)
-    assert compared or scenario.expect == "error"
+    states = compare_reachable(spec, SingleStateEngine(spec, with_lanes=True), SECONDS)
+    assert states or scenario.expect == "error"
 
 
-@pytest.mark.parametrize("name", explored())
+@pytest.mark.parametrize("name", compared())
 def test_engines_agree_on_explorations_of_a_scenario(name: str) -> None:
     scenario: Scenario = SCENARIOS[name]
     spec = scenario.spec(**scenario.constants)

@@ -29,6 +29,7 @@ def printed():
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1 worker", "2 workers"])
 @pytest.mark.parametrize("properties", ["as published", "all properties"])
 def test_table_has_a_complete_row_for_each_setting(printed, workers, properties):
@@ -38,12 +39,14 @@ def test_table_has_a_complete_row_for_each_setting(printed, workers, properties)
     assert "-" not in cells
 
 
+@pytest.mark.slow
 def test_start_up_and_gain_of_the_second_worker_are_printed(printed):
     assert " s cold " in printed and " s warm" in printed
     assert printed.count("times as fast as with 1 worker") == 2
     assert printed.count("two independent processes: explore") == 1
 
 
+@pytest.mark.slow
 def test_missing_spin_and_compiler_are_named_with_their_packages(printed):
     assert "install the Debian package `spin`" in printed
     assert "install the Debian package `gcc`" in printed

@@ -163,11 +163,13 @@ def test_a_timeout_is_unknown():
     assert {cell.reason for cell in proof.cells if cell.outcome == "unknown"} == {"timeout: no answer within 1e-09 s"}
 
 
+@pytest.mark.slow
 def test_the_idempotent_log_is_proved_for_every_size():
     constants = dict(cache_size=5, max_in_flight=5) if THOROUGH else dict(max_responses=1)
     assert proof_of(IdempotentLog(**constants), SIZES, QueryLimits(60)).verdict == "proved"
 
 
+@pytest.mark.slow
 def test_fenced_logs_are_proved_for_any_number_of_leader_epochs_and_records():
     spec = FencedLogs(replicas=3 if THOROUGH else 2)
     assert proof_of(spec, ["log_size", "max_records", "max_leader_epoch"], QueryLimits(300)).verdict == "proved"
