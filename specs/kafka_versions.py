@@ -268,17 +268,98 @@ EMPTY_LOG_NEEDS_SEQUENCE_0 = Change(
 
 # Transactions.
 
+TRANSACTIONS = Change(
+    "producers may be transactional",
+    "KIP-98",
+    "0.11.0.0",
+    concerns="producer and broker",
+    opens=("T1", "T2", "T3", "T4", "T8", "T9", "T11"),
+)
+DELAYED_FETCH_HAS_ABORTED_LIST = Change(
+    "the answer to a fetch that waited at the broker has the list of aborted transactions",
+    "KAFKA-5376",
+    "0.11.0.0",
+    concerns="broker",
+    closes=("T11",),
+)
+TIMEOUT_RAISES_EPOCH = Change(
+    "a transaction that times out is aborted with a higher epoch, which fences its producer",
+    "KAFKA-6119",
+    "1.1.0",
+    backports=("0.11.0.2", "1.0.0"),
+    concerns="broker",
+    closes=("T8",),
+)
+STATE_KEEPS_TIME_OF_MARKER = Change(
+    "the leader keeps a producer's state for the whole retention after a marker; before, it could forget the "
+    "coordinator's epoch early",
+    "KAFKA-9144",
+    "2.5.0",
+    backports=("2.4.1",),
+    concerns="broker",
+    closes=("T8",),
+)
+PRODUCER_CONTINUES_WITH_NEW_EPOCH = Change(
+    "a transactional producer may continue after an error with a new epoch from the coordinator",
+    "KIP-360",
+    "2.5.0",
+    concerns="producer and broker",
+)
+GROUP_METADATA_IN_TRANSACTION = Change(
+    "offsets that are committed in a transaction carry the member and the generation of the consumer group",
+    "KIP-447",
+    "2.5.0",
+    concerns="producer and broker",
+)
+FETCH_WAITS_FOR_PENDING_OFFSETS = Change(
+    "a consumer may wait for offsets of an open transaction instead of reading the offsets before them",
+    "KAFKA-9346",
+    "2.5.0",
+    concerns="consumer and broker",
+)
+COMPLETION_WAITS_FOR_LOCK = Change(
+    "the coordinator tests for the completion of a transaction even if another thread holds the lock",
+    "KAFKA-9777",
+    "2.6.0",
+    concerns="broker",
+    closes=("T4",),
+)
+END_NEEDS_EQUAL_EPOCH = Change(
+    "EndTxn of a client needs the epoch of the transaction; before, a higher one was accepted",
+    "KAFKA-9600",
+    "2.6.0",
+    concerns="broker",
+    closes=("T8",),
+)
+MARKER_ENTRY_HAS_OWNER = Change(
+    "the answer to a marker removes only the entry of its coordinator epoch",
+    "KAFKA-16352",
+    "3.8.0",
+    concerns="broker",
+    closes=("T4",),
+)
 VERIFIES_TRANSACTIONS = Change(
     "the leader verifies with the coordinator that a partition is part of a transaction before it appends",
     "KIP-890, part 1",
     "3.6.0",
     concerns="broker",
+    opens=("T10",),
+    closes=("T1",),
 )
 VERIFICATION_KEEPS_LOWEST_SEQUENCE = Change(
     "while batches of a transaction are verified, the leader accepts no sequence above the lowest it has seen",
     "KAFKA-14920",
     "3.6.0",
     concerns="broker",
+    closes=("T10",),
+)
+VERIFICATION_KEEPS_BUFFER = Change(
+    "an append after the verification uses the buffers of the thread that runs it",
+    "KAFKA-15653",
+    "3.7.0",
+    backports=("3.6.1",),
+    concerns="broker",
+    closes=("T10",),
 )
 TRANSACTIONS_POLL_WITHOUT_FREE_NODE = Change(
     "a transactional producer polls if no node is free for a request to the coordinator; before, it only slept",
@@ -292,7 +373,64 @@ EPOCH_PER_TRANSACTION = Change(
     "KIP-890, part 2",
     "4.0.0",
     concerns="producer and broker",
-    opens=("KAFKA-18202",),
+    opens=("KAFKA-18202", "T5", "T6"),
+    closes=("T2", "T3"),
+)
+OPEN_TRANSACTION_HAS_EPOCH = Change(
+    "a transaction is open at a leader for an epoch; an append with a higher one is verified",
+    "KAFKA-18575",
+    "4.0.0",
+    concerns="broker",
+    closes=("T5",),
+)
+END_RETURNS_NEXT_IDENTITY = Change(
+    "EndTxn returns the id and the epoch of the next transaction, also when the epochs are exhausted",
+    "KAFKA-18660",
+    "4.0.0",
+    concerns="broker",
+    closes=("T6",),
+)
+LOST_ID_IS_FATAL = Change(
+    "INVALID_PRODUCER_ID_MAPPING is fatal for a producer; before, it continued with a new id",
+    "KAFKA-18019",
+    "4.0.0",
+    concerns="producer",
+    closes=("T8",),
+)
+FENCE_RAISES_EPOCH_ONCE = Change(
+    "with transaction version 2, an abort that fences a producer raises the epoch once instead of twice",
+    "KAFKA-19367",
+    "4.1.0",
+    backports=("4.0.1",),
+    concerns="broker",
+    closes=("T6",),
+)
+TWO_PHASE_COMMIT_SETTING = Change(
+    "the producer has the setting transaction.two.phase.commit.enable",
+    "KIP-939",
+    "4.1.0",
+    concerns="producer and broker",
+)
+MARKER_NEEDS_HIGHER_EPOCH = Change(
+    "with transaction version 2, a marker needs a higher epoch than the records of its transaction",
+    "KIP-1228",
+    "4.2.0",
+    concerns="broker",
+    opens=("T7",),
+)
+MARKER_MAY_BE_REPEATED = Change(
+    "a leader accepts a marker with the epoch that it has if no transaction is open",
+    "KAFKA-19999",
+    "4.2.0",
+    concerns="broker",
+    closes=("T7",),
+)
+FENCE_ROTATES_EXHAUSTED_ID = Change(
+    "with transaction version 2, an abort that fences a producer replaces an exhausted producer id",
+    "KAFKA-20090",
+    "4.3.0",
+    concerns="broker",
+    closes=("T6",),
 )
 
 # Truncation, leader epochs and fetches of followers.

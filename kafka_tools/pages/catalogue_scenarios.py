@@ -23,6 +23,8 @@ SHOWN_BY = {
     "KAFKA-15510": "replication/partition/r16_forgets_last_epoch",
     "P9": "producer/plain_producer/p9_duplicate_by_restart",
     "P13": "producer/buffer_freed_at_expiry/wrong_partition",
+    "T4": "transactions/coordinator/t4_stale_answer",
+    "T6": "transactions/coordinator/t6_fence_raises_epoch_twice",
     "R19": "replication/partition/r19_answers_across_epochs",
 }
 """Scenarios of entries that the names and descriptions of scenarios do not find, or that show an entry best."""

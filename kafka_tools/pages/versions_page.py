@@ -110,7 +110,9 @@ def _description(given: EntryScenario, name: str) -> str:
 def _bug_row(entry: CatalogueEntry, shown: EntryScenario | None) -> tuple[str, ...]:
     fixes = ", ".join(change.ticket for change in entry.closed_by)
     if shown is None:
-        what, where, verdict = f"Fixed when: {entry.closed_by[0].summary}", "not modelled", ""
+        is_fixed = bool(entry.closed_by)
+        change = entry.closed_by[0] if is_fixed else entry.opened_by[0]
+        what, where, verdict = f"{'Fixed when' if is_fixed else 'Exists since'}: {change.summary}", "not modelled", ""
     else:
         what, where, verdict = _description(shown, entry.name), f"`{shown.target}`", shown.verdict
     releases = describe_releases(entry.releases) or "none since 0.10.0.0"

@@ -50,9 +50,16 @@ class Sources:
         self.releases = [release for release in RELEASES if (folder / release).is_dir()]
 
     def has_change(self, release, probe):
-        """Return whether a release has the change, or None if its jar cannot answer."""
-        jar = self.folder / release / probe["artifact"]
-        source = jar / probe["file"]
+        """Return whether a release has the change, or None if its jars cannot answer."""
+        places = [(probe["artifact"], probe["file"]), *probe.get("or", [])]
+        answers = {self._is_in(self.folder / release / artifact, file, probe) for artifact, file in places}
+        if None in answers:
+            return None
+        return (True in answers) != probe.get("inverse", False)
+
+    def _is_in(self, jar, file, probe):
+        """Return whether a file of a jar has the pattern, or None if the jar cannot answer."""
+        source = jar / file
         if not jar.is_dir():
             return None
         if not any(jar.rglob("*.java")) and not any(jar.rglob("*.scala")):
@@ -60,8 +67,7 @@ class Sources:
             if "constant" not in probe:
                 return None
             return compiled.exists() and probe["constant"].encode() in compiled.read_bytes()
-        found = source.exists() and re.search(probe["pattern"], source.read_text()) is not None
-        return found != probe.get("inverse", False)
+        return source.exists() and re.search(probe["pattern"], source.read_text()) is not None
 
 
 def collect(history, sources, probes):

@@ -24,9 +24,9 @@ AREAS: Mapping[str, tuple[str, str]] = {
     "network": ("The broker's network layer", "producer.md"),
     "replication": ("Replication and elections", "replication-messages.md"),
     "consumer": ("The consumer", "consumer.md"),
-    "transactions": ("Transactions", ""),
+    "transactions": ("Transactions", "transactions.md"),
 }
-"""The areas in the order of the museum, each with its title and its page in docs/ ("": none)."""
+"""The areas in the order of the museum, each with its title and its page in docs/."""
 
 SYMPTOMS: Mapping[str, str] = {
     "lost": "records are lost or skipped",
@@ -42,8 +42,10 @@ PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
     "bumps_have_causes": ("stuck",),
     "commit_is_whole": ("lost",),
     "commits_move_forward": ("duplicated",),
+    "completes": ("stuck",),
     "counted_followers_agree": ("diverged",),
     "deadlock": ("stuck",),
+    "ends_only_its_own_epoch": ("lost",),
     "failures_have_causes": ("lost",),
     "fenced_consumer_can_refresh": ("stuck",),
     "fetchers_are_active": ("stuck",),
@@ -63,9 +65,11 @@ PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
     "no_reorder": ("reordered",),
     "no_starvation": ("stuck",),
     "no_zombie_effect": ("duplicated",),
+    "largest_epoch_is_reserved": ("stuck",),
     "one_holder": ("duplicated",),
     "one_owner": ("duplicated",),
     "one_owner_a_generation": ("duplicated",),
+    "ongoing_can_end": ("stuck",),
     "owned_partitions_are_held": ("duplicated",),
     "owners_may_commit": ("stuck",),
     "partition_epochs_are_current": ("duplicated",),
