@@ -7,6 +7,7 @@ from checker.engines.smt.reachability import ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.execution.proof_outcome import ProofOutcome, ProofTask, ProofVerdict
+from checker.execution.prove_refutation import refutation
 from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
 from checker.output.proof_files import breaking_step, page_name, proof_command
@@ -16,13 +17,17 @@ VERDICTS: dict[str, ProofVerdict] = {"proved": "proved", "fails": "not inductive
 
 
 def prove_task(task: ProofTask) -> ProofOutcome:
+    """Prove properties together with the lemmas, if the explorer does not refute one of them first."""
+    system = TransitionSystem(task.run.spec, [*task.names, *task.lemmas])
+    return refutation(task) or prove_in(system, task)
+
+
+def prove_in(system: TransitionSystem, task: ProofTask) -> ProofOutcome:
     """Prove properties together with the lemmas, and look up each counterexample to induction among reachable states.
 
-    The first counterexample to each conjunct is shown, and every other one that starts in a reachable state.
+    Every counterexample is shown: another action may need another lemma.
     """
-    run, settings = task.run, task.settings
-    system = TransitionSystem(run.spec, [*task.names, *task.lemmas])
-    spec = system.spec
+    run, settings, spec = task.run, task.settings, system.spec
     proof = prove(
         system,
         task.names,
@@ -31,7 +36,6 @@ def prove_task(task: ProofTask) -> ProofOutcome:
         lambda conjunct, action: task.on_progress(f"{conjunct}, {action}"),
     )
     explored = ReachableStates(run.entry.spec(**run.spec.constants), settings.workers)
-    first = {cell.conjunct: cell for cell in reversed(proof.cells) if cell.outcome == "fails"}
     shown = proof_text.induction_lines(proof)
     labels: dict[tuple[str, str], str] = {}
     pages: dict[str, str] = {}
@@ -44,13 +48,12 @@ def prove_task(task: ProofTask) -> ProofOutcome:
         task.on_progress("looking up counterexamples to induction")
         where = explored.look_up(found.before)
         labels[cell.conjunct, cell.action] = where.label
-        if cell is first[cell.conjunct] or where.trace is not None:
-            shown += proof_text.step_lines(spec, cell, where)
-            if settings.out is not None:
-                options = ("--property", cell.conjunct) if cell.conjunct in task.names else ()
-                trace, failed = breaking_step(found)
-                page = induction_page(spec, run.name, proof_command(run, *options), cell.conjunct, trace, failed, where)
-                pages[page_name(run, cell.conjunct, cell.action)] = page
+        shown += proof_text.step_lines(spec, cell, where)
+        if settings.out is not None:
+            options = ("--property", cell.conjunct) if cell.conjunct in task.names else ()
+            trace, failed = breaking_step(found)
+            page = induction_page(spec, run.name, proof_command(run, *options), cell.conjunct, trace, failed, where)
+            pages[page_name(run, cell.conjunct, cell.action)] = page
     fields = {
         "lemmas": task.lemmas,
         "never_taken": proof.never_taken,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import importlib
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -174,7 +175,10 @@ class _ProofProgress:
     def show(self, text: str) -> None:
         """Show a text about the current query, unless the proof has only just begun."""
         if self._is_shown and time.monotonic() - self._started > 0.5:
-            print(f"\r\033[K{self._name}: {text}, {time.monotonic() - self._started:.0f} s", end="", file=sys.stderr)
+            shown = f"{self._name}: {text}, {time.monotonic() - self._started:.0f} s"
+            # A longer text would wrap, and `\r` returns to the beginning of its last line only.
+            columns = shutil.get_terminal_size().columns - 1
+            print(f"\r\033[K{shown[:columns]}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Remove the line."""

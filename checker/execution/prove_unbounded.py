@@ -8,6 +8,7 @@ from checker.engines.smt.unbounded.unbounded_induction import prove
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.execution.proof_outcome import ProofOutcome, ProofTask
 from checker.execution.prove_induction import VERDICTS
+from checker.execution.prove_refutation import refutation
 from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
 from checker.output.proof_files import breaking_step, page_name, proof_command
@@ -23,6 +24,9 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     run, settings = task.run, task.settings
     unbounded, limits = list(settings.unbounded), QueryLimits(settings.timeout)
     system = UnboundedSystem(run.spec, unbounded, [*task.names, *task.lemmas])
+    refuted = refutation(task)
+    if refuted is not None:
+        return refuted
     proof = prove(
         system, task.names, task.lemmas, limits, lambda conjunct, action: task.on_progress(f"{conjunct}, {action}")
     )
@@ -35,33 +39,25 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     lines = proof_text.unbounded_lines(proof, unbounded) + step_lines
     if proof.verdict != "proved":
         lines += proof_text.instance_lines({name: run.spec.constants[name] for name in unbounded})
-    # The step to a violation that is shown above is not shown again as a counterexample.
-    shown_above = {conjunct for (conjunct, _), where in found.reachability.items() if where.trace is not None}
-    violations = tuple(
-        violation for name, violation in found.violations.items() if name in proof.targets and name not in shown_above
-    )
     labels = {place: where.label for place, where in found.reachability.items()}
     fields = {
         "lemmas": proof.lemmas,
         "unbounded": unbounded,
         "never_taken": proof.never_taken,
         "queries": queries_to_json(proof.cells, labels),
-        "violated_at_these_constants": {name: violation.length for name, violation in found.violations.items()},
     }
-    return ProofOutcome(VERDICTS[proof.verdict], lines, fields, violations, pages)
+    return ProofOutcome(VERDICTS[proof.verdict], lines, fields, pages=pages)
 
 
 def _steps(task: ProofTask, found: InstanceResult) -> tuple[list[Line], dict[str, str]]:
-    """Return the lines and the pages of counterexamples to induction: each conjunct's first, and all real ones."""
+    """Return the lines and the pages of the counterexamples to induction."""
     run, proof = task.run, found.proof
     lines: list[Line] = []
     pages: dict[str, str] = {}
-    known: set[str] = set()
     for cell in proof.cells:
         where = found.reachability.get((cell.conjunct, cell.action))
-        if cell.counterexample is None or (cell.conjunct in known and (where is None or where.trace is None)):
+        if cell.counterexample is None:
             continue
-        known.add(cell.conjunct)
         lines += proof_text.step_lines(run.spec, cell, where)
         if where is not None:
             trace, failed = breaking_step(cell.counterexample)

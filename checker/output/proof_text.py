@@ -12,6 +12,7 @@ from checker.engines.smt.k_induction import KInductionProof
 from checker.engines.smt.lemmas.lemma_search import LemmaSearchResult
 from checker.engines.smt.pdr import PdrResult
 from checker.engines.smt.reachability import Reachability
+from checker.engines.smt.refutation import Refutation
 from checker.errors import BoundsError, Disabled
 from checker.explain.differences import changes
 from checker.explain.failures import explain
@@ -19,7 +20,21 @@ from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.output.counterexample_text import change_lines, constants_text, state_lines, trace_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
-from checker.run.result import ActionCall, TraceStep
+from checker.run.result import ActionCall, TraceStep, Violation
+
+_LEMMA_ADVICE = (
+    "read the first state of a counterexample below and state as a lemma why it is unreachable",
+    "--property with one property at a time: fewer goals need fewer lemmas",
+    "smaller constants with --set: a lemma that is found there often holds for larger ones",
+)
+"""What helps if the search for lemmas finds too few."""
+
+_SPACER_ADVICE = (
+    "--method induction --find-lemmas, or induction with lemmas of your own",
+    "smaller constants with --set, or a longer --timeout",
+    "--method bounded --depth N, if violations by short traces are of interest",
+)
+"""What helps if Spacer gives no answer."""
 
 _CELLS: dict[Outcome, Span] = {"proved": ("ok", "green"), "fails": ("FAILS", "bold red"), "unknown": ("?", "yellow")}
 
@@ -35,6 +50,25 @@ def induction_lines(proof: InductionProof) -> list[Line]:
         lines += [BLANK, line((f"  never taken from a state that satisfies them: {names}", "yellow"))]
     unknown = [cell for cell in proof.cells if cell.outcome == "unknown"]
     return lines + [line((f"  unknown: {cell.conjunct}, {cell.action}: {cell.reason}", "yellow")) for cell in unknown]
+
+
+def refuted_lines(found: Refutation, lemmas: Sequence[str]) -> list[Line]:
+    """Return the verdict of an exploration that refutes properties or lemmas."""
+    names = [_refuted_name(violation, lemmas) for violation in found.violations]
+    states = f"in {'all' if found.is_complete else 'the first'} {found.explored:,} states"
+    is_lemma = all(one.property in lemmas for one in found.violations)
+    note = "correct or remove the lemma" if is_lemma else "a missing lemma is not the reason"
+    return [
+        line((f"violated: {', '.join(names)}", "bold red"), (f"  ({states}, {found.seconds:.2f} s)", "dim")),
+        line(f"  false in a reachable state, so no proof exists: {note}"),
+    ]
+
+
+def _refuted_name(violation: Violation, lemmas: Sequence[str]) -> str:
+    """Return what a violation refutes, with the number of its states; an action refutes the bounds of its types."""
+    if violation.kind == "bounds_error":
+        return f"{BOUNDS} of {violation.property} {violation.length}"
+    return f"{violation.property}{' (lemma)' if violation.property in lemmas else ''} {violation.length}"
 
 
 def unbounded_lines(proof: InductionProof, unbounded: list[str]) -> list[Line]:
@@ -56,6 +90,8 @@ def found_lemma_lines(found: LemmaSearchResult) -> list[Line]:
     lines = [line((f"found: {_lemma_search_verdict(found)}", "bold"), (f"  ({counts})", "dim"))]
     if found.lemmas:
         lines += [BLANK, *_source_lines(found.imports, found.methods), BLANK]
+    if not found.is_enough:
+        lines += [line((f"  try: {advice}", "yellow")) for advice in _LEMMA_ADVICE] + [BLANK]
     return lines
 
 
@@ -77,7 +113,10 @@ def pdr_lines(found: PdrResult, names: list[str]) -> list[Line]:
     """Return the verdict of Spacer."""
     seconds = (f"  ({found.seconds:.2f} s)", "dim")
     if found.verdict == "unknown":
-        return [line((f"unknown: {found.reason}", "bold yellow"), seconds)]
+        return [
+            line((f"unknown: {found.reason}", "bold yellow"), seconds),
+            *(line((f"  try: {advice}", "yellow")) for advice in _SPACER_ADVICE),
+        ]
     if found.violation is not None:
         return [line((f"violated: {found.violation.property} {found.violation.length}", "bold red"), seconds)]
     return [line((f"proved by pdr: {', '.join(names)}", "bold green"), seconds)]

@@ -116,7 +116,7 @@ SLOW = {
     "python -m checker prove producer/idempotent_log --unbounded batches --unbounded log_size --unbounded max_sequence "
     "--unbounded max_batch_records": 5.0,
     "python -m checker prove producer/cache_of_one --property retries_recognised --unbounded batches "
-    "--unbounded log_size --unbounded max_sequence --unbounded max_batch_records --timeout 10": 9.0,
+    "--unbounded log_size --unbounded max_sequence --unbounded max_batch_records --timeout 10": 1.5,
     "python -m checker prove specs/fenced_store.py/fenced_store/two_workers": 0.9,
     "python -m checker prove specs/proved_store.py --unbounded grants --unbounded updates": 0.9,
     "python -m checker run replication/kip320/three_replicas_three_epochs --engine spark --checkpoint DIR": 5.0,

@@ -10,12 +10,13 @@ which action breaks which conjunct, with a step that does (a counterexample to i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from checker.engines.smt.bounded import BOUNDS
 from checker.engines.smt.lowering.logic import Truth, both, negate, truth_term
-from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask_condition, new_solver
+from checker.engines.smt.small_models import smallest_model
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, ask_condition, guarded, new_solver
 from checker.engines.smt.transition_system import SymbolicProperty, Transition, TransitionSystem
 from checker.engines.smt.unrolling import confirm
 from checker.engines.smt.vacuity import (
@@ -147,9 +148,7 @@ class _InductionProof:
         # A failing action is not enabled, so `taken` would exclude the case in question.
         reached = initial.assumed if conjunct == BOUNDS else initial.taken
         self.on_query(conjunct, INIT)
-        solver = new_solver(is_finite=self.system.is_finite)
-        query = ask_condition(solver, self.limits, both(reached, violated))
-        self._note(conjunct, initial, query)
+        self._ask(new_solver(is_finite=self.system.is_finite), conjunct, initial, both(reached, violated))
 
     def _preserved_by(self, transition: Transition) -> None:
         solver = new_solver(is_finite=self.system.is_finite)
@@ -160,11 +159,18 @@ class _InductionProof:
         for property_ in self.properties:
             self.on_query(property_.name, transition.name)
             violated = both(transition.taken, negate(self._after(property_, transition)))
-            self._note(property_.name, transition, ask_condition(solver, self.limits, violated))
+            self._ask(solver, property_.name, transition, violated)
         self.on_query(BOUNDS, transition.name)
-        self._note(BOUNDS, transition, ask_condition(solver, self.limits, both(transition.assumed, transition.failed)))
+        self._ask(solver, BOUNDS, transition, both(transition.assumed, transition.failed))
 
-    def _note(self, conjunct: str, transition: Transition, query: AnsweredQuery) -> None:
+    def _ask(self, solver: Any, conjunct: str, transition: Transition, violated: Truth) -> None:
+        """Ask whether a transition violates a conjunct, and note the answer, with a small counterexample."""
+        asked = guarded(solver, violated)
+        query = ask(solver, self.limits, asked)
+        if query.answer == "yes":
+            values = [*self.system.state.values(), *(parameter.value for parameter in transition.parameters)]
+            small = smallest_model(solver, query, [asked], values, self.limits)
+            query = replace(small, seconds=query.seconds)
         outcomes: dict[str, Outcome] = {"no": "proved", "yes": "fails", "unknown": "unknown"}
         found = self._counterexample(conjunct, transition, query) if query.answer == "yes" else None
         cell = ProofCell(conjunct, transition.name, outcomes[query.answer], query.seconds, query.reason, found)

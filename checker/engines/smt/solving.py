@@ -124,11 +124,16 @@ def ask_condition(solver: Any, limits: QueryLimits, condition: Truth) -> Answere
     The condition is guarded by a fresh literal that only this query assumes. The solver is not reset between queries,
     so it keeps what it has learned.
     """
+    return ask(solver, limits, guarded(solver, condition))
+
+
+def guarded(solver: Any, condition: Truth) -> Truth:
+    """Return a fresh literal that implies a condition in a solver, or the condition if it is a constant."""
     if isinstance(condition, bool):
-        return ask(solver, limits, condition)
+        return condition
     asked = z3.FreshBool("asked")
     solver.add(z3.Implies(asked, condition))
-    return ask(solver, limits, asked)
+    return asked
 
 
 def was_interrupted(reason: str, seconds: float, limits: QueryLimits) -> bool:

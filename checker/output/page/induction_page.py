@@ -35,6 +35,8 @@ def induction_page(
         verdict="is not preserved" if not is_real and failed is None else "",
         label=f"First state: {reachability_text(where)}",
         is_real=is_real,
+        # Without a trace to it, the first state is the one that a lemma has to exclude.
+        opens=0 if is_real else 1,
         first="Initial state" if is_real else "A state that satisfies the hypothesis",
         begins="The trace starts in this state."
         if is_real

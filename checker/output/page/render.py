@@ -61,7 +61,7 @@ class PageContext:
 
     The other fields are for counterexamples to induction: `verdict` replaces the verdict in the headline, `label`
     states whether the first state is reachable (`is_real`), `first` is the heading of the first state and `begins` a
-    sentence about it.
+    sentence about it. `opens` is the number of the step at which the page opens (0: the last, or the loop of a lasso).
 
     `checked` are the properties that the scenario checks (None: all), `remedy` is the scenario with the remedy, and
     `tickets` are the tickets that the description names, with their addresses. `index` is the address of the page of
@@ -75,6 +75,7 @@ class PageContext:
     verdict: str = ""
     label: str = ""
     is_real: bool = True
+    opens: int = 0
     first: str = "Initial state"
     begins: str = "The trace starts in this state."
     checked: tuple[str, ...] | None = None

@@ -41,6 +41,12 @@ class Contradictory(Proved):
     def is_odd(self):
         return self.number % 2 == 1
 
+class TwoSteps(EvenSteps):
+    @action
+    def add_again(self):
+        require(self.number < 8)
+        self.number += self.stride
+
 class NoStart(EvenSteps):
     def init(self):
         require(self.number > 0)
@@ -86,10 +92,27 @@ def test_a_counterexample_to_induction_is_shown_and_labelled(prove):
     assert "number  3  ->  5" in outcome.out
 
 
-def test_a_real_violation_is_labelled_with_its_trace(prove):
-    outcome = prove("even_steps", "--set", "stride=5")
+@pytest.mark.parametrize("options", [[], ["--find-lemmas"]])
+def test_a_real_violation_ends_with_its_shortest_trace(prove, options):
+    outcome = prove("even_steps", "--set", "stride=5", *options)
     assert outcome.status == 1
-    assert "reachable: a real violation" in outcome.out
+    assert "violated: is_not_five 2, bounds of add 2  (in the first 2 states" in outcome.out
+    assert "a missing lemma is not the reason" in outcome.out
+    assert "is_not_five is violated: counterexample of 2 states" in outcome.out
+
+
+def test_a_false_lemma_ends_with_its_shortest_trace(prove):
+    outcome = prove("contradictory")
+    assert outcome.status == 1
+    assert "violated: is_odd (lemma) 1" in outcome.out
+    assert "correct or remove the lemma" in outcome.out
+
+
+def test_every_failing_action_is_shown(prove):
+    outcome = prove("two_steps")
+    assert outcome.status == 1
+    assert "is_not_five is not preserved by add()" in outcome.out
+    assert "is_not_five is not preserved by add_again()" in outcome.out
 
 
 def test_k_induction(prove):
@@ -206,7 +229,6 @@ def test_json(prove):
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("contradictory", [], "is_even and is_odd contradict each other"),
         ("no_start", [], "has no initial state"),
         ("no_start", ["--method", "bounded"], "has no initial state"),
         ("nothing", [], "no invariant or step invariant is expected to hold"),

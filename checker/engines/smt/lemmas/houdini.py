@@ -8,7 +8,6 @@ Source: C. Flanagan, K. R. M. Leino, Houdini, an Annotation Assistant for ESC/Ja
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -214,11 +213,11 @@ class Houdini:
 
     # Minimisation.
 
-    def needed(self, inductive: list[Member], goals: list[str], seconds: float) -> list[LemmaClause] | None:
+    def needed(self, inductive: list[Member], goals: list[str], most_trials: int) -> list[LemmaClause] | None:
         """Return a small set of candidates that proves goals together with the set's properties and lemmas.
 
         Return None if the goals are not proved. The start is the closure of the unsatisfiable cores. Then chunks of
-        decreasing size are removed while the rest stays inductive (delta debugging), for at most `seconds`.
+        decreasing size are removed while the rest stays inductive (delta debugging), by at most `most_trials` proofs.
         """
         given = [member for member in inductive if not isinstance(member, LemmaClause)]
         if not set(goals) <= set(given):
@@ -227,10 +226,11 @@ class Houdini:
         if found is None:
             return None
         found.sort(key=lambda clause: clause.order, reverse=True)
-        ends, size = time.monotonic() + seconds, len(found)
-        while size and time.monotonic() < ends:
+        trials, size = 0, len(found)
+        while size and trials < most_trials:
             start, before = 0, len(found)
-            while start < len(found) and time.monotonic() < ends:
+            while start < len(found) and trials < most_trials:
+                trials += 1
                 rest = found[:start] + found[start + size :]
                 if self._is_inductive([*given, *rest]):
                     found = rest

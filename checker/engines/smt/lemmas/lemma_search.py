@@ -21,8 +21,8 @@ STAGES = ((80, 2), (200, 2), (80, 3))
 MAX_SHOWN = 12
 """Limit of the lemmas that are returned if the goals are not proved."""
 
-SHRINKING_SECONDS = 20.0
-"""Time limit of the minimisation of the lemmas."""
+MOST_TRIALS = 400
+"""Limit of the minimisation: a number of proofs. With a limit of time, the result would depend on the load."""
 
 WIDTH = 112
 
@@ -102,7 +102,7 @@ def _stage(
     )
     inductive = houdini.largest()
     on_stage("minimising the set of lemmas")
-    needed = houdini.needed(inductive, goals, SHRINKING_SECONDS)
+    needed = houdini.needed(inductive, goals, MOST_TRIALS)
     kept = needed if needed is not None else _simplest_inductive(houdini, inductive)
     lemmas = _as_methods(spec, kept)
     return LemmaSearchResult(

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from checker.cli.app import main
+from checker.engines.smt.refutation import refuted
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.unbounded.instances import examine
 from checker.engines.smt.unbounded.lowering import collections
@@ -191,14 +192,15 @@ FAULTY = {
 
 
 @pytest.mark.parametrize("kind", FAULTY if THOROUGH else [NoSequenceCheck])
-def test_a_faulty_broker_breaks_the_induction_in_a_reachable_state(kind):
+def test_a_faulty_broker_breaks_the_induction_and_a_reachable_state(kind):
     (scenario,) = [found for found in scenarios if found.spec is kind]
     spec = kind(**scenario.constants)
     proof = proof_of(spec, SIZES, QueryLimits(3 if THOROUGH else 1), list(scenario.expect))
     found = examine(spec, proof, QueryLimits(10), 1)
     assert found.proof.verdict == "fails"
-    assert found.reachability[FAULTY[kind], "handle"].trace is not None
-    assert set(scenario.expect) <= set(found.violations)
+    assert (FAULTY[kind], "handle") in found.reachability
+    violated = {violation.property for violation in refuted(spec, [*proof.targets, *proof.lemmas], 1).violations}
+    assert {*scenario.expect, FAULTY[kind]} <= violated
 
 
 SPEC = """
@@ -229,12 +231,8 @@ def test_the_command_reports_proofs_for_every_value(capsys, tmp_path):
     (tmp_path / "wrong.py").write_text(SPEC.replace("self.number + 1 < self.most", "self.number < self.most"))
     assert main(["prove", f"{tmp_path}/wrong.py", "--unbounded", "most", "--json", "-"]) == 1
     content = json.loads(capsys.readouterr().out)
-    assert (content["verdict"], content["unbounded"], content["violated_at_these_constants"]) == (
-        "not inductive",
-        ["most"],
-        {"is_less": 4},
-    )
-    assert [q["first_state"] for q in content["queries"] if q["outcome"] == "fails"] == ["reachable"]
+    assert (content["verdict"], content["unbounded"]) == ("violated", ["most"])
+    assert [(found["property"], len(found["trace"])) for found in content["violations"]] == [("is_less", 4)]
 
 
 def test_arithmetic_of_open_numbers():

@@ -1,0 +1,27 @@
+"""Refutation of a proof before it begins: the explorer reaches a state in which a property or lemma is false."""
+
+from __future__ import annotations
+
+from checker.engines.smt.refutation import refuted
+from checker.execution.proof_outcome import ProofOutcome, ProofTask
+from checker.output import proof_text
+
+
+def refutation(task: ProofTask) -> ProofOutcome | None:
+    """Return the shortest traces to states that violate properties or lemmas; None if the explorer reaches none.
+
+    With open constants, the explored spec has the constants of the scenario: a violation at one size refutes the proof
+    for all sizes.
+    """
+    run, settings = task.run, task.settings
+    task.on_progress("evaluating properties and lemmas in reachable states")
+    found = refuted(run.spec, [*task.names, *task.lemmas], settings.workers)
+    if not found.violations:
+        return None
+    fields = {
+        "lemmas": task.lemmas,
+        **({"unbounded": list(settings.unbounded)} if settings.unbounded else {}),
+        "explored_states": found.explored,
+        "is_complete": found.is_complete,
+    }
+    return ProofOutcome("violated", proof_text.refuted_lines(found, task.lemmas), fields, found.violations)
