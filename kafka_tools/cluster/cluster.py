@@ -1,13 +1,14 @@
 """A cluster of brokers on this machine: combined brokers and controllers (KRaft) on the loopback address.
 
-The folder of a cluster has `cluster.json` and a folder for each node: `server.properties`, `data` (log.dirs), and the
-output of the broker. Each node has three listeners: one for brokers, one for the controller quorum, and CLIENT, whose
-advertised port may be that of a proxy.
+The folder of a cluster has `cluster.json` and a folder for each node: `server.properties`, `data` (log.dirs),
+`metadata` (metadata.log.dir), and the output of the broker. Each node has three listeners: one for brokers, one for the controller quorum, and CLIENT. A
+cluster with proxies advertises the port of a proxy for each of them.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import shutil
 import signal
@@ -23,7 +24,18 @@ from typing import Any
 from checker.errors import InputError
 from checker.output.output_files import write_whole
 from kafka_tools.cluster.distribution import class_path, libraries, release, require_java
-from kafka_tools.cluster.process import LOOPBACK, ProcessId, free_ports, is_listening, started
+from kafka_tools.cluster.process import (
+    LOOPBACK,
+    ProcessId,
+    free_ports,
+    is_listening,
+    owner_of_connection,
+    started,
+)
+from kafka_tools.cluster.proxy import OTHER, Link
+
+BROKER, CONTROLLER, CLIENT = "PLAINTEXT", "CONTROLLER", "CLIENT"
+"""The names of the listeners."""
 
 MOST_BROKERS = 7
 MEMORY_MB = 512
@@ -56,16 +68,14 @@ log4j.appender.file.layout.ConversionPattern=%d{{yyyy-MM-dd HH:mm:ss.SSS}} %p [%
 
 @dataclass
 class Node:
-    """A node: its number from 1, its ports, and its process, None while it is not running.
+    """A node: its number from 1, its ports by listener, and its process, None while it is not running.
 
-    Clients connect to `advertised`: the port of a proxy, or `client` itself.
+    Others connect to the `advertised` ports: those of proxies, or `ports` themselves.
     """
 
     number: int
-    broker: int
-    controller: int
-    client: int
-    advertised: int
+    ports: dict[str, int]
+    advertised: dict[str, int]
     process: ProcessId | None = None
 
     @property
@@ -85,6 +95,8 @@ class Cluster:
     nodes: list[Node]
     identifier: str
     settings: dict[str, str] = field(default_factory=dict)
+    has_proxies: bool = False
+    proxies: ProcessId | None = None
     ends_with_parent: bool = False
 
     @staticmethod
@@ -94,23 +106,35 @@ class Cluster:
         brokers: int,
         settings: Mapping[str, str] | None = None,
         *,
-        advertised: Sequence[int] = (),
+        has_proxies: bool = False,
         ends_with_parent: bool = False,
     ) -> Cluster:
-        """Create the folder of a cluster; start nothing. Raises InputError if the folder has other contents."""
+        """Create the folder of a cluster; start nothing. Raises InputError if the folder has other contents.
+
+        With `has_proxies`, the nodes advertise ports at which the caller runs a `ProxyNetwork` of `links`.
+        """
         if not 1 <= brokers <= MOST_BROKERS:
             raise InputError(f"a cluster has 1 to {MOST_BROKERS} brokers, not {brokers}")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"{folder} exists and is not an empty folder: name a new one")
         libraries(version)
         folder.mkdir(parents=True, exist_ok=True)
-        ports = iter(free_ports(3 * brokers))
+        listeners = (BROKER, CONTROLLER, CLIENT)
+        free = iter(free_ports(2 * len(listeners) * brokers))
         nodes = []
         for number in range(1, brokers + 1):
-            broker, controller, client = next(ports), next(ports), next(ports)
-            nodes.append(Node(number, broker, controller, client, advertised[number - 1] if advertised else client))
+            ports = {name: next(free) for name in listeners}
+            nodes.append(Node(number, ports, {name: next(free) for name in listeners} if has_proxies else ports))
         identifier = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        cluster = Cluster(folder, version, nodes, identifier, dict(settings or {}), ends_with_parent)
+        cluster = Cluster(
+            folder,
+            version,
+            nodes,
+            identifier,
+            dict(settings or {}),
+            has_proxies=has_proxies,
+            ends_with_parent=ends_with_parent,
+        )
         cluster._save()
         for node in nodes:
             cluster._format(node)
@@ -122,11 +146,16 @@ class Cluster:
         file = folder / _FILE
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
-            nodes = [
-                Node(**{**node, "process": ProcessId(**node["process"]) if node["process"] else None})
-                for node in found["nodes"]
-            ]
-            return Cluster(folder, str(found["version"]), nodes, str(found["identifier"]), dict(found["settings"]))
+            nodes = [Node(**{**node, "process": _process(node["process"])}) for node in found["nodes"]]
+            return Cluster(
+                folder,
+                str(found["version"]),
+                nodes,
+                str(found["identifier"]),
+                dict(found["settings"]),
+                bool(found["has_proxies"]),
+                _process(found["proxies"]),
+            )
         except FileNotFoundError:
             raise InputError(f"{folder} has no cluster: `python -m checker cluster up {folder}` makes one") from None
         except (ValueError, KeyError, TypeError, OSError):
@@ -135,13 +164,32 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """The addresses for clients."""
-        return ",".join(f"{LOOPBACK}:{node.advertised}" for node in self.nodes)
+        return ",".join(f"{LOOPBACK}:{node.advertised[CLIENT]}" for node in self.nodes)
 
     @property
     def direct(self) -> str:
-        """The addresses of the running brokers, past any proxy."""
+        """The addresses of the running brokers for administration, which no fault of a proxy concerns."""
         running = [node for node in self.nodes if node.state == "running"] or self.nodes
-        return ",".join(f"{LOOPBACK}:{node.broker}" for node in running)
+        return ",".join(f"{LOOPBACK}:{node.ports[BROKER]}" for node in running)
+
+    def links(self) -> list[Link]:
+        """Return the proxies that the advertised ports need."""
+        return [
+            Link(
+                node.advertised[name],
+                node.number,
+                (LOOPBACK, port),
+                None if name == CLIENT else functools.partial(self._opener, node.advertised[name]),
+            )
+            for node in self.nodes
+            for name, port in node.ports.items()
+        ]
+
+    def _opener(self, to_port: int, port: int) -> int:
+        """Return the broker that opened a connection, by its two ports."""
+        pids = {node.process.pid: node.number for node in self.nodes if node.process is not None}
+        owner = owner_of_connection(port, to_port, pids)
+        return OTHER if owner is None else pids[owner]
 
     def node(self, number: int) -> Node:
         """Return a node by its number; raise InputError if there is none."""
@@ -198,6 +246,13 @@ class Cluster:
         # After a power failure there is no mark of a clean shutdown.
         (self.data(node) / ".kafka_cleanshutdown").unlink(missing_ok=True)
 
+    def wipe(self, node: Node) -> None:
+        """Replace the disk of a stopped node by an empty, formatted one. The controller's log is on another disk."""
+        if node.state != "stopped":
+            raise InputError(f"broker {node.number} is {node.state}: stop it before its disk is replaced")
+        shutil.rmtree(self.data(node), ignore_errors=True)
+        self._format(node)
+
     def down(self) -> None:
         """End all nodes: cleanly, and by SIGKILL if that takes too long."""
         self.resume(self.nodes)
@@ -216,7 +271,7 @@ class Cluster:
             node.process = None
         for node in nodes:
             # The sockets of a killed JVM outlive its main thread.
-            while is_listening(node.broker) or is_listening(node.controller):
+            while is_listening(node.ports[BROKER]) or is_listening(node.ports[CONTROLLER]):
                 time.sleep(_POLL)
         self._save()
 
@@ -237,7 +292,7 @@ class Cluster:
         return started([*command, str(home / "server.properties")], output, ends_with_parent=self.ends_with_parent)
 
     def _wait_until_up(self, node: Node, end: float) -> None:
-        while not is_listening(node.client):
+        while not is_listening(node.ports[CLIENT]):
             if node.state == "stopped":
                 raise InputError(f"broker {node.number} ended while it started: see {self.home(node) / 'output.log'}")
             if time.monotonic() > end:
@@ -251,6 +306,8 @@ class Cluster:
         write_whole(properties, "".join(f"{name}={value}\n" for name, value in self._properties(node).items()))
         command = [require_java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path(self.version)]
         command += ["kafka.tools.StorageTool", "format", "-t", self.identifier, "-c", str(properties)]
+        # After `wipe`, the folder of the controller's log is formatted already.
+        command += ["--ignore-formatted"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr or done.stdout).strip().splitlines()[-1:]
@@ -258,19 +315,19 @@ class Cluster:
 
     def _properties(self, node: Node) -> dict[str, str]:
         brokers = len(self.nodes)
-        voters = ",".join(f"{each.number}@{LOOPBACK}:{each.controller}" for each in self.nodes)
-        listeners = {"PLAINTEXT": node.broker, "CONTROLLER": node.controller, "CLIENT": node.client}
+        voters = ",".join(f"{each.number}@{LOOPBACK}:{each.advertised[CONTROLLER]}" for each in self.nodes)
         copies = str(min(brokers, 3))
         return {
             "process.roles": "broker,controller",
             "node.id": str(node.number),
             "controller.quorum.voters": voters,
-            "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items()),
-            "advertised.listeners": f"PLAINTEXT://{LOOPBACK}:{node.broker},CLIENT://{LOOPBACK}:{node.advertised}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,CLIENT:PLAINTEXT",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "controller.listener.names": "CONTROLLER",
+            "listeners": _addresses(node.ports),
+            "advertised.listeners": _addresses(node.advertised),
+            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in node.ports),
+            "inter.broker.listener.name": BROKER,
+            "controller.listener.names": CONTROLLER,
             "log.dirs": str(self.data(node)),
+            "metadata.log.dir": str(self.home(node) / "metadata"),
             "offsets.topic.num.partitions": "1",
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.num.partitions": "1",
@@ -288,9 +345,19 @@ class Cluster:
             "version": self.version,
             "identifier": self.identifier,
             "settings": self.settings,
+            "has_proxies": self.has_proxies,
+            "proxies": asdict(self.proxies) if self.proxies is not None else None,
             "nodes": [asdict(node) for node in self.nodes],
         }
         write_whole(self.folder / _FILE, json.dumps(content, indent=1) + "\n")
+
+
+def _addresses(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in ports.items())
+
+
+def _process(found: Mapping[str, int] | None) -> ProcessId | None:
+    return None if found is None else ProcessId(**found)
 
 
 @contextmanager

@@ -16,9 +16,8 @@ from checker.output import styled_lines
 from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from kafka_tools.cluster.cluster import Cluster, Node
+from kafka_tools.cluster.cluster import CLIENT, Cluster, Node
 from kafka_tools.cluster.experiment import (
-    STEPS,
     Experiment,
     ExperimentRun,
     Outcome,
@@ -26,6 +25,7 @@ from kafka_tools.cluster.experiment import (
     known_experiments,
     read_experiment,
 )
+from kafka_tools.cluster.steps import MESSAGES, STEPS
 
 
 def cluster_up(folder: Path, version: str, brokers: int, settings: Sequence[str]) -> int:
@@ -72,7 +72,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 def _status(cluster: Cluster, node: Node) -> str:
     pid = f", pid {node.process.pid}" if node.process is not None and node.state != "stopped" else ""
-    return f"broker {node.number}: {node.state}{pid}, port {node.advertised}, data in {cluster.data(node)}"
+    return f"broker {node.number}: {node.state}{pid}, port {node.advertised[CLIENT]}, data in {cluster.data(node)}"
 
 
 def list_experiments(version: str | None, out: Path | None) -> int:
@@ -84,8 +84,11 @@ def list_experiments(version: str | None, out: Path | None) -> int:
     for found in rows:
         print(f"{found.name:{width}}  {found.entry:4} {found.title}")
     print("\nSteps of an experiment:")
+    widest = max(map(len, STEPS)) + 1
     for step, text in STEPS.items():
-        print(f"  {step:30} {text}")
+        print(f"  {step:{widest}} {text}")
+    print(f"\nMESSAGES is {MESSAGES}.")
+    print("Default: requests of clients, all of them from now on. N: the next N. @N: the Nth of its kind.")
     return EXIT_OK
 
 

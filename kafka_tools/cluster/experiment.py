@@ -22,7 +22,7 @@ An experiment is a TOML file:
     [expect]
     duplicated = 3
 
-`STEPS` lists the steps. Every batch has one record, unless the producer's settings say otherwise.
+`kafka_tools.cluster.steps` has the steps. Every batch has one record, unless the producer's settings say otherwise.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ from typing import Any
 
 from checker.errors import InputError, MissingExtraError
 from checker.output.files import make_folder
-from kafka_tools.cluster.cluster import Cluster, Node, running
+from kafka_tools.cluster.cluster import BROKER, Cluster, Node, running
 from kafka_tools.cluster.distribution import release
 from kafka_tools.cluster.log_records import values_of
-from kafka_tools.cluster.process import free_ports
+from kafka_tools.cluster.process import LOOPBACK
 from kafka_tools.cluster.producer_process import ProducerCall, ProducerProcess, RecordFuture
-from kafka_tools.cluster.proxy import API_KEYS, BrokerProxy, Rule
+from kafka_tools.cluster.proxy import ProxyNetwork
+from kafka_tools.cluster.reassignment import reassign
+from kafka_tools.cluster.steps import FAULTS, check_step, fault_rule
 from kafka_tools.cluster.transaction_outcome import (
     TRANSACTION_COUNTS,
     TRANSACTION_STEPS,
@@ -58,34 +60,6 @@ from kafka_tools.cluster.transaction_outcome import (
 )
 
 FOLDER = Path(__file__).with_name("experiments")
-
-STEPS = {
-    "send N": "send N records",
-    "send N to P": "send N records to partition P, which is a number from 0",
-    "begin|commit|abort": "call this method of a transactional producer, and wait until it returns or fails",
-    "await acknowledged N": "wait until N futures succeeded in all",
-    "await failed N": "wait until N futures failed in all",
-    "await lost N": "wait until the proxies have lost N messages in all",
-    "await isr N": "wait until the partition has N in-sync replicas",
-    "await leader N": "wait until broker N leads the partition",
-    "lose KIND requests|responses": "let the proxies lose messages of a kind, such as Produce",
-    "delay MS": "hold each response for so long",
-    "hold KIND N": "hold the next N requests of a kind, also after their connection is closed",
-    "release": "forward the held requests",
-    "forward": "let the proxies forward everything again",
-    "cut": "close the client's connections and refuse new ones",
-    "restore": "accept the client's connections again",
-    "stop N|all": "stop brokers cleanly",
-    "kill N|all": "kill brokers",
-    "start N|all": "start brokers and wait until they listen",
-    "pause N": "stop the process of a broker without its knowledge",
-    "resume N": "let a paused broker go on",
-    "forget N": "remove the partition from the disk of a stopped broker",
-    "restart producer": "kill the producer, and start a new one",
-    "send again NAME": "let the application send a record again",
-    "sleep SECONDS": "wait",
-    "finish": "wait for all futures, and end the producer",
-}
 
 EXPECTATIONS = (
     *("acknowledged", "failed", "duplicated", "lost", "failed_in_log", "reordered"),
@@ -229,7 +203,8 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         raise InputError(f"replicas is a list of brokers from 1 to {brokers}")
     producer = _texts(content, "producer")
     for step in steps:
-        words = _checked(step, brokers)
+        check_step(step, brokers)
+        words = step.split()
         if words[0] in TRANSACTION_STEPS and "transactional.id" not in producer:
             raise InputError(f"{step}: the producer has no transactional.id")
         if words[2:3] == ["to"] and int(words[3]) >= partitions:
@@ -265,33 +240,6 @@ def _texts(content: dict[str, Any], key: str) -> dict[str, str]:
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in found.items()}
 
 
-def _checked(step: str, brokers: int) -> list[str]:
-    """Return the words of a step; raise InputError if it is none."""
-    words = step.split()
-    match words:
-        case ["send" | "delay" | "sleep", number] if number.isdigit():
-            return words
-        case ["await", "acknowledged" | "failed" | "lost" | "isr", number] if number.isdigit():
-            return words
-        case ["lose", kind, "requests" | "responses"] if kind in API_KEYS:
-            return words
-        case ["hold", kind, number] if kind in API_KEYS and number.isdigit():
-            return words
-        case ["forward" | "release" | "cut" | "restore" | "finish"] | ["restart", "producer"] | ["send", "again", _]:
-            return words
-        case ["begin" | "commit" | "abort"]:
-            return words
-        case ["send", number, "to", partition] if number.isdigit() and partition.isdigit():
-            return words
-        case ["stop" | "kill" | "start", "all"]:
-            return words
-        case ["await", "leader", number] | ["stop" | "kill" | "start" | "pause" | "resume" | "forget", number]:
-            if number.isdigit() and 1 <= int(number) <= brokers:
-                return words
-            raise InputError(f"{step}: the brokers are 1 to {brokers}")
-    raise InputError(f"{step} is not a step: the steps are {'; '.join(STEPS)}")
-
-
 class ExperimentRun:
     """Runs an experiment in a folder, which keeps the cluster's files."""
 
@@ -299,25 +247,20 @@ class ExperimentRun:
         self.experiment, self._folder, self._progress = experiment, folder, progress
         self.outcome = Outcome(experiment)
         self._records = 0
-        self._proxies: list[BrokerProxy] = []
         self._producers: list[ProducerProcess] = []
 
     def run(self) -> Outcome:
         """Run all steps; raise InputError if the cluster cannot be started."""
         admin_client()
         wanted = self.experiment
-        ports = free_ports(wanted.brokers)
         self._progress(f"starting {wanted.brokers} x Kafka {wanted.kafka}")
         folder = self._folder / "cluster"
         cluster = Cluster.create(
-            folder, wanted.kafka, wanted.brokers, wanted.broker, advertised=ports, ends_with_parent=True
+            folder, wanted.kafka, wanted.brokers, wanted.broker, has_proxies=True, ends_with_parent=True
         )
         with ExitStack() as stack:
+            self._network = stack.enter_context(ProxyNetwork(cluster.links()))
             self._cluster = stack.enter_context(running(cluster))
-            for port, node in zip(ports, cluster.nodes, strict=True):
-                proxy = BrokerProxy(port, node.client)
-                stack.callback(proxy.close)
-                self._proxies.append(proxy)
             self._create_topic()
             stack.callback(self._end_producers)
             self._start_producer()
@@ -344,15 +287,15 @@ class ExperimentRun:
         for step in self.experiment.steps:
             begun = time.monotonic()
             self._progress(step)
-            is_done = self._step(step.split())
+            is_done = self._step(step)
             self.outcome.steps.append(StepRun(step, begun - begin, time.monotonic() - begun))
             if not is_done:
                 self.outcome.unfinished = step
                 return
 
-    def _step(self, words: list[str]) -> bool:
+    def _step(self, step: str) -> bool:
         """Run a step; return whether it ended within its time."""
-        match words:
+        match step.split():
             case ["send", number]:
                 self._send(int(number))
             case ["send", number, "to", partition]:
@@ -364,22 +307,22 @@ class ExperimentRun:
             case ["restart", "producer"]:
                 self._producer.end()
                 self._start_producer()
-            case ["hold", kind, number]:
-                self._each(lambda proxy: proxy.hold(kind, int(number)))
+            case ["lose" | "break" | "delay" | "duplicate" | "hold", *_]:
+                self._network.add(fault_rule(step, self.experiment.brokers))
             case ["release"]:
-                self._each(BrokerProxy.release)
+                self._network.release()
             case ["await", what, number]:
                 return self._await(what, int(number))
-            case ["lose", kind, which]:
-                self._each(lambda proxy: proxy.lose(Rule(kind, which)))
-            case ["delay", number]:
-                self._each(lambda proxy: proxy.delay(int(number) / 1000))
             case ["forward"]:
-                self._each(BrokerProxy.forward)
+                self._network.forward()
             case ["cut"]:
-                self._each(BrokerProxy.cut)
+                self._network.cut_clients()
             case ["restore"]:
-                self._each(BrokerProxy.restore)
+                self._network.restore_clients()
+            case ["cut", one, other]:
+                self._network.cut(int(one), int(other))
+            case ["heal"]:
+                self._network.heal()
             case ["sleep", number]:
                 time.sleep(int(number))
             case ["finish"]:
@@ -387,16 +330,16 @@ class ExperimentRun:
             case ["forget", number]:
                 for each in range(self.experiment.partitions):
                     self._cluster.forget(self._cluster.node(int(number)), f"{_TOPIC}-{each}")
+            case ["wipe", number]:
+                self._cluster.wipe(self._cluster.node(int(number)))
+            case ["move", "leader", number]:
+                self._move_leader(int(number))
             case [verb, which]:
                 getattr(self._cluster, verb)(list(self._nodes(which)))
         return True
 
     def _nodes(self, which: str) -> Iterator[Node]:
         yield from self._cluster.nodes if which == "all" else [self._cluster.node(int(which))]
-
-    def _each(self, change: Callable[[BrokerProxy], None]) -> None:
-        for proxy in self._proxies:
-            change(proxy)
 
     def _send(self, count: int, partition: int = 0) -> None:
         producer = self._producer
@@ -416,11 +359,34 @@ class ExperimentRun:
         counts: dict[str, Callable[[], bool]] = {
             "acknowledged": lambda: sum(len(producer.acknowledged) for producer in self._producers) >= number,
             "failed": lambda: sum(len(producer.failed) for producer in self._producers) >= number,
-            "lost": lambda: sum(proxy.lost for proxy in self._proxies) >= number,
             "isr": lambda: len(self._partition("isrs")) >= number,
             "leader": lambda: self._leader() == number,
+            **{name: functools.partial(self._has_faults, name, number) for name in FAULTS},
         }
         return self._until(counts[what])
+
+    def _has_faults(self, name: str, number: int) -> bool:
+        return self._network.count(FAULTS[name]) >= number
+
+    def _move_leader(self, number: int) -> None:
+        """Make a broker the preferred leader, and elect it."""
+        from confluent_kafka import ElectionType, TopicPartition
+
+        replicas = self._partition("replicas")
+        if number not in replicas:
+            raise InputError(f"move leader {number}: the replicas are {', '.join(map(str, replicas))}")
+        others = [replica for replica in replicas if replica != number]
+        alive = next(node for node in self._cluster.nodes if node.state == "running")
+        partitions = range(self.experiment.partitions)
+        for each in partitions:
+            reassign((LOOPBACK, alive.ports[BROKER]), _TOPIC, each, [number, *others])
+        admin = self._admin()
+        try:
+            admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(_TOPIC, each) for each in partitions]).result(
+                60
+            )
+        except Exception as error:
+            raise InputError(f"broker {number} cannot be elected: {error}") from None
 
     def _until(self, is_reached: Callable[[], bool]) -> bool:
         end = time.monotonic() + _STEP_SECONDS

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,3 +108,35 @@ def is_listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def owner_of_connection(port: int, to_port: int, candidates: Iterable[int]) -> int | None:
+    """Return which of some processes has the connection from a local port to another; None if it is none of them.
+
+    The kernel lists the inode of each socket in /proc/net/tcp, and a process has its sockets as file descriptors.
+    """
+    inode = _inode_of_connection(port, to_port)
+    if inode is None:
+        return None
+    for pid in candidates:
+        with suppress(OSError):
+            for descriptor in os.scandir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    if os.readlink(descriptor.path) == f"socket:[{inode}]":
+                        return pid
+    return None
+
+
+def _inode_of_connection(port: int, to_port: int) -> str | None:
+    # Java opens sockets for IPv6, which also reach IPv4 addresses.
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for row in Path(table).read_text().splitlines()[1:]:
+                fields = row.split()
+                if (_port(fields[1]), _port(fields[2])) == (port, to_port):
+                    return fields[9]
+    return None
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)

@@ -1,209 +1,423 @@
-"""A proxy in front of a broker's listener that understands Kafka's framing: it loses, holds and delays messages."""
+"""Proxies in front of listeners of brokers, which understand Kafka's framing and inject faults.
+
+One thread runs all proxies of a network. The order in which an observer sees messages is the order in which they pass.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import socket
 import struct
 import threading
-import time
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Self, TypeVar
 
+from kafka_tools.cluster.faults import Fault, FaultRule, Side
+from kafka_tools.cluster.messages import LARGEST, LENGTH, RequestHeader, correlation_of, request_header
 from kafka_tools.cluster.process import LOOPBACK
 
-API_KEYS = {
-    "Produce": 0,
-    "Fetch": 1,
-    "ListOffsets": 2,
-    "Metadata": 3,
-    "OffsetCommit": 8,
-    "OffsetFetch": 9,
-    "FindCoordinator": 10,
-    "JoinGroup": 11,
-    "Heartbeat": 12,
-    "SyncGroup": 14,
-    "InitProducerId": 22,
-    "AddPartitionsToTxn": 24,
-    "AddOffsetsToTxn": 25,
-    "EndTxn": 26,
-    "WriteTxnMarkers": 27,
-    "TxnOffsetCommit": 28,
-}
-"""The kinds of requests that a rule may name (`ApiKeys`)."""
+CLIENT = 0
+"""The opener of a connection that no broker opened."""
 
-_LENGTH = struct.Struct(">i")
-_REQUEST = struct.Struct(">hhi")
+OTHER = -1
+"""The opener of a connection to a listener for brokers that none of them opened. No fault applies to it."""
+
+_ANSWER_SECONDS = 5.0
+"""The time in which a broker answers the requests of a connection that ends. It never answers those of `acks=0`."""
+
+_CALL_SECONDS = 30.0
+_BUFFER = 1024 * 1024
 _RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER, for no time."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Messages of a kind of request that the proxy loses: its requests, or the responses to them."""
+class Link:
+    """A proxy's port, the broker and the port to which it forwards. A port of 0 is chosen by the system.
 
-    kind: str
-    loses: str
+    `opener` returns the broker that opened a connection, by the port from which it comes, or OTHER. It is None at a
+    listener for clients.
+    """
 
-    @property
-    def loses_requests(self) -> bool:
-        """Whether the requests are lost, so that the broker never sees them."""
-        return self.loses == "requests"
+    port: int
+    broker: int
+    target: tuple[str, int]
+    opener: Callable[[int], int] | None = None
+
+
+@dataclass(frozen=True)
+class PassingRequest:
+    """A request at a proxy: its connection, the broker that opened it (or CLIENT, OTHER), the broker that it goes to.
+
+    `number` counts the requests of its kind from its opener, from 1.
+    """
+
+    connection: int
+    opener: int
+    broker: int
+    number: int
+    header: RequestHeader
+    data: bytes
+
+
+class TrafficObserver:
+    """Sees the messages that pass. A subclass overrides the methods that it needs; they run in the proxies' thread."""
+
+    def sent(self, request: PassingRequest) -> None:
+        """The opener has sent a request, which the broker may never receive."""
+
+    def forwarded(self, request: PassingRequest) -> None:
+        """The broker receives the request now. A duplicated request is forwarded twice."""
+
+    def answered(self, request: PassingRequest, response: bytes) -> None:
+        """The broker has answered, which the opener may never learn."""
+
+    def delivered(self, request: PassingRequest) -> None:
+        """The opener receives the response now."""
+
+    def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
+        """A connection was closed. The opener did not receive the responses to these requests."""
 
 
 @dataclass
+class _Waiting:
+    """A message that is written at a time and when `gate` is open. Without a request, it is the end of the stream."""
+
+    request: PassingRequest | None = None
+    data: bytes = b""
+    due: float = 0.0
+    gate: asyncio.Event | None = None
+    copies: int = 1
+    is_last: bool = False
+    """Whether the connection ends instead of this message."""
+
+
+@dataclass(eq=False)
 class _Connection:
-    client: socket.socket
-    broker: socket.socket
-    kinds: dict[int, int] = field(default_factory=dict)
-    """The kind of each request without a response, by its correlation id."""
+    number: int
+    link: Link
+    opener: int
+    client: asyncio.StreamWriter
+    broker: asyncio.StreamWriter
+    unanswered: dict[int, PassingRequest] = field(default_factory=dict)
+    """Requests by correlation id: the opener has not received their responses."""
+    at_broker: Counter[int] = field(default_factory=Counter)
+    """How many responses the broker owes for a correlation id."""
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+    is_ending: bool = False
+    is_closed: bool = False
 
 
-class BrokerProxy:
-    """Listens on the loopback address and forwards to a broker's port, in threads of its own."""
+class ProxyNetwork:
+    """The proxies of some listeners, in a thread, until the context ends. Every method is safe in any thread."""
 
-    def __init__(self, port: int, broker: int):
-        self.port, self._broker = port, broker
-        self._lock = threading.Lock()
-        self._rules: set[Rule] = set()
-        self._connections: list[_Connection] = []
-        self._is_cut = False
-        self._lost = 0
-        self._delay = 0.0
-        self._to_hold: dict[int, int] = {}
-        self._released = threading.Event()
-        self._listener = socket.socket()
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._listener.bind((LOOPBACK, port))
-        self._listener.listen(64)
-        threading.Thread(target=self._accept, name=f"proxy {port}", daemon=True).start()
+    def __init__(self, links: Iterable[Link], observer: TrafficObserver | None = None):
+        self._links = tuple(links)
+        self._observer = observer or TrafficObserver()
+        self._rules: list[FaultRule] = []
+        self._gate = asyncio.Event()
+        self._connections: set[_Connection] = set()
+        self._numbers = itertools.count(1)
+        self._is_cut_from_clients = False
+        self._cuts: set[frozenset[int]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxies", daemon=True)
+        self._counts: Counter[Fault] = Counter()
+        self._sent: Counter[tuple[str, int]] = Counter()
+        self._failure: BaseException | None = None
+        self.ports: list[int] = []
 
-    @property
-    def lost(self) -> int:
-        """The number of messages that were lost by rules."""
-        return self._lost
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(_CALL_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+        return self
 
-    def lose(self, rule: Rule) -> None:
-        """Lose messages of a kind from now on."""
-        with self._lock:
-            self._rules.add(rule)
-
-    def hold(self, kind: str, count: int) -> None:
-        """Hold the next requests of a kind, also after their client is gone, until `release`."""
-        with self._lock:
-            self._to_hold[API_KEYS[kind]] = count
-            self._released.clear()
-
-    def release(self) -> None:
-        """Forward the held requests to the broker."""
-        with self._lock:
-            self._to_hold.clear()
-        self._released.set()
-
-    def delay(self, seconds: float) -> None:
-        """Hold each response for some seconds from now on."""
-        self._delay = seconds
-
-    def forward(self) -> None:
-        """Forward all messages from now on."""
-        with self._lock:
-            self._rules.clear()
-        self._delay = 0.0
-
-    def cut(self) -> None:
-        """Close every connection, and refuse new ones until `restore`."""
-        with self._lock:
-            self._is_cut = True
-            closing, self._connections = self._connections, []
-        for connection in closing:
-            self._close(connection)
-
-    def restore(self) -> None:
-        """Accept connections again."""
-        self._is_cut = False
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
-        """Close the listener and all connections."""
-        self.cut()
-        self.release()
-        self._listener.close()
+        """Close all listeners and connections, and end the thread; raise what an observer raised."""
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(_CALL_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        if self._failure is not None:
+            raise self._failure
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                if self._is_cut:
-                    raise ConnectionError
-                broker = socket.create_connection((LOOPBACK, self._broker), 5)
-                broker.settimeout(None)
-            except OSError:
-                _reset(client)
-                continue
-            connection = _Connection(client, broker)
-            for each in (client, broker):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self._lock:
-                self._connections.append(connection)
-            threading.Thread(target=self._pump, args=(connection, True), daemon=True).start()
-            threading.Thread(target=self._pump, args=(connection, False), daemon=True).start()
+    def count(self, fault: Fault) -> int:
+        """Return how many messages had a fault."""
+        return self._counts[fault]
 
-    def _pump(self, connection: _Connection, is_request: bool) -> None:
-        """Forward the messages of one direction until a socket closes."""
-        source, target = connection.client, connection.broker
-        if not is_request:
-            source, target = target, source
-        with suppress(OSError, EOFError):
+    def add(self, rule: FaultRule) -> None:
+        """Apply a rule from now on."""
+        self._call(lambda: self._rules.append(rule))
+
+    def release(self) -> None:
+        """Forward the held messages, and end the rules that hold."""
+        self._call(self._release)
+
+    def forward(self) -> None:
+        """End all rules that lose, delay or duplicate messages."""
+        self._call(self._forward)
+
+    def cut_clients(self) -> None:
+        """Close every connection of a client, and refuse new ones until `restore_clients`."""
+        self._call(self._cut_clients)
+
+    def restore_clients(self) -> None:
+        """Accept connections of clients again."""
+        self._call(lambda: setattr(self, "_is_cut_from_clients", False))
+
+    def cut(self, one: int, other: int) -> None:
+        """Close the connections between two brokers, and refuse new ones until `heal`."""
+        self._call(lambda: self._cut(frozenset((one, other))))
+
+    def heal(self) -> None:
+        """Accept all connections between brokers again."""
+        self._call(self._cuts.clear)
+
+    def _call(self, function: Callable[[], T]) -> T:
+        async def call() -> T:
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(_CALL_SECONDS)
+
+    def _release(self) -> None:
+        self._rules = [rule for rule in self._rules if rule.fault != "hold"]
+        self._gate.set()
+        # Later rules hold messages until another release.
+        self._gate = asyncio.Event()
+
+    def _forward(self) -> None:
+        self._rules = [rule for rule in self._rules if rule.fault == "hold"]
+
+    def _cut_clients(self) -> None:
+        self._is_cut_from_clients = True
+        self._close_where(lambda connection: connection.opener == CLIENT)
+
+    def _cut(self, pair: frozenset[int]) -> None:
+        self._cuts.add(pair)
+        self._close_where(lambda connection: frozenset((connection.opener, connection.link.broker)) == pair)
+
+    def _close_where(self, is_closed: Callable[[_Connection], bool]) -> None:
+        for connection in [each for each in self._connections if is_closed(each)]:
+            self._close(connection, resets=True)
+
+    def _is_refused(self, opener: int, broker: int) -> bool:
+        return self._is_cut_from_clients if opener == CLIENT else frozenset((opener, broker)) in self._cuts
+
+    async def _listen(self) -> None:
+        for link in self._links:
+
+            async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, link: Link = link) -> None:
+                await self._accept(link, reader, writer)
+
+            server = await asyncio.start_server(accept, LOOPBACK, link.port, limit=_BUFFER)
+            self._servers.append(server)
+            self.ports.append(server.sockets[0].getsockname()[1])
+
+    async def _stop(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._close_where(lambda connection: True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            opener = CLIENT if link.opener is None else link.opener(_port_of_peer(writer))
+            if self._is_refused(opener, link.broker):
+                raise ConnectionError
+            from_broker, to_broker = await asyncio.open_connection(*link.target, limit=_BUFFER)
+        except OSError:
+            _reset(writer)
+            return
+        connection = _Connection(next(self._numbers), link, opener, writer, to_broker)
+        self._connections.add(connection)
+        if self._is_refused(opener, link.broker):
+            # The cut came while the connection to the broker was opened.
+            self._close(connection, resets=True)
+            return
+        requests: asyncio.Queue[_Waiting] = asyncio.Queue()
+        responses: asyncio.Queue[_Waiting] = asyncio.Queue()
+        for pump in (
+            self._read(connection, reader, requests, self._take_request),
+            self._write_requests(connection, requests, responses),
+            self._read(connection, from_broker, responses, self._take_response),
+            self._write_responses(connection, responses),
+        ):
+            task = self._loop.create_task(pump)
+            self._tasks.add(task)
+            task.add_done_callback(self._take_result)
+
+    def _take_result(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = self._failure or task.exception()
+            self._close_where(lambda connection: True)
+
+    async def _read(
+        self,
+        connection: _Connection,
+        reader: asyncio.StreamReader,
+        queue: asyncio.Queue[_Waiting],
+        take: Callable[[_Connection, bytes], _Waiting | None],
+    ) -> None:
+        """Put the messages of one direction into its queue until the stream ends."""
+        with suppress(OSError, EOFError, ValueError):
             while True:
-                message = _read(source, _LENGTH.unpack(_read(source, _LENGTH.size))[0])
-                if self._is_lost(connection, message, is_request):
-                    continue
-                if is_request and self._is_held(message):
-                    self._released.wait()
-                if not is_request and self._delay:
-                    time.sleep(self._delay)
-                target.sendall(_LENGTH.pack(len(message)) + message)
+                (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+                if not 0 < length <= LARGEST:
+                    raise ValueError(f"a message of {length} bytes")
+                waiting = take(connection, await reader.readexactly(length))
+                if waiting is not None:
+                    queue.put_nowait(waiting)
+        queue.put_nowait(_Waiting())
+
+    async def _write_requests(
+        self, connection: _Connection, queue: asyncio.Queue[_Waiting], responses: asyncio.Queue[_Waiting]
+    ) -> None:
+        while (waiting := await self._next(queue)).request is not None:
+            if waiting.is_last:
+                await self._wait_until_idle(connection)
+                # The opener receives the responses that are on their way.
+                responses.put_nowait(_Waiting(is_last=True))
+                return
+            if not connection.is_closed:
+                await self._pass_request(connection, waiting.request, waiting.copies)
         self._close(connection)
 
-    def _is_lost(self, connection: _Connection, message: bytes, is_request: bool) -> bool:
-        with self._lock:
-            if is_request:
-                key, _, correlation = _REQUEST.unpack_from(message)
-                connection.kinds[correlation] = key
+    async def _write_responses(self, connection: _Connection, queue: asyncio.Queue[_Waiting]) -> None:
+        while not (waiting := await self._next(queue)).is_last and waiting.request is not None:
+            if not connection.is_closed:
+                await self._pass_response(connection, waiting.request, waiting.data, waiting.copies)
+        if waiting.is_last:
+            connection.is_ending = True
+            await self._wait_until_idle(connection)
+        self._close(connection, resets=waiting.is_last)
+
+    async def _next(self, queue: asyncio.Queue[_Waiting]) -> _Waiting:
+        """Return the next message of a queue when its time has come."""
+        waiting = await queue.get()
+        if (seconds := waiting.due - self._loop.time()) > 0:
+            await asyncio.sleep(seconds)
+        if waiting.gate is not None:
+            await waiting.gate.wait()
+        return waiting
+
+    def _take_request(self, connection: _Connection, message: bytes) -> _Waiting | None:
+        if connection.is_ending:
+            return None
+        header = request_header(message)
+        self._sent[header.kind, connection.opener] += 1
+        number = self._sent[header.kind, connection.opener]
+        request = PassingRequest(connection.number, connection.opener, connection.link.broker, number, header, message)
+        self._observer.sent(request)
+        connection.unanswered[header.correlation] = request
+        waiting = self._faulty(request, "requests", message)
+        connection.is_ending = waiting is not None and waiting.is_last
+        return waiting
+
+    def _take_response(self, connection: _Connection, message: bytes) -> _Waiting | None:
+        correlation = correlation_of(message)
+        connection.at_broker[correlation] -= 1
+        if connection.at_broker[correlation] <= 0:
+            del connection.at_broker[correlation]
+        if not connection.at_broker:
+            connection.idle.set()
+        request = connection.unanswered.get(correlation)
+        if request is None:
+            return None
+        self._observer.answered(request, message)
+        if correlation in connection.at_broker:
+            # The answer to the second copy of a duplicated request takes its place.
+            return None
+        return self._faulty(request, "responses", message)
+
+    def _faulty(self, request: PassingRequest, side: Side, message: bytes) -> _Waiting | None:
+        """Return a message with the faults of the rules; None if it is lost."""
+        waiting = _Waiting(request, message, self._loop.time())
+        is_lost = False
+        for rule in self._rules:
+            if not rule.applies(request.header.kind, side, request.opener, request.number):
+                continue
+            self._counts[rule.fault] += 1
+            match rule.fault:
+                case "lose":
+                    is_lost = True
+                case "hold":
+                    waiting.gate = self._gate
+                case "delay":
+                    waiting.due += rule.seconds
+                case "duplicate":
+                    waiting.copies += 1
+                case "break":
+                    waiting.is_last = True
+        return None if is_lost else waiting
+
+    async def _pass_request(self, connection: _Connection, request: PassingRequest, copies: int) -> None:
+        connection.at_broker[request.header.correlation] += copies
+        connection.idle.clear()
+        for _ in range(copies):
+            self._observer.forwarded(request)
+            await _send(connection.broker, request.data)
+
+    async def _pass_response(
+        self, connection: _Connection, request: PassingRequest, response: bytes, copies: int
+    ) -> None:
+        connection.unanswered.pop(request.header.correlation, None)
+        for _ in range(copies):
+            self._observer.delivered(request)
+            await _send(connection.client, response)
+
+    async def _wait_until_idle(self, connection: _Connection) -> None:
+        """Wait until the broker has answered its requests, so that nothing happens after the connection ended."""
+        if connection.at_broker:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(connection.idle.wait(), _ANSWER_SECONDS)
+
+    def _close(self, connection: _Connection, *, resets: bool = False) -> None:
+        if connection.is_closed:
+            return
+        connection.is_closed = True
+        self._connections.discard(connection)
+        self._observer.closed(connection.number, list(connection.unanswered.values()))
+        for writer in (connection.client, connection.broker):
+            if resets:
+                _reset(writer)
             else:
-                (correlation,) = _LENGTH.unpack_from(message)
-                key = connection.kinds.pop(correlation, -1)
-            found = any(API_KEYS[rule.kind] == key and rule.loses_requests == is_request for rule in self._rules)
-            self._lost += found
-        return found
-
-    def _is_held(self, message: bytes) -> bool:
-        key, _, _ = _REQUEST.unpack_from(message)
-        with self._lock:
-            left = self._to_hold.get(key, 0)
-            if left:
-                self._to_hold[key] = left - 1
-        return left > 0
-
-    def _close(self, connection: _Connection) -> None:
-        for each in (connection.client, connection.broker):
-            _reset(each)
+                writer.close()
 
 
-def _read(source: socket.socket, count: int) -> bytes:
-    parts = bytearray()
-    while len(parts) < count:
-        data = source.recv(count - len(parts))
-        if not data:
-            raise EOFError
-        parts += data
-    return bytes(parts)
+async def _send(writer: asyncio.StreamWriter, message: bytes) -> None:
+    with suppress(ConnectionError):
+        writer.write(LENGTH.pack(len(message)) + message)
+        await writer.drain()
 
 
-def _reset(connection: socket.socket) -> None:
+def _port_of_peer(writer: asyncio.StreamWriter) -> int:
+    """Return the port of the other side; raise ConnectionError if it is gone."""
+    found = writer.get_extra_info("peername")
+    if found is None:
+        raise ConnectionError
+    return int(found[1])
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
     """Close a connection with RST, as a failing network does."""
     with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
-    with suppress(OSError):
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        connection.close()
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    writer.transport.abort()

@@ -7,6 +7,7 @@ the partition.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import threading
@@ -15,9 +16,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from checker.errors import InputError, OutputError
+from kafka_tools.cluster.faults import FaultRule, Side
+from kafka_tools.cluster.process import LOOPBACK
+from kafka_tools.cluster.proxy import Link, TrafficObserver, PassingRequest, ProxyNetwork
 from kafka_tools.librdkafka.mock_cluster import MockCluster
-from kafka_tools.librdkafka.proxy import ERRORS, LOOPBACK, Loss, Proxy
-from kafka_tools.librdkafka.wire_format import NEWEST_PRODUCE
+from kafka_tools.librdkafka.wire_format import NEWEST_PRODUCE, ProduceRequest, produce_request, produce_response
 
 TOPIC = "recorded"
 SECONDS = 20.0
@@ -33,7 +36,21 @@ only then."""
 REFUSALS = {"refuse": 19, "not-leader": 6, "time-out": 7, "after-append": 20, "reject": 87, "too-large": 10}
 """Error codes of the mock cluster's answers. It appends nothing with them."""
 
-LOSSES: dict[str, Loss] = {"lose-request": "request", "lose-response": "response"}
+LOSSES: dict[str, Side] = {"lose-request": "requests", "lose-response": "responses"}
+"""The message of a Produce request that is lost, together with its connection."""
+
+ERRORS = {
+    0: "none",
+    6: "not leader or follower",
+    7: "request timed out",
+    10: "message too large",
+    19: "not enough replicas",
+    20: "not enough replicas after append",
+    45: "out of order sequence number",
+    46: "duplicate sequence number",
+    87: "invalid record",
+}
+"""The error codes of Kafka's protocol that the broker answers with, as the specs name them."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,43 @@ class EventJournal:
             self.events.append({"event": name, **fields})
 
 
+class ProduceRecorder(TrafficObserver):
+    """Notes each Produce request before the broker receives it, and each response before the client does."""
+
+    def __init__(self, journal: EventJournal):
+        self._journal = journal
+        self._generations: dict[tuple[int, int], int] = {}
+
+    def sent(self, request: PassingRequest) -> None:
+        """Note a Produce request. An epoch is the number of its pair of producer id and epoch."""
+        if request.header.kind != "Produce":
+            return
+        batch = produce_request(request.data).batch
+        identity = {}
+        if batch.producer_id >= 0:
+            generation = self._generations.setdefault((batch.producer_id, batch.epoch), len(self._generations))
+            identity = {"epoch": generation, "sequence": batch.sequence}
+        self._journal.note("request", records=_records(produce_request(request.data)), **identity)
+
+    def answered(self, request: PassingRequest, response: bytes) -> None:
+        """Note the response to a Produce request."""
+        if request.header.kind == "Produce":
+            found = produce_response(response)
+            offset = {"offset": found.offset} if found.error == 0 else {}
+            error = ERRORS.get(found.error, str(found.error))
+            self._journal.note("response", records=_records(produce_request(request.data)), error=error, **offset)
+
+    def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
+        """Note the end of a connection, if a Produce request is unanswered."""
+        lost = [_records(produce_request(each.data)) for each in unanswered if each.header.kind == "Produce"]
+        if lost:
+            self._journal.note("closed", unanswered=sorted(itertools.chain(*lost)))
+
+
+def _records(request: ProduceRequest) -> list[int]:
+    return [int(value) for value in request.batch.values]
+
+
 def record(setup: RecordingSetup) -> list[dict[str, Any]]:
     """Run a producer and return its events. The proxy listens on the loopback address.
 
@@ -110,13 +164,24 @@ def record(setup: RecordingSetup) -> list[dict[str, Any]]:
     shown = asdict(setup) | {"faults": [f"{fault.what}@{fault.request}" for fault in setup.faults]}
     with MockCluster(TOPIC, NEWEST_PRODUCE) as cluster:
         cluster.answer(_errors(setup.faults))
-        losses = {fault.request: LOSSES[fault.what] for fault in setup.faults if fault.what in LOSSES}
-        with Proxy(cluster.address, journal.note, losses, setup.delay_ms / 1000) as proxy:
-            cluster.advertise(LOOPBACK, proxy.port)
+        with ProxyNetwork([Link(0, 1, cluster.address)], ProduceRecorder(journal)) as network:
+            for rule in _rules(setup):
+                network.add(rule)
+            address = f"{LOOPBACK}:{network.ports[0]}"
+            cluster.advertise(LOOPBACK, network.ports[0])
             journal.note("configured", client=_client(), **shown)
-            _produce(setup, f"{LOOPBACK}:{proxy.port}", journal)
-            journal.note("log", records=_contents(f"{LOOPBACK}:{proxy.port}"))
+            _produce(setup, address, journal)
+            journal.note("log", records=_contents(address))
     return journal.events
+
+
+def _rules(setup: RecordingSetup) -> list[FaultRule]:
+    delay = FaultRule("delay", "Produce", "responses", seconds=setup.delay_ms / 1000)
+    lost = [fault for fault in setup.faults if fault.what in LOSSES]
+    return [
+        delay,
+        *(FaultRule("break", "Produce", LOSSES[fault.what], number=fault.request) for fault in lost),
+    ]
 
 
 def write(path: Path, events: list[dict[str, Any]]) -> None:

@@ -71,16 +71,6 @@ class WireReader:
                 return (raw >> 1) ^ -(raw & 1)
 
 
-def api_key(message: bytes) -> int:
-    """Return the API key of a request."""
-    return WireReader(message).number("h")
-
-
-def correlation_of(response: bytes) -> int:
-    """Return the correlation id of a response."""
-    return WireReader(response).number("i")
-
-
 def produce_request(message: bytes) -> ProduceRequest:
     """Return a Produce request; `message` has no length prefix."""
     reader = WireReader(message)

@@ -1,0 +1,134 @@
+"""Kafka's framing and request headers: a length of four bytes, then the API key, its version and a correlation id.
+
+Source: the files `*Request.json` of Kafka's message definitions, KIP-482 for flexible versions.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+API_KEYS = {
+    "Produce": 0,
+    "Fetch": 1,
+    "ListOffsets": 2,
+    "Metadata": 3,
+    "OffsetCommit": 8,
+    "OffsetFetch": 9,
+    "FindCoordinator": 10,
+    "JoinGroup": 11,
+    "Heartbeat": 12,
+    "LeaveGroup": 13,
+    "SyncGroup": 14,
+    "ApiVersions": 18,
+    "CreateTopics": 19,
+    "InitProducerId": 22,
+    "OffsetForLeaderEpoch": 23,
+    "AddPartitionsToTxn": 24,
+    "AddOffsetsToTxn": 25,
+    "EndTxn": 26,
+    "WriteTxnMarkers": 27,
+    "TxnOffsetCommit": 28,
+    "ElectLeaders": 43,
+    "AlterPartitionReassignments": 45,
+    "Vote": 52,
+    "BeginQuorumEpoch": 53,
+    "EndQuorumEpoch": 54,
+    "AlterPartition": 56,
+    "BrokerRegistration": 62,
+    "BrokerHeartbeat": 63,
+    "AllocateProducerIds": 67,
+    "ConsumerGroupHeartbeat": 68,
+}
+"""The kinds of requests that a rule may name (`ApiKeys`)."""
+
+_NAMES = {key: name for name, key in API_KEYS.items()}
+
+_FIRST_FLEXIBLE = {
+    "WriteTxnMarkers": 1,
+    "BeginQuorumEpoch": 1,
+    "EndQuorumEpoch": 1,
+    "ElectLeaders": 2,
+    "InitProducerId": 2,
+    "AddOffsetsToTxn": 3,
+    "AddPartitionsToTxn": 3,
+    "ApiVersions": 3,
+    "EndTxn": 3,
+    "FindCoordinator": 3,
+    "TxnOffsetCommit": 3,
+    "Heartbeat": 4,
+    "LeaveGroup": 4,
+    "OffsetForLeaderEpoch": 4,
+    "SyncGroup": 4,
+    "CreateTopics": 5,
+    "JoinGroup": 6,
+    "ListOffsets": 6,
+    "OffsetFetch": 6,
+    "OffsetCommit": 8,
+    "Metadata": 9,
+    "Produce": 9,
+    "Fetch": 12,
+}
+"""The first version whose header ends with tagged fields. The kinds that are not here have them in every version."""
+
+LARGEST = 100 * 1024 * 1024
+"""The largest message in bytes: `socket.request.max.bytes` of a broker."""
+
+LENGTH = struct.Struct(">i")
+_HEADER = struct.Struct(">hhih")
+
+
+@dataclass(frozen=True)
+class RequestHeader:
+    """The header of a request. `body` is the position in the message, without its length, at which the body begins.
+
+    `kind` is a name of `API_KEYS`, or the number of another API.
+    """
+
+    kind: str
+    version: int
+    correlation: int
+    client: str
+    body: int
+
+
+def request_header(message: bytes) -> RequestHeader:
+    """Return the header of a request without its length; raise ValueError if it is cut off."""
+    try:
+        key, version, correlation, size = _HEADER.unpack_from(message)
+        end = body = _HEADER.size + max(size, 0)
+        kind = _NAMES.get(key, str(key))
+        if kind in API_KEYS and version >= _FIRST_FLEXIBLE.get(kind, 0):
+            body = _after_tagged_fields(message, end)
+    except (struct.error, IndexError):
+        raise ValueError("a request header is cut off") from None
+    if body > len(message):
+        raise ValueError("a request header is cut off")
+    return RequestHeader(kind, version, correlation, message[_HEADER.size : end].decode(errors="replace"), body)
+
+
+def correlation_of(response: bytes) -> int:
+    """Return the correlation id of a response without its length; raise ValueError if it is cut off."""
+    if len(response) < LENGTH.size:
+        raise ValueError("a response header is cut off")
+    return int(LENGTH.unpack_from(response)[0])
+
+
+def _after_tagged_fields(message: bytes, position: int) -> int:
+    count, position = _unsigned_varint(message, position)
+    for _ in range(count):
+        _, position = _unsigned_varint(message, position)
+        size, position = _unsigned_varint(message, position)
+        position += size
+    return position
+
+
+def _unsigned_varint(message: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return value, position
