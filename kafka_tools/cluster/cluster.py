@@ -1,8 +1,8 @@
 """A cluster of brokers on this machine: combined brokers and controllers (KRaft) on the loopback address.
 
 The folder of a cluster has `cluster.json` and a folder for each node: `server.properties`, `data` (log.dirs),
-`metadata` (metadata.log.dir), and the output of the broker. Each node has three listeners: one for brokers, one for the controller quorum, and CLIENT. A
-cluster with proxies advertises the port of a proxy for each of them.
+`metadata` (metadata.log.dir), and the output of the broker. Each node has three listeners: one for brokers, one for the
+controller quorum, and CLIENT. A cluster with proxies advertises the port of a proxy for each of them.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ FAULTS: dict[str, Fault] = {
 
 _OTHER = re.compile(
     r"(send|sleep|await (acknowledged|failed|isr|lost|broken|delayed|duplicated|held)) \d+"
-    r"|send \d+ to \d+|begin|commit|abort|(stop|kill|start) all|send again \S+|restart producer|forward|release|cut|restore|heal|finish"
+    r"|send \d+ to \d+|send again \S+|begin|commit|abort|restart producer"
+    r"|(stop|kill|start) all|forward|release|cut|restore|heal|finish"
 )
 _OF_BROKERS = re.compile(
     r"(?:(?:stop|kill|start|pause|resume|forget|wipe|move leader|await leader) (\d+))|(?:cut (\d+) (\d+))"

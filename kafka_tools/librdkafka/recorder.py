@@ -18,7 +18,7 @@ from typing import Any, Literal
 from checker.errors import InputError, OutputError
 from kafka_tools.cluster.faults import FaultRule, Side
 from kafka_tools.cluster.process import LOOPBACK
-from kafka_tools.cluster.proxy import Link, TrafficObserver, PassingRequest, ProxyNetwork
+from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyNetwork, TrafficObserver
 from kafka_tools.librdkafka.mock_cluster import MockCluster
 from kafka_tools.librdkafka.wire_format import NEWEST_PRODUCE, ProduceRequest, produce_request, produce_response
 

@@ -19,7 +19,7 @@ from checker.errors import InputError
 from kafka_tools.cluster.faults import FaultRule
 from kafka_tools.cluster.messages import RequestHeader, request_header
 from kafka_tools.cluster.process import LOOPBACK, free_ports, owner_of_connection
-from kafka_tools.cluster.proxy import CLIENT, OTHER, Link, TrafficObserver, PassingRequest, ProxyNetwork
+from kafka_tools.cluster.proxy import CLIENT, OTHER, Link, PassingRequest, ProxyNetwork, TrafficObserver
 from kafka_tools.cluster.steps import fault_rule
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
