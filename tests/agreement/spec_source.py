@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from spec_expressions import Expressions, Helper, Name, StuckError, World
 from spec_statements import Statements
-from spec_types import BOOL, Below, Group, Heap, Int, Kind, Line, Opt, Types, group, heap
+from spec_types import BOOL, Below, Group, Heap, Int, Kind, Line, Opt, Tup, Types, group, heap
 
 HEADER = '''"""A random spec."""
 
@@ -29,6 +29,13 @@ def spec_source(below: Below, *, names_members: bool = True) -> str:
     while True:
         with suppress(StuckError):
             return _Source(below, names_members=names_members).text()
+
+
+def _needs_annotation(kind: Kind) -> bool:
+    """Return whether the arguments of a call may not have the type of their parameter: None, an empty display."""
+    if isinstance(kind, Tup):
+        return any(map(_needs_annotation, kind.items))
+    return isinstance(kind, (Opt, Line, Group))
 
 
 class _Source:
@@ -98,7 +105,7 @@ class _Source:
         for kind in kinds:
             name = writer.fresh("p")
             writer.names.append(Name(name, kind))
-            names.append(f"{name}: {kind.text}" if self.below(2) or isinstance(kind, (Opt, Line, Group)) else name)
+            names.append(f"{name}: {kind.text}" if self.below(2) or _needs_annotation(kind) else name)
         has_default = bool(kinds) and isinstance(kinds[-1], Int) and self.below(2) > 0
         if has_default:
             names[-1] += f" = {kinds[-1].low}"  # type: ignore[attr-defined]
